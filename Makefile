@@ -1,0 +1,31 @@
+# make            install what is missing, build build/epiq
+# make demo       build, then a decomposition of made-up data
+# make check      build, then every test (under 5 minutes)
+# make check-long the same with sanitizers and valgrind, and the long tests (under 30 minutes)
+# make install    into PREFIX (default /usr/local)
+BUILD := build
+PREFIX ?= /usr/local
+
+.PHONY: all bootstrap demo check check-long install clean
+all: bootstrap
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	@cmake --build $(BUILD)
+
+bootstrap:
+	@tools/bootstrap
+
+demo: all
+	@$(BUILD)/epiq demo
+
+check: all
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+check-long: all
+	@tools/check-long $(BUILD)
+
+install: all
+	@cmake --install $(BUILD)
+
+clean:
+	@rm -rf $(BUILD) $(BUILD)-asan

@@ -1,0 +1,99 @@
+/* cli.h - what the verbs share: the parsed command line, complaining, output files, signals and progress.
+ * Functions that can fail have complained already when they return an exit code other than 0.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include "epiq.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { CODE_OK = 0, CODE_USAGE = 1, CODE_FILE = 2, CODE_NUMERIC = 3, CODE_SIGNAL = 128 }; /* + the signal's number */
+
+/* ---- verbs and their flags ---- */
+
+typedef epiq_option_info flag; /* a verb's own flags look like the library's; no metavar: takes no value */
+
+typedef struct cli cli;
+typedef struct {
+    const char *name, *operand, *usage, *summary; /* operand: what the one positional argument is called; NULL: none */
+    const flag *flags;                            /* its own, up to one without a name; may be NULL */
+    bool model;                                   /* takes the library's options too, */
+    const char *without;                          /* except this section */
+    bool hidden;
+    int (*run)(cli *c);
+} verb;
+extern const verb VERB_DEMO, VERB_ESTIMATE, VERB_KERNEL, VERB_OPTIONS, VERB_SYNTH;
+
+struct cli {
+    const verb *verb;
+    epiq_ctx *ctx;
+    epiq_options options;
+    const char *operand;
+    char *command; /* the whole line, quoted for a shell */
+    struct {
+        const char *name, *value;
+    } * given; /* the verb's own flags as typed, in order */
+    ptrdiff_t given_count;
+    char **joined; /* lists put together from repeated flags */
+    ptrdiff_t joined_count;
+};
+
+const flag *verb_flag(const verb *v, ptrdiff_t index); /* its own, then the library's; NULL past the end */
+int args_parse(cli *c, const verb *v, int argc, char **argv);
+void args_free(cli *c);
+int args_option(cli *c, const char *name, const char *value); /* one of the library's */
+const char *args_value(const cli *c, const char *name);       /* of a flag of its own, the last one typed; NULL: none */
+int args_count(const cli *c, const char *name, long long lo, long long hi,
+               long long *value); /* unchanged if not typed */
+
+const char *closest(const char *name, const char *(*candidate)(const void *from, ptrdiff_t index), const void *from);
+
+void help_all(const verb *const *verbs);
+void help_verb(const verb *v);
+
+/* ---- saying what went wrong ---- */
+
+__attribute__((format(printf, 2, 3))) int complain(int code, const char *fmt,
+                                                   ...); /* "epiq: ..." on one line; returns code */
+void warn(const char *message);
+int failed(const cli *c, int status); /* the library's sentence and its exit code, or that a signal stopped it */
+
+/* ---- output: whole files or none ---- */
+
+typedef struct {
+    const char *path; /* as typed; "-" is standard output */
+    char *target, *temporary;
+    FILE *file;
+} output;
+int output_open(output *o, const char *path, const char *input); /* refuses to overwrite input (may be NULL) */
+int output_commit(output *list, int count);                      /* all or none; closes and frees them either way */
+void output_drop(output *list, int count);
+void output_remove_temporaries(void); /* for signal handlers */
+int output_stdout(void);              /* everything printed has arrived */
+
+/* ---- while the library works: signals stop it, a terminal sees how far it is ---- */
+
+void watch_start(epiq_ctx *c, bool quiet);
+void watch_end(void);
+int watch_signal(void); /* the one that arrived, 0: none */
+double now(void);       /* seconds, monotonic */
+
+/* ---- estimate and demo ---- */
+
+typedef struct {
+    int (*load)(cli *c, epiq_data **data, epiq_points **at); /* returns a status of the library */
+    const char *before, *after;                              /* said around the text, NULL: nothing */
+} job;
+int run_estimate(cli *c, const job *j);
+
+/* Flags of every verb that writes a result. */
+/* clang-format off */
+#define OUTPUT_FLAGS                                                                                                   \
+    {"json", "Output", "write everything as one JSON object (- is standard output)", NULL, "", "FILE|-"},              \
+    {"csv", "Output", "write one line a point (- is standard output)", NULL, "", "FILE|-"},                            \
+    {"quiet", "Output", "print no summary, warnings or progress", NULL, "", NULL}
+/* clang-format on */
+
+#endif

@@ -1,0 +1,136 @@
+/* main.c - the table of verbs, --help and --version, and complaining in one sentence. */
+#include "cli/cli.h"
+#include "report/report.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+static const verb *const VERBS[] = {&VERB_DEMO, &VERB_ESTIMATE, &VERB_SYNTH, &VERB_KERNEL, &VERB_OPTIONS, NULL};
+
+int complain(int code, const char *fmt, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    fputs("epiq: ", stderr);
+    report_plain(stderr, text); /* what a file or a flag held may be quoted in it */
+    putc('\n', stderr);
+    return code;
+}
+
+void warn(const char *message)
+{
+    complain(CODE_OK, "warning: %s", message);
+}
+
+int failed(const cli *c, int status)
+{
+    if (watch_signal()) {
+        return complain(CODE_SIGNAL + watch_signal(), "stopped");
+    }
+    static const struct {
+        int status, code;
+    } codes[] = {{EPIQ_E_USAGE, CODE_USAGE}, {EPIQ_E_DATA, CODE_FILE}, {EPIQ_E_FILE, CODE_FILE}};
+    int code = CODE_NUMERIC;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        code = codes[i].status == status ? codes[i].code : code;
+    }
+    const char *message = epiq_message(c->ctx);
+    return complain(code, "%s", *message ? message : epiq_status_text(status));
+}
+
+static const char *verb_name(const void *from, ptrdiff_t index)
+{
+    const verb *v = ((const verb *const *)from)[index];
+    return v && !v->hidden ? v->name : NULL; /* hidden ones stand last */
+}
+
+static const verb *find_verb(const char *name)
+{
+    const verb *const *v = VERBS;
+    while (*v && strcmp((*v)->name, name) != 0) {
+        v++;
+    }
+    return *v;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *near = closest(name, verb_name, VERBS);
+    return near ? complain(CODE_USAGE, "\"%s\" is not a verb of epiq; did you mean %s?", name, near)
+                : complain(CODE_USAGE, "\"%s\" is not a verb of epiq; epiq --help lists them", name);
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (is_help(argv[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        return complain(CODE_USAGE, "which verb? epiq --help lists them, epiq demo shows what it does");
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("epiq %s\n", epiq_version());
+        return CODE_OK;
+    }
+    if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) {
+        help_all(VERBS);
+        return CODE_OK;
+    }
+    bool help = strcmp(argv[1], "help") == 0;
+    const char *name = argv[help ? 2 : 1];
+    const verb *v = find_verb(name);
+    if (!v) {
+        return unknown_verb(name);
+    }
+    if (help || wants_help(argc, argv)) {
+        help_verb(v);
+        return CODE_OK;
+    }
+    cli c;
+    int code = args_parse(&c, v, argc, argv);
+    if (!code) {
+        code = v->run(&c);
+    }
+    args_free(&c);
+    return code;
+}
+
+/* A closed descriptor 0, 1 or 2 would be given to the first file opened, and what is printed would land in it.
+ * Opened for reading, printing to it fails as it should. */
+static void hold_standard_descriptors(void)
+{
+    int fd;
+    while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= 2) {
+    }
+    if (fd > 2) {
+        close(fd);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_descriptors();
+    setlocale(LC_CTYPE, "");  /* only to know whether the terminal speaks UTF-8 */
+    signal(SIGPIPE, SIG_IGN); /* the write fails instead, and is noticed */
+    int code = dispatch(argc, argv);
+    return code ? code : output_stdout();
+}

@@ -1,0 +1,167 @@
+/* output.c - results reach their file whole or not at all: a temporary file beside it, then one rename.
+ * It is opened before the work starts, so that a folder without permission costs seconds and not hours.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEMPORARIES = 4 };
+static char *volatile temporaries[TEMPORARIES]; /* for the signal handler: what to remove */
+
+static void remember(const char *from, char *to)
+{
+    for (int i = 0; i < TEMPORARIES; i++) {
+        if (temporaries[i] == from) {
+            temporaries[i] = to;
+            return;
+        }
+    }
+}
+
+void output_remove_temporaries(void)
+{
+    for (int i = 0; i < TEMPORARIES; i++) {
+        if (temporaries[i]) {
+            unlink(temporaries[i]);
+        }
+    }
+}
+
+static bool is_stdout(const output *o)
+{
+    return strcmp(o->path, "-") == 0;
+}
+
+static int unwritable(const char *path)
+{
+    const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
+    return complain(CODE_FILE, "cannot write %s: %s", name, errno ? strerror(errno) : "write error");
+}
+
+static void forget(output *o)
+{
+    remember(o->temporary, NULL);
+    free(o->temporary);
+    free(o->target);
+    *o = (output){.path = o->path};
+}
+
+/* The file a link points to is replaced, not the link; devices and pipes are written as they are. */
+static int open_in_place_of(output *o)
+{
+    struct stat before = {.st_mode = 0};
+    bool exists = stat(o->path, &before) == 0;
+    if (!exists && errno != ENOENT) {
+        return -1;
+    }
+    if (exists && S_ISDIR(before.st_mode)) {
+        errno = EISDIR;
+        return -1;
+    }
+    if (exists && !S_ISREG(before.st_mode)) {
+        o->file = fopen(o->path, "wb");
+        return o->file ? 0 : -1;
+    }
+    if (exists && access(o->path, W_OK) != 0) {
+        return -1;
+    }
+    o->target = exists ? realpath(o->path, NULL) : strdup(o->path);
+    const char *slash = o->target ? strrchr(o->target, '/') : NULL;
+    int folder = slash ? (int)(slash - o->target) + 1 : 0;
+    if (!o->target || asprintf(&o->temporary, "%.*s.epiq-XXXXXX", folder, o->target) < 0) {
+        o->temporary = NULL;
+        return -1;
+    }
+    sigset_t all, old;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &old); /* no signal between the file's birth and its being remembered */
+    int fd = mkstemp(o->temporary);
+    if (fd >= 0) {
+        remember(NULL, o->temporary);
+    }
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    if (fd < 0) {
+        return -1;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, exists ? before.st_mode & 0777 : 0666 & ~mask); /* may fail on odd file systems: then it stays private */
+    o->file = fdopen(fd, "wb");
+    return o->file ? 0 : -1;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
+int output_open(output *o, const char *path, const char *input)
+{
+    *o = (output){.path = path};
+    if (is_stdout(o)) {
+        o->file = stdout;
+        return CODE_OK;
+    }
+    if (input && same_file(path, input)) {
+        return complain(CODE_FILE, "%s is the data itself; name another file for the output", path);
+    }
+    errno = 0;
+    if (open_in_place_of(o) != 0) {
+        int code = unwritable(path);
+        output_drop(o, 1);
+        return code;
+    }
+    return CODE_OK;
+}
+
+void output_drop(output *list, int count)
+{
+    for (output *o = list; o < list + count; o++) {
+        if (o->file && !is_stdout(o)) {
+            fclose(o->file);
+        }
+        if (o->temporary) {
+            unlink(o->temporary);
+        }
+        forget(o);
+    }
+}
+
+/* On disk (or in the pipe), but not yet under its name. */
+static int settle(output *o)
+{
+    bool bad = ferror(o->file) || fflush(o->file) != 0;
+    bad = bad || (o->temporary && fsync(fileno(o->file)) != 0 && errno != EINVAL); /* EINVAL: it cannot be synced */
+    int closed = is_stdout(o) ? 0 : fclose(o->file);
+    o->file = NULL;
+    return bad || closed ? unwritable(o->path) : CODE_OK;
+}
+
+int output_commit(output *list, int count)
+{
+    int code = CODE_OK;
+    for (int i = 0; i < count && !code; i++) {
+        code = settle(&list[i]);
+    }
+    for (int i = 0; i < count && !code; i++) {
+        if (list[i].temporary && rename(list[i].temporary, list[i].target) != 0) {
+            code = unwritable(list[i].path);
+        } else {
+            forget(&list[i]);
+        }
+    }
+    output_drop(list, count);
+    return code;
+}
+
+int output_stdout(void)
+{
+    return ferror(stdout) || fflush(stdout) != 0 ? unwritable("-") : CODE_OK;
+}

@@ -1,0 +1,301 @@
+/* epiq.h - how sure is a neural network's regression prediction, why is it unsure, what would help?
+ *
+ * The whole job is five calls (examples/1_decompose.c):
+ *
+ *     epiq_ctx *c;            epiq_ctx_new(&c);
+ *     epiq_options o = epiq_options_default();          o.target = "y";
+ *     epiq_data *data;        epiq_data_read(c, "rows.csv", &o, &data);
+ *     epiq_points *at;        epiq_points_new(c, data, &at);      epiq_points_add(c, at, "mean");
+ *     epiq_result *r;         epiq_estimate(c, data, at, &o, &r);
+ *
+ * and r->points[0].procedural, .data and .ensemble are the three variances, each with its interval.
+ * docs/method.md has the mathematics in the letters used here.
+ *
+ * Rules that hold everywhere
+ *   - Every call that can fail returns an int: 0 is fine, negative means there is no result, positive means there is
+ *     one with a caveat. epiq_message() then says in one sentence what was wrong and what to do.
+ *   - The library never prints, exits, aborts or reads the environment, and no NaN or infinity leaves it.
+ *   - A constructor that fails leaves *out == NULL. Every _free accepts NULL.
+ *   - A context serves one thread at a time; different contexts are independent. What a call makes belongs to the
+ *     context it was given and is freed before it.
+ *   - Matrices are row-major doubles. Variances are in squared units of the target as given.
+ *   - The same seed gives the same bits for any number of threads.
+ */
+#ifndef EPIQ_H
+#define EPIQ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define EPIQ_API __attribute__((visibility("default")))
+#else
+#define EPIQ_API
+#endif
+
+/* ---- version ---------------------------------------------------------------------------------------------------- */
+
+#define EPIQ_VERSION "0.1.0"
+EPIQ_API const char *epiq_version(void); /* of the library that runs, to compare with EPIQ_VERSION */
+
+/* ---- status ----------------------------------------------------------------------------------------------------- */
+
+#define EPIQ_STATUS_LIST(X)                                                                                            \
+    X(EPIQ_OK, 0, "ok")                                                                                                \
+    X(EPIQ_E_USAGE, -1, "an option is wrong by itself")                                                                \
+    X(EPIQ_E_DATA, -2, "the data does not allow what was asked")                                                       \
+    X(EPIQ_E_FILE, -3, "a file could not be read or written")                                                          \
+    X(EPIQ_E_NUMERIC, -4, "the computation failed numerically")                                                        \
+    X(EPIQ_E_NOMEM, -5, "not enough memory")                                                                           \
+    X(EPIQ_E_STOPPED, -6, "stopped on request")
+
+typedef enum {
+#define EPIQ_STATUS_ENUM(name, value, text) name = value,
+    EPIQ_STATUS_LIST(EPIQ_STATUS_ENUM)
+#undef EPIQ_STATUS_ENUM
+} epiq_status;
+
+EPIQ_API const char *epiq_status_text(int status);
+
+/* ---- context: messages, memory, progress, stopping ----------------------------------------------------------------
+ */
+
+typedef struct epiq_ctx epiq_ctx;
+
+typedef struct {
+    const char *stage;   /* "kernel", "factor", "members", "batches", "points" */
+    ptrdiff_t done, all; /* units finished, units in all */
+} epiq_progress;
+
+EPIQ_API int epiq_ctx_new(epiq_ctx **out);
+EPIQ_API void epiq_ctx_free(epiq_ctx *c);
+EPIQ_API const char *epiq_message(const epiq_ctx *c); /* the sentence of the last failure, "" if none */
+
+/* Called after each finished unit, one call at a time but perhaps from a worker thread; non-zero asks to stop. */
+EPIQ_API void epiq_ctx_on_progress(epiq_ctx *c, int (*report)(void *user, const epiq_progress *p), void *user);
+
+/* Ask the running call to end soon with EPIQ_E_STOPPED; safe in a signal handler and from other threads. */
+EPIQ_API void epiq_ctx_stop(epiq_ctx *c);
+
+/* ---- options: a plain struct, and the table behind it --------------------------------------------------------------
+ */
+
+enum { EPIQ_IF = 1, EPIQ_EV = 2, EPIQ_BA = 4, EPIQ_AUTO = 8 }; /* methods, or-ed together */
+typedef enum { EPIQ_ENGINE_NETWORK, EPIQ_ENGINE_LINEAR, EPIQ_ENGINE_INFINITE } epiq_engine;
+typedef enum { EPIQ_KERNEL_POPULATION, EPIQ_KERNEL_EMPIRICAL } epiq_kernel_kind; /* "own" for the linear engine */
+typedef enum { EPIQ_CORRECTION_UNBIASED, EPIQ_CORRECTION_JACKKNIFE, EPIQ_CORRECTION_NONE } epiq_correction;
+typedef enum { EPIQ_HBAR_KERNEL, EPIQ_HBAR_ENSEMBLE } epiq_hbar;
+typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD } epiq_optimizer;
+typedef enum { EPIQ_VARY_INIT, EPIQ_VARY_ORDER, EPIQ_VARY_BOTH } epiq_vary;
+typedef enum { EPIQ_SCALE_STANDARD, EPIQ_SCALE_MINMAX, EPIQ_SCALE_NONE } epiq_scale;
+typedef enum { EPIQ_MISSING_REFUSE, EPIQ_MISSING_DROP } epiq_missing;
+typedef enum { EPIQ_BACKEND_BLAS, EPIQ_BACKEND_REF } epiq_backend;
+
+typedef struct {
+    /* which columns of a table; names in comma-separated lists, quoted as in CSV if they hold commas */
+    const char *target;   /* the column to predict */
+    const char *features; /* the columns to predict from; NULL: all others */
+    const char *drop;     /* columns to leave out */
+    const char *onehot;   /* text columns to turn into one 0/1 column a value */
+    const char *group;    /* column that says which rows are repeated measurements of one thing */
+    int missing;          /* epiq_missing: what to do with rows that lack a cell */
+    int scale;            /* epiq_scale of features and target */
+    /* what to estimate */
+    int methods;             /* EPIQ_IF | EPIQ_EV | EPIQ_BA, or EPIQ_AUTO */
+    ptrdiff_t members;       /* m: networks trained on all rows (EV) */
+    ptrdiff_t batches;       /* m': networks trained on one batch of rows each (BA) */
+    ptrdiff_t ensemble_size; /* networks in the ensemble whose variance is wanted; 0: batches */
+    double level;            /* of all intervals */
+    ptrdiff_t influential;   /* training rows to list for each point */
+    /* what a network is */
+    int engine;      /* epiq_engine */
+    ptrdiff_t width; /* units in each hidden layer */
+    ptrdiff_t depth; /* L: hidden layers */
+    double lambda;   /* weight of |theta - theta0|^2 in the loss */
+    double bias;     /* beta: scale of the biases, 0 for none */
+    double bias_sd;  /* s_b: standard deviation of the initial biases */
+    /* how it is trained */
+    int optimizer;        /* epiq_optimizer */
+    double lr;            /* step size of gd and sgd */
+    ptrdiff_t steps;      /* limit of iterations; 0: until converged */
+    ptrdiff_t batch_size; /* rows in a step of sgd */
+    int vary;             /* epiq_vary: what differs between members */
+    double time;          /* engine infinite: stop gradient flow at this time; 0: never */
+    /* how the influence function is built */
+    int kernel;        /* epiq_kernel_kind */
+    int hbar;          /* epiq_hbar: where the mean prediction comes from */
+    int correction;    /* epiq_correction for leverage */
+    int linear_kernel; /* epiq_kernel_kind of the linear engine */
+    /* how it runs */
+    uint64_t seed;
+    ptrdiff_t threads; /* 0: all cores */
+    const char *state; /* file that keeps finished members; NULL: none */
+    int backend;       /* epiq_backend */
+} epiq_options;
+
+EPIQ_API epiq_options epiq_options_default(void);
+
+/* Set one option from text, by its name on the command line ("bias-sd"). Text options keep the pointer given. */
+EPIQ_API int epiq_options_set(epiq_ctx *c, epiq_options *o, const char *name, const char *value);
+
+/* One row of the table that drives defaults, checking, --flags, --help and docs/options.md. */
+typedef struct {
+    const char *name, *section, *help;
+    const char *choices;      /* "a|b|c" for a choice, NULL otherwise */
+    const char *default_text; /* "" for an optional text */
+    const char *metavar;      /* what --help calls the value */
+} epiq_option_info;
+EPIQ_API const epiq_option_info *epiq_options_info(ptrdiff_t index); /* NULL past the end */
+EPIQ_API int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer,
+                               size_t size); /* its value as text */
+
+/* ---- data: rows, their names and their scaling ---------------------------------------------------------------------
+ */
+
+typedef struct epiq_data epiq_data;
+
+/* path: CSV, NPY (last column is the target, named y) or NPZ; "-" reads CSV from standard input. */
+EPIQ_API int epiq_data_read(epiq_ctx *c, const char *path, const epiq_options *o, epiq_data **out);
+
+/* From memory: x is n by d, y is n; group is NULL or n labels. Columns are named x1..xd and y. */
+EPIQ_API int epiq_data_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, const double *y,
+                           const int64_t *group, const epiq_options *o, epiq_data **out);
+
+/* One of the three synthetic sets of docs/method.md: fills x (n by d) and y (n). */
+EPIQ_API int epiq_synth(epiq_ctx *c, int set, ptrdiff_t n, ptrdiff_t d, uint64_t seed, double *x, double *y);
+
+EPIQ_API void epiq_data_free(epiq_ctx *c, epiq_data *data);
+
+typedef struct {
+    ptrdiff_t rows, features;
+    const char *const *feature; /* names, one a column */
+    const char *target;
+    double shift, factor; /* target as given = shift + factor * scaled target */
+    const char *sha256;   /* of the bytes read, in hexadecimal */
+    ptrdiff_t dropped;    /* rows left out because a cell was missing */
+    ptrdiff_t duplicates; /* rows whose features repeat an earlier row's */
+    ptrdiff_t constant;   /* features that take one value only */
+    ptrdiff_t groups;     /* distinct groups; rows when there is no group column */
+} epiq_data_info;
+EPIQ_API epiq_data_info epiq_data_describe(const epiq_data *data);
+
+/* ---- points: where to ask ------------------------------------------------------------------------------------------
+ */
+
+typedef struct epiq_points epiq_points;
+
+EPIQ_API int epiq_points_new(epiq_ctx *c, const epiq_data *data, epiq_points **out);
+/* where: "mean", "row:I" (rows from 1), or a CSV or NPY file with the feature columns. Adds one or more points. */
+EPIQ_API int epiq_points_add(epiq_ctx *c, epiq_points *p, const char *where);
+EPIQ_API int epiq_points_add_rows(epiq_ctx *c, epiq_points *p, ptrdiff_t count,
+                                  const double *x); /* count by d, as given */
+EPIQ_API ptrdiff_t epiq_points_count(const epiq_points *p);
+EPIQ_API void epiq_points_free(epiq_ctx *c, epiq_points *p);
+
+/* ---- kernels --------------------------------------------------------------------------------------------------------
+ */
+
+/* Population kernels of the scaled rows, n by n each, full; either output may be NULL. */
+EPIQ_API int epiq_kernel(epiq_ctx *c, const epiq_data *data, const epiq_options *o, double *ntk, double *nngp);
+
+/* ---- estimate
+ * -------------------------------------------------------------------------------------------------------- */
+
+#define EPIQ_METHOD_LIST(X)                                                                                            \
+    X(EPIQ_BY_NONE, "none")                                                                                            \
+    X(EPIQ_BY_IF, "if")                                                                                                \
+    X(EPIQ_BY_EV, "ev")                                                                                                \
+    X(EPIQ_BY_BA, "ba")                                                                                                \
+    X(EPIQ_BY_IF_EV, "if+ev")                                                                                          \
+    X(EPIQ_BY_BA_IF, "ba-if")                                                                                          \
+    X(EPIQ_BY_BA_EV, "ba-ev")                                                                                          \
+    X(EPIQ_BY_INFINITE, "infinite")
+typedef enum {
+#define EPIQ_METHOD_ENUM(name, text) name,
+    EPIQ_METHOD_LIST(EPIQ_METHOD_ENUM)
+#undef EPIQ_METHOD_ENUM
+} epiq_method;
+EPIQ_API const char *epiq_method_text(epiq_method m);
+
+/* A variance, if it could be had, and its interval, if it has one. */
+typedef struct {
+    int known, has_interval;
+    double variance, lo, hi;
+    double df; /* degrees of freedom behind the interval; 0: none, it is a closed form or a difference */
+    epiq_method method;
+} epiq_part;
+
+typedef struct {
+    ptrdiff_t row;    /* from 1, as in the file */
+    double influence; /* how far the prediction would move, in target units, if the row were deleted */
+} epiq_influence;
+
+typedef struct {
+    const char *at;
+    double prediction;             /* mean of the members, or the kernel predictor when none were trained */
+    epiq_part prediction_variance; /* of that mean: data + procedural / m */
+    epiq_part procedural;          /* tau^2: would retraining change it? */
+    epiq_part data;                /* sigma^2/n: would other data change it? */
+    epiq_part ensemble;            /* data + procedural / ensemble_size */
+    epiq_part single;              /* data + procedural */
+    epiq_part uncorrected;         /* the influence function as printed, whatever the correction */
+    epiq_part infinite;            /* tau^2 of infinitely wide networks, when the kernel was factorised */
+    struct {
+        int known, inside; /* is if_plus_ev inside BA's interval? */
+        double ba, if_plus_ev;
+    } check;
+    const epiq_influence *influential; /* strongest first */
+    ptrdiff_t influential_count;
+} epiq_point;
+
+typedef struct {
+    const char *code, *message;
+} epiq_warning;
+
+typedef enum { EPIQ_DO_NOTHING, EPIQ_DO_TRAIN, EPIQ_DO_COLLECT, EPIQ_DO_EITHER } epiq_action;
+EPIQ_API const char *epiq_action_text(epiq_action a);
+
+typedef struct {
+    const epiq_point *points;
+    ptrdiff_t point_count;
+    int methods;             /* what ran, EPIQ_AUTO resolved */
+    const char *choice;      /* the reason, when methods was EPIQ_AUTO; else NULL */
+    int correction;          /* what ran: epiq_correction */
+    ptrdiff_t ensemble_size; /* 0 in the options resolved */
+    ptrdiff_t threads;       /* likewise */
+    const char *backend;
+    struct {
+        int known;
+        double loo_rmse, r2;   /* leave-one-out, of the kernel predictor, target units */
+        double noise_variance; /* of y around it, if equal everywhere */
+    } fit;
+    struct {
+        ptrdiff_t members, converged; /* trainings of EV and BA together */
+        double loss_max, gradient_rel_max;
+        ptrdiff_t iterations_median;
+        ptrdiff_t resumed; /* of these, taken from the state file */
+    } training;
+    struct {
+        double kernel, factor, influence, ev, ba; /* seconds */
+    } timing;
+    struct {
+        epiq_action action;
+        ptrdiff_t members, rows; /* ensemble size to reach, rows to add */
+        const char *text;
+    } advice;
+    const epiq_warning *warnings;
+    ptrdiff_t warning_count;
+} epiq_result;
+
+EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                           epiq_result **out);
+EPIQ_API void epiq_result_free(epiq_ctx *c, epiq_result *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/* pieces.c - what the writers share: doubles that read back equal, text that cannot harm a terminal, option values. */
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+report_number report_double(double v)
+{
+    report_number n;
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(n.text, sizeof n.text, "%.*g", digits, v);
+        if (strtod(n.text, NULL) == v) {
+            break;
+        }
+    }
+    return n;
+}
+
+size_t report_utf8(const char *s)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    size_t length = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((u[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    bool overlong = (u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xf0 && u[1] < 0x90);
+    bool surrogate = u[0] == 0xed && u[1] > 0x9f;
+    return overlong || surrogate || (u[0] == 0xf4 && u[1] > 0x8f) ? 0 : length;
+}
+
+void report_plain(FILE *out, const char *s)
+{
+    while (*s) {
+        const unsigned char *u = (const unsigned char *)s;
+        size_t length = report_utf8(s);
+        bool control =
+            u[0] < 0x20 || u[0] == 0x7f || (u[0] == 0xc2 && u[1] < 0xa0); /* U+0080..9F steer terminals too */
+        if (length && !control) {
+            fwrite(s, 1, length, out);
+        } else {
+            putc('?', out);
+        }
+        s += length ? length : 1;
+    }
+}
+
+int report_columns(const char *s)
+{
+    int count = 0;
+    for (; *s; count++) {
+        size_t length = report_utf8(s);
+        s += length ? length : 1;
+    }
+    return count;
+}
+
+char *report_option(const epiq_options *o, const char *name)
+{
+    const epiq_option_info *info;
+    ptrdiff_t i = 0;
+    while ((info = epiq_options_info(i)) && strcmp(info->name, name) != 0) {
+        i++;
+    }
+    for (size_t size = 128; info; size *= 4) { /* a list of columns may be long */
+        char *text = malloc(size);
+        if (!text || (epiq_options_text(o, i, text, size) == EPIQ_OK && *text)) {
+            return text;
+        }
+        bool unset = !*text;
+        free(text);
+        if (unset) {
+            break;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,45 @@
+/* report.h - finished results on paper: JSON, CSV, text for people, and NPY matrices.
+ * The writers read an epiq_result and the manifest of the run, compute nothing and check nothing: write errors stay in
+ * the FILE, where the caller looks for them once at the end.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "epiq.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* How the result came about: what the library does not know of the run, or no longer tells. */
+typedef struct {
+    const char *command; /* as typed, quoted for a shell */
+    const epiq_options *options;
+    epiq_data_info data;
+    double seconds, read_seconds;
+    long long peak_rss_bytes;
+} report_run;
+
+void report_json(FILE *out, const epiq_result *r, const report_run *run);
+void report_csv(FILE *out, const epiq_result *r);
+
+typedef struct {
+    bool colour, blocks; /* what the terminal can show: ANSI colours, UTF-8 block characters */
+} report_style;
+void report_text(FILE *out, const epiq_result *r, const report_run *run, report_style style);
+
+void report_npy(FILE *out, ptrdiff_t rows, ptrdiff_t columns, const double *a); /* version 1.0, float64, C order */
+
+/* ---- pieces the writers share ---- */
+
+/* The shortest of %.15g, %.16g, %.17g that reads back equal. */
+typedef struct {
+    char text[32];
+} report_number;
+report_number report_double(double v);
+
+size_t report_utf8(const char *s);           /* bytes of the UTF-8 character at s; 0: it is none */
+void report_plain(FILE *out, const char *s); /* for terminals: control characters and broken UTF-8 become ? */
+int report_columns(const char *s);           /* characters report_plain writes */
+char *report_option(const epiq_options *o, const char *name); /* value as text, to be freed; NULL: unset or no memory */
+
+#endif

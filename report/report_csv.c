@@ -1,0 +1,49 @@
+/* report_csv.c - one line a point, an empty cell where a number could not be had, quoted as RFC 4180 says. */
+#include "report/report.h"
+
+#include <string.h>
+
+static void put_quoted(FILE *out, const char *s)
+{
+    if (!s[strcspn(s, ",\"\r\n")]) {
+        fputs(s, out);
+        return;
+    }
+    putc('"', out);
+    for (; *s; s++) {
+        fputs(*s == '"' ? "\"" : "", out);
+        putc(*s, out);
+    }
+    putc('"', out);
+}
+
+static void put_cell(FILE *out, bool known, double v)
+{
+    fprintf(out, ",%s", known ? report_double(v).text : "");
+}
+
+void report_csv(FILE *out, const epiq_result *r)
+{
+    static const char *const with_interval[] = {"procedural", "data", "ensemble", "single"};
+    fputs("at,prediction,prediction_variance", out);
+    for (size_t k = 0; k < 4; k++) {
+        fprintf(out, ",%s,%s_lo,%s_hi", with_interval[k], with_interval[k], with_interval[k]);
+    }
+    fputs(",uncorrected,infinite\n", out);
+    for (ptrdiff_t i = 0; i < r->point_count; i++) {
+        const epiq_point *p = &r->points[i];
+        const epiq_part *parts[] = {&p->procedural, &p->data, &p->ensemble, &p->single};
+        put_quoted(out, p->at);
+        put_cell(out, true, p->prediction);
+        put_cell(out, p->prediction_variance.known, p->prediction_variance.variance);
+        for (size_t k = 0; k < 4; k++) {
+            bool interval = parts[k]->known && parts[k]->has_interval;
+            put_cell(out, parts[k]->known, parts[k]->variance);
+            put_cell(out, interval, parts[k]->lo);
+            put_cell(out, interval, parts[k]->hi);
+        }
+        put_cell(out, p->uncorrected.known, p->uncorrected.variance);
+        put_cell(out, p->infinite.known, p->infinite.variance);
+        putc('\n', out);
+    }
+}

@@ -1,0 +1,275 @@
+/* report_json.c - the object that --json promises, from a finished result and the manifest of its run.
+ * Field names and order are a contract (docs/json.md); what could not be had is null, and a warning says why.
+ */
+#include "report/json.h"
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void option_text(json *j, const char *key, const epiq_options *o, const char *name)
+{
+    char *text = report_option(o, name);
+    json_text(j, key, text);
+    free(text);
+}
+
+/* The whole table: an option whose default is a number is written as one. */
+static void write_options(json *j, const epiq_options *o)
+{
+    json_object(j, "options", JSON_LINES);
+    const epiq_option_info *info;
+    for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
+        char *text = report_option(o, info->name), *end;
+        strtod(info->default_text, &end);
+        bool number = text && end != info->default_text && !*end;
+        if (number && !text[strspn(text, "0123456789")]) {
+            json_token(j, info->name, text); /* a seed may have more digits than a double */
+        } else if (number) {
+            json_real(j, info->name, strtod(text, NULL));
+        } else {
+            json_text(j, info->name, text);
+        }
+        free(text);
+    }
+    json_end(j);
+}
+
+static void write_run(json *j, const epiq_result *r, const report_run *run)
+{
+    char seed[24];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->options->seed);
+    json_object(j, "run", JSON_LINES);
+    json_text(j, "command", run->command);
+    json_token(j, "seed", seed);
+    json_integer(j, "threads", r->threads);
+    json_text(j, "backend", r->backend);
+    json_text(j, "solver", "exact");
+    json_real(j, "seconds", run->seconds);
+    json_integer(j, "peak_rss_bytes", run->peak_rss_bytes);
+    json_text(j, "data_sha256", run->data.sha256 && *run->data.sha256 ? run->data.sha256 : NULL);
+    write_options(j, run->options);
+    json_end(j);
+}
+
+static void write_data(json *j, const report_run *run)
+{
+    const epiq_data_info *d = &run->data;
+    const struct {
+        const char *key;
+        ptrdiff_t count;
+    } extra[] = {{"dropped", d->dropped},
+                 {"duplicates", d->duplicates},
+                 {"constant", d->constant},
+                 {"groups", run->options->group ? d->groups : 0}};
+    json_object(j, "data", JSON_LINES);
+    json_integer(j, "rows", d->rows);
+    json_array(j, "features", JSON_FLAT);
+    for (ptrdiff_t i = 0; i < d->features; i++) {
+        json_text(j, NULL, d->feature[i]);
+    }
+    json_end(j);
+    json_text(j, "target", d->target);
+    option_text(j, "scale", run->options, "scale");
+    json_object(j, "target_scale", JSON_FLAT);
+    json_real(j, "shift", d->shift);
+    json_real(j, "factor", d->factor);
+    json_end(j);
+    for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) {
+        if (extra[i].count) {
+            json_integer(j, extra[i].key, extra[i].count);
+        }
+    }
+    json_end(j);
+}
+
+static void write_model(json *j, const epiq_options *o)
+{
+    json_object(j, "model", JSON_LINES);
+    option_text(j, "engine", o, "engine");
+    option_text(j, "kernel", o, "kernel");
+    json_integer(j, "width", o->width);
+    json_integer(j, "depth", o->depth);
+    json_real(j, "bias", o->bias);
+    json_real(j, "bias_sd", o->bias_sd);
+    json_real(j, "lambda", o->lambda);
+    option_text(j, "optimizer", o, "optimizer");
+    json_end(j);
+}
+
+static void write_fit(json *j, const epiq_result *r)
+{
+    if (!r->fit.known) {
+        json_null(j, "fit");
+        return;
+    }
+    json_object(j, "fit", JSON_LINES);
+    json_real(j, "loo_rmse", r->fit.loo_rmse);
+    json_real(j, "r2", r->fit.r2);
+    json_real(j, "noise_variance", r->fit.noise_variance);
+    json_end(j);
+}
+
+static void write_training(json *j, const epiq_result *r)
+{
+    if (!r->training.members) {
+        json_null(j, "training");
+        return;
+    }
+    json_object(j, "training", JSON_LINES);
+    json_integer(j, "members", r->training.members);
+    json_integer(j, "converged", r->training.converged);
+    json_real(j, "loss_max", r->training.loss_max);
+    json_real(j, "gradient_rel_max", r->training.gradient_rel_max);
+    json_integer(j, "iterations_median", r->training.iterations_median);
+    json_integer(j, "resumed", r->training.resumed);
+    json_end(j);
+}
+
+/* Everything all parts have; false (and null written) when the part is not known. */
+static bool open_part(json *j, const char *key, const epiq_part *p, const report_run *run)
+{
+    if (!p->known) {
+        json_null(j, key);
+        return false;
+    }
+    json_object(j, key, JSON_FLAT);
+    json_real(j, "variance", p->variance);
+    if (p->has_interval) {
+        json_array(j, "interval", JSON_FLAT);
+        json_real(j, NULL, p->lo);
+        json_real(j, NULL, p->hi);
+        json_end(j);
+    } else {
+        json_null(j, "interval");
+    }
+    json_real(j, "level", run->options->level);
+    json_text(j, "method", epiq_method_text(p->method));
+    return true;
+}
+
+static void part_value(json *j, const char *key, const epiq_part *p)
+{
+    if (p->known) {
+        json_real(j, key, p->variance);
+    } else {
+        json_null(j, key);
+    }
+}
+
+static void write_point(json *j, const epiq_result *r, const epiq_point *p, const report_run *run)
+{
+    json_object(j, NULL, JSON_LINES);
+    json_text(j, "at", p->at);
+    json_real(j, "prediction", p->prediction);
+    part_value(j, "prediction_variance", &p->prediction_variance);
+    if (open_part(j, "procedural", &p->procedural, run)) {
+        if (p->procedural.method == EPIQ_BY_EV) {
+            json_integer(j, "members", run->options->members);
+        }
+        json_end(j);
+    }
+    if (open_part(j, "data", &p->data, run)) {
+        epiq_options ran = *run->options;
+        ran.correction = r->correction;
+        if (p->data.method == EPIQ_BY_IF) {
+            option_text(j, "correction", &ran, "correction");
+        } else {
+            json_null(j, "correction");
+        }
+        part_value(j, "uncorrected", &p->uncorrected);
+        json_end(j);
+    }
+    if (open_part(j, "ensemble", &p->ensemble, run)) {
+        json_integer(j, "members", r->ensemble_size);
+        json_end(j);
+    }
+    if (open_part(j, "single", &p->single, run)) {
+        json_end(j);
+    }
+    if (p->check.known) {
+        json_object(j, "check", JSON_FLAT);
+        json_real(j, "ba", p->check.ba);
+        json_real(j, "if_plus_ev", p->check.if_plus_ev);
+        json_bool(j, "inside", p->check.inside);
+        json_end(j);
+    } else {
+        json_null(j, "check");
+    }
+    if (p->infinite.known) {
+        json_object(j, "infinite", JSON_FLAT);
+        json_real(j, "variance", p->infinite.variance);
+        if (p->procedural.known && p->infinite.variance > 0) {
+            json_real(j, "ratio", p->procedural.variance / p->infinite.variance);
+        } else {
+            json_null(j, "ratio");
+        }
+        json_end(j);
+    } else {
+        json_null(j, "infinite");
+    }
+    json_array(j, "influential", JSON_LINES);
+    for (ptrdiff_t i = 0; i < p->influential_count; i++) {
+        json_object(j, NULL, JSON_FLAT);
+        json_integer(j, "row", p->influential[i].row);
+        json_real(j, "influence", p->influential[i].influence);
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+}
+
+static void write_timing(json *j, const epiq_result *r, const report_run *run)
+{
+    json_object(j, "timing", JSON_FLAT);
+    json_real(j, "read", run->read_seconds);
+    json_real(j, "kernel", r->timing.kernel);
+    json_real(j, "factor", r->timing.factor);
+    json_real(j, "if", r->timing.influence);
+    json_real(j, "ev", r->timing.ev);
+    json_real(j, "ba", r->timing.ba);
+    json_end(j);
+}
+
+void report_json(FILE *out, const epiq_result *r, const report_run *run)
+{
+    json j = {.out = out};
+    json_object(&j, NULL, JSON_LINES);
+    json_object(&j, "epiq", JSON_FLAT);
+    json_text(&j, "version", epiq_version());
+    json_end(&j);
+    write_run(&j, r, run);
+    write_data(&j, run);
+    write_model(&j, run->options);
+    write_fit(&j, r);
+    write_training(&j, r);
+    if (r->choice) {
+        epiq_options ran = *run->options;
+        ran.methods = r->methods;
+        json_object(&j, "choice", JSON_LINES);
+        option_text(&j, "methods", &ran, "methods");
+        json_text(&j, "reason", r->choice);
+        json_end(&j);
+    }
+    json_array(&j, "points", JSON_LINES);
+    for (ptrdiff_t i = 0; i < r->point_count; i++) {
+        write_point(&j, r, &r->points[i], run);
+    }
+    json_end(&j);
+    write_timing(&j, r, run);
+    json_object(&j, "advice", JSON_LINES);
+    json_text(&j, "action", epiq_action_text(r->advice.action));
+    json_integer(&j, "members", r->advice.members);
+    json_integer(&j, "rows", r->advice.rows);
+    json_text(&j, "text", r->advice.text);
+    json_end(&j);
+    json_array(&j, "warnings", JSON_LINES);
+    for (ptrdiff_t i = 0; i < r->warning_count; i++) {
+        json_object(&j, NULL, JSON_FLAT);
+        json_text(&j, "code", r->warnings[i].code);
+        json_text(&j, "message", r->warnings[i].message);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+}

@@ -1,0 +1,240 @@
+/* report_text.c - a result at a glance: the parts with their standard deviations and intervals, who is to blame, what
+ * to do. Up to five points get a block each, more get a line each; the last line is the advice.
+ */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCKS_MAX = 5, /* points shown at length */
+    LINES_MAX = 20, /* points shown in the table */
+    BAR = 40,       /* characters */
+    LABEL = 24,
+    CELL = 21, /* a variance and its standard deviation */
+};
+
+typedef struct {
+    FILE *out;
+    const epiq_result *r;
+    const report_run *run;
+    report_style style;
+} page;
+
+#define BOLD "\033[1m"
+#define YELLOW "\033[33m"
+#define CYAN "\033[36m"
+#define MAGENTA "\033[35m"
+
+static void paint(const page *g, const char *code, const char *text)
+{
+    fputs(g->style.colour ? code : "", g->out);
+    report_plain(g->out, text);
+    fputs(g->style.colour ? "\033[0m" : "", g->out);
+}
+
+static void label(const page *g, const char *text)
+{
+    fprintf(g->out, "  %-*s", LABEL, text);
+}
+
+static const char *plural(ptrdiff_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* ---- the run ---- */
+
+static void write_head(const page *g)
+{
+    const epiq_data_info *d = &g->run->data;
+    const epiq_options *o = g->run->options;
+    char *engine = report_option(o, "engine");
+    fprintf(g->out, "%td row%s, %td feature%s, target ", d->rows, plural(d->rows), d->features, plural(d->features));
+    report_plain(g->out, d->target);
+    fprintf(g->out, "; engine %s", engine ? engine : "?");
+    if (o->engine != EPIQ_ENGINE_INFINITE) {
+        fprintf(g->out, ", width %td", o->width);
+    }
+    fprintf(g->out, ", depth %td; %.3g s\n", o->depth, g->run->seconds);
+    free(engine);
+    if (g->r->training.members) {
+        fprintf(g->out, "%td networks, %td converged", g->r->training.members, g->r->training.converged);
+        if (g->r->training.resumed && o->state) {
+            fprintf(g->out, "; %td resumed from ", g->r->training.resumed);
+            report_plain(g->out, o->state);
+        }
+        putc('\n', g->out);
+    }
+    if (g->r->choice) {
+        epiq_options ran = *o;
+        ran.methods = g->r->methods;
+        char *methods = report_option(&ran, "methods");
+        fprintf(g->out, "methods %s: ", methods ? methods : "?");
+        report_plain(g->out, g->r->choice);
+        putc('\n', g->out);
+        free(methods);
+    }
+    if (g->r->fit.known) {
+        fprintf(g->out, "leave-one-out error %.4g, R2 %.3g, noise %.4g (standard deviation)\n", g->r->fit.loo_rmse,
+                g->r->fit.r2, sqrt(g->r->fit.noise_variance));
+    }
+}
+
+/* ---- one point at length ---- */
+
+static void write_part(const page *g, const char *name, const epiq_part *p)
+{
+    label(g, name);
+    if (!p->known) {
+        fprintf(g->out, "%10s\n", "unknown");
+        return;
+    }
+    char interval[64] = "no interval";
+    if (p->has_interval) {
+        snprintf(interval, sizeof interval, "between %.3g and %.3g", p->lo, p->hi);
+    }
+    fprintf(g->out, "%10.4g  %10.4g  %-32s%s\n", p->variance, sqrt(p->variance), interval, epiq_method_text(p->method));
+}
+
+static void put_repeated(FILE *out, const char *piece, int count)
+{
+    while (count-- > 0) {
+        fputs(piece, out);
+    }
+}
+
+static void write_bar(const page *g, const epiq_point *p)
+{
+    double all = p->data.variance + p->procedural.variance;
+    if (!p->data.known || !p->procedural.known || !(all > 0)) {
+        return;
+    }
+    double share = p->data.variance / all;
+    int cells = (int)lround(share * BAR);
+    cells = cells < 1 && share > 0         ? 1
+            : cells > BAR - 1 && share < 1 ? BAR - 1
+                                           : cells; /* a part that exists is seen */
+    const char *colours[] = {CYAN, MAGENTA}, *pieces[] = {g->style.blocks ? "█" : "#", g->style.blocks ? "░" : "-"};
+    int counts[] = {cells, BAR - cells};
+    label(g, "one network's variance");
+    for (int k = 0; k < 2; k++) {
+        fputs(g->style.colour ? colours[k] : "", g->out);
+        put_repeated(g->out, pieces[k], counts[k]);
+        fputs(g->style.colour ? "\033[0m" : "", g->out);
+    }
+    fprintf(g->out, "  %.1f %% data, %.1f %% procedural\n", 100 * share, 100 * (1 - share));
+}
+
+static void write_block(const page *g, const epiq_point *p)
+{
+    char ensemble[40], level[40];
+    snprintf(ensemble, sizeof ensemble, "ensemble of %td", g->r->ensemble_size);
+    snprintf(level, sizeof level, "%.4g %% interval of the variance", 100 * g->run->options->level);
+
+    bool numbered = !p->at[strspn(p->at, "0123456789")]; /* a row of an array, not of a file */
+    fputs(numbered ? "\nAt point " : "\nAt ", g->out);
+    paint(g, BOLD, p->at);
+    fprintf(g->out, " the prediction is %.6g", p->prediction);
+    if (p->prediction_variance.known) {
+        fprintf(g->out, ", give or take %.3g (its standard deviation)", sqrt(p->prediction_variance.variance));
+    }
+    fputs("\n\n", g->out);
+    label(g, "");
+    fprintf(g->out, "%10s  %10s  %-32s%s\n", "variance", "std dev", level, "by");
+    write_part(g, "procedural (retraining)", &p->procedural);
+    write_part(g, "data (other rows)", &p->data);
+    write_part(g, ensemble, &p->ensemble);
+    write_part(g, "one network", &p->single);
+    putc('\n', g->out);
+    write_bar(g, p);
+    if (p->check.known) {
+        label(g, "check");
+        fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba, g->r->ensemble_size,
+                p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
+    }
+    if (p->infinite.known && p->procedural.method != EPIQ_BY_INFINITE) {
+        label(g, "infinite width");
+        fprintf(g->out, "procedural would be %.3g", p->infinite.variance);
+        if (p->procedural.known && p->infinite.variance > 0) {
+            fprintf(g->out, "; here it is %.3g times that", p->procedural.variance / p->infinite.variance);
+        }
+        putc('\n', g->out);
+    }
+    if (p->influential_count) {
+        label(g, "moved by deleting");
+        for (ptrdiff_t i = 0; i < p->influential_count; i++) {
+            fprintf(g->out, "%srow %td by %+.3g", i ? ", " : "", p->influential[i].row, p->influential[i].influence);
+        }
+        putc('\n', g->out);
+    }
+}
+
+/* ---- many points, a line each ---- */
+
+static void put_padded(FILE *out, const char *s, int width)
+{
+    report_plain(out, s);
+    fprintf(out, "%*s", width > report_columns(s) ? width - report_columns(s) : 0, "");
+}
+
+static void put_cell(FILE *out, const epiq_part *p, int width)
+{
+    char text[48] = "unknown";
+    if (p->known) {
+        snprintf(text, sizeof text, "%.3g (%.3g)", p->variance, sqrt(p->variance));
+    }
+    fprintf(out, "  %-*s", width, text);
+}
+
+static void write_table(const page *g)
+{
+    ptrdiff_t shown = g->r->point_count < LINES_MAX ? g->r->point_count : LINES_MAX;
+    int width = 2;
+    for (ptrdiff_t i = 0; i < shown; i++) {
+        int columns = report_columns(g->r->points[i].at);
+        width = columns > width ? columns : width;
+    }
+    char ensemble[48];
+    snprintf(ensemble, sizeof ensemble, "ensemble of %td", g->r->ensemble_size);
+    fputs("\nVariances, and standard deviations in brackets:\n\n", g->out);
+    put_padded(g->out, "at", width);
+    fprintf(g->out, "  %12s  %-*s  %-*s  %s\n", "prediction", CELL, "procedural", CELL, "data", ensemble);
+    for (ptrdiff_t i = 0; i < shown; i++) {
+        const epiq_point *p = &g->r->points[i];
+        put_padded(g->out, p->at, width);
+        fprintf(g->out, "  %12.6g", p->prediction);
+        put_cell(g->out, &p->procedural, CELL);
+        put_cell(g->out, &p->data, CELL);
+        put_cell(g->out, &p->ensemble, 0);
+        putc('\n', g->out);
+    }
+    if (shown < g->r->point_count) {
+        fprintf(g->out, "... and %td more; use --csv or --json\n", g->r->point_count - shown);
+    }
+}
+
+void report_text(FILE *out, const epiq_result *r, const report_run *run, report_style style)
+{
+    const page g = {out, r, run, style};
+    write_head(&g);
+    if (r->point_count > BLOCKS_MAX) {
+        write_table(&g);
+    } else {
+        for (ptrdiff_t i = 0; i < r->point_count; i++) {
+            write_block(&g, &r->points[i]);
+        }
+    }
+    putc('\n', out);
+    for (ptrdiff_t i = 0; i < r->warning_count; i++) {
+        paint(&g, YELLOW, "Warning:");
+        putc(' ', out);
+        report_plain(out, r->warnings[i].message);
+        putc('\n', out);
+    }
+    paint(&g, BOLD, "Advice:");
+    putc(' ', out);
+    report_plain(out, r->advice.text);
+    putc('\n', out);
+}

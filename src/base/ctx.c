@@ -1,0 +1,220 @@
+/* ctx.c - the context: the last sentence, the request to stop, progress, counted memory, and the clock. */
+#include "base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *epiq_version(void)
+{
+    return EPIQ_VERSION;
+}
+
+const char *epiq_status_text(int status)
+{
+    switch (status) {
+#define TEXT(name, value, text)                                                                                        \
+    case value:                                                                                                        \
+        return text;
+        EPIQ_STATUS_LIST(TEXT)
+#undef TEXT
+    default:
+        return "unknown status";
+    }
+}
+
+int epiq_ctx_new(epiq_ctx **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out) {
+        return EPIQ_E_NOMEM;
+    }
+    atomic_init(&(*out)->fail_after, -1);
+    return EPIQ_OK;
+}
+
+void epiq_ctx_free(epiq_ctx *c)
+{
+    free(c);
+}
+
+const char *epiq_message(const epiq_ctx *c)
+{
+    return c->message;
+}
+
+void epiq_ctx_on_progress(epiq_ctx *c, int (*report)(void *user, const epiq_progress *p), void *user)
+{
+    c->report = report;
+    c->user = user;
+}
+
+void epiq_ctx_stop(epiq_ctx *c)
+{
+    atomic_store(&c->stop, true);
+}
+
+bool epiqp_stopping(epiq_ctx *c)
+{
+    return atomic_load_explicit(&c->stop, memory_order_relaxed);
+}
+
+void epiqp_clear(epiq_ctx *c)
+{
+    c->message[0] = '\0';
+}
+
+int epiqp_fail(epiq_ctx *c, int status, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+#pragma omp critical(epiqp_message)
+    {
+        if (!c->message[0]) {
+            vsnprintf(c->message, sizeof c->message, fmt, args);
+        }
+    }
+    va_end(args);
+    return status;
+}
+
+int epiqp_report(epiq_ctx *c, const char *stage, ptrdiff_t done, ptrdiff_t all)
+{
+    if (c->report) {
+        epiq_progress p = {stage, done, all};
+#pragma omp critical(epiqp_report)
+        {
+            if (c->report(c->user, &p)) {
+                epiq_ctx_stop(c);
+            }
+        }
+    }
+    return epiqp_stopping(c) ? epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request while working on %s", stage) : EPIQ_OK;
+}
+
+double epiqp_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- memory ---- */
+
+static bool allowed(epiq_ctx *c)
+{
+    return atomic_load(&c->fail_after) < 0 || atomic_fetch_sub(&c->fail_after, 1) > 0;
+}
+
+void *epiqp_alloc(epiq_ctx *c, ptrdiff_t count, size_t size)
+{
+    size_t bytes = 0;
+    void *p = NULL;
+    if (count >= 0 && !__builtin_mul_overflow((size_t)count, size, &bytes) && bytes <= SIZE_MAX - 64 && allowed(c)) {
+        p = aligned_alloc(64, (bytes / 64 + 1) * 64);
+    }
+    if (!p) {
+        epiqp_fail(c, EPIQ_E_NOMEM, "no memory for %td items of %zu bytes; use fewer rows, points or members", count,
+                   size);
+        return NULL;
+    }
+    atomic_fetch_add(&c->live_blocks, 1);
+    return p;
+}
+
+void *epiqp_realloc(epiq_ctx *c, void *p, ptrdiff_t old_count, ptrdiff_t count, size_t size)
+{
+    void *q = epiqp_alloc(c, count, size);
+    if (q && p) {
+        memcpy(q, p, (size_t)epiqp_min(old_count, count) * size);
+        epiqp_free(c, p);
+    }
+    return q; /* on failure p is still the caller's */
+}
+
+void epiqp_free(epiq_ctx *c, void *p)
+{
+    if (p) {
+        atomic_fetch_sub(&c->live_blocks, 1);
+        free(p);
+    }
+}
+
+struct epiqp_block {
+    struct epiqp_block *before;
+    _Alignas(64) unsigned char bytes[];
+};
+
+void *epiqp_arena_alloc(epiq_ctx *c, epiqp_arena *a, ptrdiff_t count, size_t size)
+{
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) || bytes > PTRDIFF_MAX / 2) {
+        epiqp_fail(c, EPIQ_E_NOMEM, "no memory for %td items of %zu bytes", count, size);
+        return NULL;
+    }
+    struct epiqp_block *b = epiqp_alloc(c, (ptrdiff_t)(sizeof *b + bytes), 1);
+    if (!b) {
+        return NULL;
+    }
+    b->before = a->last;
+    a->last = b;
+    memset(b->bytes, 0, bytes);
+    return b->bytes;
+}
+
+static char *arena_vprintf(epiq_ctx *c, epiqp_arena *a, const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, fmt, args);
+    char *text = length < 0 ? NULL : epiqp_arena_alloc(c, a, (ptrdiff_t)length + 1, 1);
+    if (text) {
+        vsnprintf(text, (size_t)length + 1, fmt, again);
+    }
+    va_end(again);
+    return text;
+}
+
+char *epiqp_arena_printf(epiq_ctx *c, epiqp_arena *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *text = arena_vprintf(c, a, fmt, args);
+    va_end(args);
+    return text;
+}
+
+void epiqp_arena_free(epiq_ctx *c, epiqp_arena *a)
+{
+    while (a->last) {
+        struct epiqp_block *b = a->last;
+        a->last = b->before;
+        epiqp_free(c, b);
+    }
+}
+
+int epiqp_warn(epiq_ctx *c, epiqp_warnings *w, const char *code, const char *fmt, ...)
+{
+    if (w->count == w->room) {
+        ptrdiff_t room = epiqp_max(8, 2 * w->room);
+        epiq_warning *list = epiqp_arena_alloc(c, w->arena, room, sizeof *list);
+        if (!list) {
+            return EPIQ_E_NOMEM;
+        }
+        if (w->count) {
+            memcpy(list, w->list, (size_t)w->count * sizeof *list);
+        }
+        w->list = list;
+        w->room = room;
+    }
+    va_list args;
+    va_start(args, fmt);
+    char *text = arena_vprintf(c, w->arena, fmt, args);
+    va_end(args);
+    if (!text) {
+        return EPIQ_E_NOMEM;
+    }
+    w->list[w->count++] = (epiq_warning){code, text};
+    return EPIQ_OK;
+}

@@ -1,0 +1,252 @@
+/* csv.c - CSV as RFC 4180 has it, in one pass over the bytes of the file: quotes, doubled quotes, line ends inside
+ * quotes, any of LF, CRLF and CR, and `,` `;` or tab between cells, whichever the header has most of.
+ */
+#include "data/table.h"
+
+#include <string.h>
+
+enum { LONGEST = 16 << 20 }; /* bytes of a record: past this a quote is open that nobody meant, or it is no table */
+
+typedef struct {
+    char *p, *end; /* *end is a zero byte */
+    char *record;  /* where the record began */
+    ptrdiff_t line;
+    char delimiter;
+    const char *file;
+} scanner;
+
+typedef struct {
+    char *text;
+    ptrdiff_t length;
+    bool last; /* of its record */
+} field;
+
+static bool blank(const scanner *s, char b)
+{
+    return (b == ' ' || b == '\t') && b != s->delimiter;
+}
+
+static bool line_end(const char *p) /* CRLF ends with its LF */
+{
+    return *p == '\n' || (*p == '\r' && p[1] != '\n');
+}
+
+/* The text between quotes, doubled ones halved in place; p stands after the opening one, and then after the closing. */
+static int quoted(epiq_ctx *c, scanner *s, field *f)
+{
+    char *to = s->p;
+    ptrdiff_t opened = s->line;
+    f->text = to;
+    for (char *p = s->p; p < s->end && p - s->record <= LONGEST; p++) {
+        if (*p == '"' && *++p != '"') {
+            f->length = to - f->text;
+            s->p = p;
+            return EPIQ_OK;
+        }
+        s->line += line_end(p);
+        *to++ = *p;
+    }
+    return epiqp_fail(c, EPIQ_E_DATA,
+                      "%s:%td: a quote that opens on this line is never closed%s; close it, or remove it", s->file,
+                      opened, s->end - s->record > LONGEST ? " within 16 MiB" : "");
+}
+
+static int next(epiq_ctx *c, scanner *s, field *f)
+{
+    while (blank(s, *s->p)) {
+        s->p++;
+    }
+    if (*s->p == '"') {
+        s->p++;
+        int status = quoted(c, s, f);
+        if (status) {
+            return status;
+        }
+        while (blank(s, *s->p)) {
+            s->p++;
+        }
+        if (*s->p != s->delimiter && *s->p != '\n' && *s->p != '\r' && s->p != s->end) {
+            return epiqp_fail(c, EPIQ_E_DATA, "%s:%td: text follows a closing quote; write a quote inside quotes twice",
+                              s->file, s->line);
+        }
+    } else {
+        char *p = s->p;
+        f->text = p;
+        while (*p != s->delimiter && *p != '\n' && *p != '\r' && *p) {
+            p++;
+        }
+        s->p = p;
+        while (p > f->text && blank(s, p[-1])) {
+            p--;
+        }
+        f->length = p - f->text;
+    }
+    if (s->p - s->record > LONGEST) {
+        return epiqp_fail(c, EPIQ_E_DATA,
+                          "%s:%td: the line is longer than 16 MiB; is this a table with one row a line?", s->file,
+                          s->line);
+    }
+    f->last = *s->p != s->delimiter;
+    if (f->last && *s->p) {
+        s->line++;
+        s->p += *s->p == '\r' && s->p[1] == '\n';
+    }
+    s->p += s->p < s->end;
+    return EPIQ_OK;
+}
+
+/* Whichever of the three the first line has most of outside quotes; a comma if none. */
+static char delimiter_of(const char *p)
+{
+    ptrdiff_t comma = 0, semicolon = 0, tab = 0;
+    for (bool open = false; *p && (open || (*p != '\n' && *p != '\r')); p++) {
+        open ^= *p == '"';
+        comma += !open && *p == ',';
+        semicolon += !open && *p == ';';
+        tab += !open && *p == '\t';
+    }
+    return comma >= semicolon && comma >= tab ? ',' : semicolon >= tab ? ';' : '\t';
+}
+
+/* Only blank lines from here on. */
+static bool finished(const scanner *s)
+{
+    const char *p = s->p;
+    while (blank(s, *p) || *p == '\n' || *p == '\r') {
+        p++;
+    }
+    return p == s->end;
+}
+
+static int ragged(epiq_ctx *c, const epiqp_table *t, ptrdiff_t line, ptrdiff_t found, const field *only)
+{
+    if (found == 1 && only->length == 0) {
+        return epiqp_fail(c, EPIQ_E_DATA, "%s:%td: the line is blank, but rows follow; remove it", t->file, line);
+    }
+    return epiqp_fail(c, EPIQ_E_DATA,
+                      "%s:%td: the row has %td cell%s where the header has %td; quote cells that hold a '%s'", t->file,
+                      line, found, found == 1 ? "" : "s", t->columns,
+                      t->csv.delimiter == '\t' ? "tab" : (char[]){t->csv.delimiter, '\0'});
+}
+
+static int fill_from(epiq_ctx *c, epiqp_table *t, scanner *s, locale_t plain)
+{
+    int status;
+    while (!finished(s)) {
+        field f;
+        ptrdiff_t j = 0, line = s->line;
+        s->record = s->p;
+        if ((status = epiqp_table_row(c, t))) {
+            return status;
+        }
+        do {
+            ptrdiff_t cell_line = s->line;
+            if ((status = next(c, s, &f))) {
+                return status;
+            }
+            epiqp_role role = j < t->columns ? t->column[j].role : EPIQP_SKIP;
+            if (role != EPIQP_SKIP) {
+                status = epiqp_table_put(c, t, cell_line, j,
+                                         role == EPIQP_NUMBER ? epiqp_cell_number(f.text, f.length, plain)
+                                                              : epiqp_cell_label(f.text, f.length));
+                if (status) {
+                    return status;
+                }
+            }
+            j++;
+        } while (!f.last);
+        if (j != t->columns) {
+            return ragged(c, t, line, j, &f);
+        }
+        t->rows++;
+    }
+    return EPIQ_OK;
+}
+
+static int fill(epiq_ctx *c, epiqp_table *t)
+{
+    char *start = (char *)t->bytes;
+    scanner s = {start + t->csv.at, start + t->size, NULL, t->csv.line, t->csv.delimiter, t->file};
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!plain) {
+        return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
+    }
+    int status = fill_from(c, t, &s, plain);
+    freelocale(plain);
+    return status;
+}
+
+static int names(epiq_ctx *c, epiqp_table *t, scanner *s)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!plain) {
+        return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
+    }
+    int status = EPIQ_OK;
+    bool numbers = true;
+    field f = {0};
+    while (!status && !f.last) {
+        if (!(status = next(c, s, &f)) && !(status = epiqp_table_columns(c, t, t->columns + 1))) {
+            numbers = numbers && epiqp_cell_number(f.text, f.length, plain).kind == EPIQP_IS_NUMBER;
+            const char *name = epiqp_text_clean(c, &t->arena, f.text, f.length);
+            t->column[t->columns - 1].name = name;
+            status = name ? EPIQ_OK : EPIQ_E_NOMEM;
+        }
+    }
+    freelocale(plain);
+    if (!status && numbers) {
+        status =
+            epiqp_fail(c, EPIQ_E_DATA,
+                       "%s: line 1 looks like data; a header is required: add a line with the columns' names", t->file);
+    }
+    return status;
+}
+
+int epiqp_csv_open(epiq_ctx *c, epiqp_table *t)
+{
+    char *start = (char *)t->bytes;
+    if (t->size >= 2 && (!memcmp(start, "\xFF\xFE", 2) || !memcmp(start, "\xFE\xFF", 2))) {
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is UTF-16 text; save it as CSV in UTF-8", t->file);
+    }
+    const char *zero = memchr(start, 0, (size_t)t->size);
+    if (zero) {
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: byte %td is NUL, so this is not text; give a CSV, NPY or NPZ file",
+                          t->file, zero - start + 1);
+    }
+    char *first = start + (t->size >= 3 && !memcmp(start, "\xEF\xBB\xBF", 3) ? 3 : 0);
+    scanner s = {first, start + t->size, first, 1, delimiter_of(first), t->file};
+    if (finished(&s)) {
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is empty; it needs a header and at least 2 rows", t->file);
+    }
+    int status = names(c, t, &s);
+    t->lines = true;
+    t->fill = fill;
+    t->csv.at = s.p - start;
+    t->csv.line = s.line;
+    t->csv.delimiter = s.delimiter;
+    return status;
+}
+
+int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_keys *keys)
+{
+    ptrdiff_t length = (ptrdiff_t)strlen(list);
+    char *copy = epiqp_alloc(c, length + 1, 1); /* quoting is undone in place */
+    if (!copy) {
+        return EPIQ_E_NOMEM;
+    }
+    memcpy(copy, list, (size_t)length + 1);
+    scanner s = {copy, copy + length, copy, 1, ',', option};
+    int status = EPIQ_OK;
+    field f = {0};
+    while (!status && (!f.last || s.p < s.end)) {
+        if (next(c, &s, &f)) {
+            status = EPIQ_E_USAGE;
+        } else if (!f.length) {
+            status = epiqp_fail(c, EPIQ_E_USAGE, "%s holds an empty name; give names with commas between", option);
+        } else if (epiqp_keys_add(c, keys, f.text, f.length) < 0) {
+            status = EPIQ_E_NOMEM;
+        }
+    }
+    epiqp_free(c, copy);
+    return status;
+}

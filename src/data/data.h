@@ -1,0 +1,48 @@
+/* data.h - rows as the rest of the library sees them: checked, scaled, grouped; and the points to ask about.
+ * csv.c and npy.c turn files into a table of cells, columns.c chooses among its columns, data.c takes the complete
+ * rows, scale.c scales, points.c adds points in the same columns and scaling.
+ */
+#ifndef EPIQP_DATA_H
+#define EPIQP_DATA_H
+
+#include "base/base.h"
+
+/* How to read the same features from another file. */
+struct epiqp_columns {
+    ptrdiff_t count;
+    const char **name;   /* count: every column of the file, used or not */
+    const char **source; /* d: the column a feature comes from */
+    const char **value;  /* d: the value for which a one-hot feature is 1; NULL: the number itself */
+};
+
+struct epiq_data {
+    epiqp_arena arena;
+    ptrdiff_t n, d, groups;
+    double *x;       /* n by d, scaled */
+    double *y;       /* n, scaled */
+    double *x_given; /* n by d, as given */
+    double *shift;   /* d: given = shift + factor * scaled */
+    double *factor;  /* d */
+    double *mean;    /* d, of the features as given */
+    double *least;   /* d, of the features as given */
+    double *most;    /* d */
+    double y_shift, y_factor;
+    const char **feature;
+    const char *target;
+    ptrdiff_t *row;   /* n: the row's number in the file, from 1, header not counted */
+    ptrdiff_t *group; /* n: 0 .. groups-1, in order of first appearance */
+    ptrdiff_t dropped, duplicates, constant;
+    char sha256[65];
+    epiqp_warnings warnings;
+    struct epiqp_columns *columns;
+};
+
+struct epiq_points {
+    epiqp_arena arena;
+    const epiq_data *data;
+    ptrdiff_t count, room;
+    double *x;       /* count by d, scaled */
+    const char **at; /* count: "mean", "row:7", "new.csv:3" (third row of the file), "3" (third of an array) */
+};
+
+#endif

@@ -1,0 +1,53 @@
+/* fit.c - rows, points and their shared factor (engine.h), and the table of engines. */
+#include "engine/engine.h"
+
+const epiqp_engine *epiqp_engine_of(const epiq_options *o)
+{
+    static const epiqp_engine *const TABLE[] = {
+        [EPIQ_ENGINE_NETWORK] = &epiqp_engine_network,
+        [EPIQ_ENGINE_LINEAR] = &epiqp_engine_linear,
+        [EPIQ_ENGINE_INFINITE] = &epiqp_engine_infinite,
+    };
+    return TABLE[o->engine];
+}
+
+epiqp_net epiqp_net_of(const epiq_options *o, ptrdiff_t d)
+{
+    return (epiqp_net){d, o->width, o->depth, o->bias, o->bias_sd};
+}
+
+int epiqp_fit_new(const epiqp_env *e, const epiq_options *o, ptrdiff_t n, ptrdiff_t d, const double *x, const double *y,
+                  ptrdiff_t points, const double *at, epiqp_fit *out)
+{
+    *out = (epiqp_fit){.o = o, .net = epiqp_net_of(o, d), .y = y};
+    out->arch = epiqp_arch_of(&out->net);
+    int s = epiqp_rows_new(e->c, n, d, x, &out->rows);
+    if (!s && (s = epiqp_rows_new(e->c, points, d, at, &out->at))) {
+        epiqp_rows_free(e->c, &out->rows);
+    }
+    return s;
+}
+
+int epiqp_fit_solve(const epiqp_env *e, epiqp_fit *f)
+{
+    if (f->solved) {
+        return EPIQ_OK;
+    }
+    double *k0 = epiqp_alloc(e->c, f->rows.n * f->at.n, sizeof *k0);
+    if (!k0) {
+        return EPIQ_E_NOMEM;
+    }
+    epiqp_kernel_cross(e, &f->arch, &f->rows, &f->at, k0, NULL);
+    epiqp_population population = {&f->arch, &f->rows};
+    epiqp_source source = epiqp_source_ntk(&population);
+    int s = epiqp_ridge_new(e, f->rows.n, &source, f->o->lambda, f->y, f->at.n, k0, &f->ridge);
+    f->solved = !s;
+    return s;
+}
+
+void epiqp_fit_free(epiq_ctx *c, epiqp_fit *f)
+{
+    epiqp_ridge_free(c, &f->ridge);
+    epiqp_rows_free(c, &f->rows);
+    epiqp_rows_free(c, &f->at);
+}

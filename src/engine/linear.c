@@ -1,0 +1,74 @@
+/* linear.c - engine linear: a network linearised at its own start and solved exactly,
+ *     h(theta0; x0) + k0' A^-1 (y - h(theta0; X))
+ * with the population kernel, one factor for all members, or with the member's own empirical kernel.
+ */
+#include "engine/engine.h"
+
+static bool needs_solve(const epiq_options *o)
+{
+    return o->linear_kernel == EPIQ_KERNEL_POPULATION;
+}
+
+/* The member's own A and c. */
+static int own_ridge(const epiqp_env *e, const epiqp_fit *f, const double *theta0, const double *residual,
+                     epiqp_ridge *out)
+{
+    epiqp_features rows = {0}, at = {0};
+    double *k0 = epiqp_alloc(e->c, f->rows.n * f->at.n, sizeof *k0);
+    int s = k0 ? epiqp_features_new(e, &f->net, theta0, f->rows.n, f->rows.x, &rows) : EPIQ_E_NOMEM;
+    if (!s) {
+        s = epiqp_features_new(e, &f->net, theta0, f->at.n, f->at.x, &at);
+    }
+    if (!s) {
+        epiqp_empirical_block(e->la, &rows, 0, f->rows.n, &at, 0, f->at.n, k0, f->rows.n);
+        epiqp_empirical kernel = {e->la, &rows};
+        epiqp_source source = epiqp_source_empirical(&kernel);
+        s = epiqp_ridge_new(e, f->rows.n, &source, f->o->lambda, residual, f->at.n, k0, out); /* takes k0 over */
+    } else {
+        epiqp_free(e->c, k0);
+    }
+    epiqp_features_free(e->c, &rows);
+    epiqp_features_free(e->c, &at);
+    return s;
+}
+
+static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw, double *at, double *rows,
+                  epiqp_training *report)
+{
+    ptrdiff_t p = epiqp_net_params(&f->net), n = f->rows.n;
+    double *theta0 = epiqp_alloc(e->c, p + 2 * n, sizeof *theta0);
+    epiqp_pass pass = {0};
+    epiqp_ridge own = {0};
+    int s = theta0 ? epiqp_pass_new(e->c, &f->net, &pass) : EPIQ_E_NOMEM;
+    if (s) {
+        goto end;
+    }
+    double *residual = theta0 + p, *weight = residual + n; /* y - h(theta0; X), and A^-1 of it */
+    epiqp_net_init(&f->net, draw->init, theta0);
+    epiqp_net_forward(e, &f->net, theta0, n, f->rows.x, residual, &pass);
+    epiqp_net_forward(e, &f->net, theta0, f->at.n, f->at.x, at, &pass);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        weight[i] = residual[i] = f->y[i] - residual[i];
+    }
+    if (!needs_solve(f->o) && (s = own_ridge(e, f, theta0, residual, &own))) {
+        goto end;
+    }
+    const epiqp_ridge *ridge = needs_solve(f->o) ? &f->ridge : &own;
+    for (ptrdiff_t k = 0; k < f->at.n; k++) {
+        at[k] += epiqp_dot(n, ridge->c + k * n, residual);
+    }
+    if (rows) { /* h(theta0; X) + K A^-1 residual = y - shift A^-1 residual */
+        epiqp_chol_solve(e, &ridge->factor, 1, weight);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            rows[i] = f->y[i] - ridge->shift * weight[i];
+        }
+    }
+    *report = (epiqp_training){.converged = true};
+end:
+    epiqp_ridge_free(e->c, &own);
+    epiqp_pass_free(e->c, &pass);
+    epiqp_free(e->c, theta0);
+    return s;
+}
+
+const epiqp_engine epiqp_engine_linear = {"linear", false, needs_solve, member};

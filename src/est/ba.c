@@ -1,0 +1,145 @@
+/* ba.c - BA, the ensemble's variance: rows dealt into m' batches, one network trained on each (docs/method.md section
+ * 3). Groups stay whole. Also what infinitely wide networks say of BA's bias when batches are small.
+ */
+#include "est/est.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    epiqp_fit fit;
+    double *x, *y;
+    ptrdiff_t n;
+} batch;
+
+/* Shuffle the groups, then give each in turn to the batch that has the fewest rows. Without groups: sizes differ by
+ * one. */
+static int deal(epiqp_job *j, ptrdiff_t *batch_of_row, ptrdiff_t *sizes)
+{
+    const epiq_data *data = j->data;
+    ptrdiff_t *order = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * data->groups, sizeof *order);
+    if (!order) {
+        return EPIQ_E_NOMEM;
+    }
+    ptrdiff_t *group_size = order + data->groups, *batch_of_group = group_size + data->groups;
+    for (ptrdiff_t i = 0; i < data->n; i++) {
+        group_size[data->group[i]]++;
+    }
+    for (ptrdiff_t g = 0; g < data->groups; g++) {
+        order[g] = g;
+    }
+    epiqp_shuffle((epiqp_stream){j->o.seed, EPIQP_FOR_SHUFFLE, 0}, 0, data->groups, order);
+    for (ptrdiff_t g = 0; g < data->groups; g++) {
+        ptrdiff_t least = 0;
+        for (ptrdiff_t b = 1; b < j->o.batches; b++) {
+            least = sizes[b] < sizes[least] ? b : least;
+        }
+        batch_of_group[order[g]] = least;
+        sizes[least] += group_size[order[g]];
+    }
+    for (ptrdiff_t i = 0; i < data->n; i++) {
+        batch_of_row[i] = batch_of_group[data->group[i]];
+    }
+    return EPIQ_OK;
+}
+
+static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t number, ptrdiff_t size, batch *b)
+{
+    ptrdiff_t d = j->data->d;
+    b->x = epiqp_arena_alloc(j->e.c, &j->scratch, size * (d + 1), sizeof *b->x);
+    if (!b->x) {
+        return EPIQ_E_NOMEM;
+    }
+    b->y = b->x + size * d;
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        if (batch_of_row[i] == number) {
+            memcpy(b->x + b->n * d, j->data->x + i * d, (size_t)d * sizeof *b->x);
+            b->y[b->n++] = j->data->y[i];
+        }
+    }
+    int s = epiqp_fit_new(&j->e, &j->o, b->n, d, b->x, b->y, j->points, j->at, &b->fit);
+    bool solve = j->engine->needs_solve(&j->o) || j->fit.solved; /* the latter for the check of the bias */
+    return !s && solve ? epiqp_fit_solve(&j->e, &b->fit) : s;
+}
+
+/* Expected BA over its target at infinite width and equal noise s2: data part s2 |c|^2, procedural part tau^2, in the
+ * batches against all rows. Warn when small batches push BA off by over a tenth. */
+static int check_bias(epiqp_job *j, const batch *batches)
+{
+    ptrdiff_t count = j->o.batches, n = j->n;
+    const epiqp_ridge *all = &j->fit.ridge;
+    if (!j->fit.solved || !all->diagonal || !j->infinite[0].known) {
+        return EPIQ_OK;
+    }
+    double *tau2 = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *tau2);
+    if (!tau2) {
+        return EPIQ_E_NOMEM;
+    }
+    double frobenius = 0, expected = 0, target = 0, m = (double)count;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        frobenius += all->norm2[i];
+    }
+    double s2 = epiqp_dot(n, all->alpha, all->alpha) / frobenius;
+    for (ptrdiff_t b = 0; b < count; b++) {
+        const epiqp_fit *f = &batches[b].fit;
+        int s = epiqp_infinite_variance(&j->e, f, f->ridge.c, tau2);
+        if (s) {
+            return s;
+        }
+        for (ptrdiff_t p = 0; p < j->points; p++) {
+            const double *c = f->ridge.c + p * f->rows.n;
+            expected += (s2 * epiqp_dot(f->rows.n, c, c) + fmax(tau2[p], 0)) / (m * m);
+        }
+    }
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        target += s2 * epiqp_dot(n, all->c + p * n, all->c + p * n) + j->infinite[p].variance / m;
+    }
+    double ratio = target > 0 ? expected / target : 1;
+    if (fabs(ratio - 1) <= 0.1) {
+        return EPIQ_OK;
+    }
+    return epiqp_warn(
+        j->e.c, j->warnings, "small_batches",
+        "batches of %td rows are small: at infinite width BA comes out %.2f times what it estimates, too %s; use fewer "
+        "--batches, or trust IF and EV",
+        n / count, ratio, ratio > 1 ? "large" : "small");
+}
+
+int epiqp_estimate_ba(epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    ptrdiff_t count = o->batches, made = 0;
+    double *h = epiqp_arena_alloc(j->e.c, &j->scratch, count * j->points, sizeof *h);
+    batch *batches = epiqp_arena_alloc(j->e.c, &j->scratch, count, sizeof *batches);
+    epiqp_assignment *list = epiqp_arena_alloc(j->e.c, &j->scratch, count, sizeof *list);
+    ptrdiff_t *batch_of_row = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + count, sizeof *batch_of_row);
+    if (!h || !batches || !list || !batch_of_row) {
+        return EPIQ_E_NOMEM;
+    }
+    ptrdiff_t *sizes = batch_of_row + j->n;
+    int s = deal(j, batch_of_row, sizes);
+    for (; !s && made < count; made++) {
+        s = batch_new(j, batch_of_row, made, sizes[made], &batches[made]);
+        list[made] = (epiqp_assignment){
+            .fit = &batches[made].fit,
+            .draw = {{o->seed, EPIQP_FOR_BATCH, (uint64_t)made},
+                     {o->seed, EPIQP_FOR_ORDER, (uint64_t)(o->members + made)}},
+            .kind = EPIQP_FOR_BATCH,
+            .index = made,
+            .at = h + made * j->points,
+        };
+    }
+    if (!s) {
+        s = epiqp_run_members(j, "batches", count, list);
+    }
+    for (ptrdiff_t p = 0; !s && p < j->points; p++) {
+        j->ba[p] = epiqp_ba(h + p, count, j->points, o->level);
+    }
+    if (!s) {
+        s = check_bias(j, batches);
+    }
+    while (made > 0) {
+        epiqp_fit_free(j->e.c, &batches[--made].fit);
+    }
+    return s;
+}

@@ -1,0 +1,96 @@
+/* combine.c - from what the estimators found to the answer at each point: any two give both parts, differences that
+ * come out negative are withheld, sums carry Satterthwaite's degrees of freedom (docs/method.md section 3).
+ */
+#include "est/est.h"
+
+#include <math.h>
+
+/* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no interval.
+ */
+static epiq_part sum_of(epiq_part a, epiq_part b, double m, double level, epiq_method method)
+{
+    if (!a.known || !b.known) {
+        return (epiq_part){0};
+    }
+    double x = a.variance, y = b.variance / m, total = x + y, wobble = 0;
+    bool exact_b = b.method == EPIQ_BY_INFINITE;
+    if ((!a.has_interval && x > 0) || (!b.has_interval && y > 0 && !exact_b)) {
+        return (epiq_part){.known = 1, .variance = total, .method = method};
+    }
+    wobble += a.has_interval ? x * x / a.df : 0;
+    wobble += b.has_interval ? y * y / b.df : 0;
+    return epiqp_part_of(total, wobble > 0 ? total * total / wobble : 0, level, method);
+}
+
+static epiq_part in_units(epiq_part part, double unit2)
+{
+    part.variance *= unit2;
+    part.lo *= unit2;
+    part.hi *= unit2;
+    return part;
+}
+
+/* A difference has no interval, and none of it is left when it is negative: then *negative counts it and keeps the raw
+ * value. */
+static epiq_part difference(double value, epiq_method method, ptrdiff_t *negative, double *raw)
+{
+    if (value < 0) {
+        *raw = *negative ? *raw : value;
+        ++*negative;
+        return (epiq_part){.method = method};
+    }
+    return (epiq_part){.known = 1, .variance = value, .method = method};
+}
+
+int epiqp_combine(epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    const double unit = j->data->y_factor, unit2 = unit * unit, m = (double)o->batches, size = (double)o->ensemble_size;
+    bool infinite = o->engine == EPIQ_ENGINE_INFINITE;
+    ptrdiff_t negative = 0;
+    double raw = 0;
+    const char *what = o->methods & EPIQ_IF ? "procedural" : "data";
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        epiq_part procedural = j->ev[p], data = j->inf[p], ba = j->ba[p];
+        epiq_method method = infinite ? EPIQ_BY_INFINITE : EPIQ_BY_IF_EV;
+        if (infinite && o->methods & EPIQ_EV) {
+            procedural = j->infinite[p];
+        }
+        if (!procedural.known && data.known && ba.known) {
+            procedural = difference(m * (ba.variance - data.variance), EPIQ_BY_BA_IF, &negative, &raw);
+            method = EPIQ_BY_BA_IF;
+        } else if (!data.known && procedural.known && ba.known) {
+            data = difference(ba.variance - procedural.variance / m, EPIQ_BY_BA_EV, &negative, &raw);
+            method = EPIQ_BY_BA_EV;
+        }
+        epiq_point *out = &j->answer->points[p];
+        out->at = j->where->at[p];
+        out->prediction = j->data->y_shift + unit * j->prediction[p];
+        out->procedural = in_units(procedural, unit2);
+        out->data = in_units(data, unit2);
+        out->single = in_units(sum_of(data, procedural, 1, o->level, method), unit2);
+        out->ensemble =
+            ba.known && o->ensemble_size == o->batches ? ba : sum_of(data, procedural, size, o->level, method);
+        out->ensemble = in_units(out->ensemble, unit2);
+        out->prediction_variance =
+            j->members_trained ? sum_of(data, procedural, (double)o->members, o->level, method) : data;
+        out->prediction_variance = in_units(out->prediction_variance, unit2);
+        out->uncorrected = in_units(j->uncorrected[p], unit2);
+        out->infinite = in_units(j->infinite[p], unit2);
+        if (j->inf[p].known && j->ev[p].known && ba.known) {
+            double both = data.variance + procedural.variance / m;
+            out->check.known = 1;
+            out->check.inside = ba.has_interval ? both >= ba.lo && both <= ba.hi : both == ba.variance;
+            out->check.ba = unit2 * ba.variance;
+            out->check.if_plus_ev = unit2 * both;
+        }
+    }
+    if (!negative) {
+        return EPIQ_OK;
+    }
+    return epiqp_warn(
+        j->e.c, j->warnings, "negative_difference",
+        "the %s variance came out as a negative difference at %td of %td points (the first: %.4g), so it is withheld; "
+        "measure it directly with %s in --methods",
+        what, negative, j->points, unit2 * raw, o->methods & EPIQ_IF ? "ev" : "if");
+}

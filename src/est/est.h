@@ -1,0 +1,90 @@
+/* est.h - the estimators. A job gathers what one call of epiq_estimate works on; each estimator (a row of the table in
+ * estimate.c) fills its own parts, in scaled units; combine.c makes the answer of them, in target units.
+ */
+#ifndef EPIQP_EST_H
+#define EPIQP_EST_H
+
+#include "data/data.h"
+#include "engine/engine.h"
+#include "stats/stats.h"
+
+typedef struct epiqp_state epiqp_state; /* finished members in a file; see state.c */
+
+typedef struct {
+    epiqp_env e;
+    const epiq_data *data;
+    epiq_options o; /* with every "choose for me" resolved */
+    const epiqp_engine *engine;
+    ptrdiff_t n, points;
+    const double *at; /* points by d, scaled */
+    const epiq_points *where;
+    epiqp_fit fit; /* on all rows */
+    epiqp_state *state;
+    epiqp_arena scratch;
+    /* what the estimators find, one a point, in scaled units */
+    epiq_part *ev, *inf, *uncorrected, *ba, *infinite;
+    double *prediction;
+    double *stopped_c, *stopped_v; /* points by n: of gradient flow stopped at o.time; else NULL */
+    double *members_mean;          /* n: the members' mean at the rows, when IF asks for it; else NULL */
+    bool members_trained;
+    /* where the answer goes */
+    struct epiqp_answer *answer;
+    epiqp_warnings *warnings;
+    double *iterations; /* of each training so far, members first */
+} epiqp_job;
+
+/* The answer and the memory it lives in: what epiq_estimate gives out is its first member. */
+typedef struct epiqp_answer {
+    epiq_result result;
+    epiqp_arena arena;
+    epiqp_warnings warnings;
+    epiq_point *points;
+} epiqp_answer;
+
+/* ---- the estimators ---- */
+
+int epiqp_estimate_ev(epiqp_job *j);
+int epiqp_estimate_if(epiqp_job *j);
+int epiqp_estimate_ba(epiqp_job *j);
+int epiqp_estimate_infinite(epiqp_job *j); /* tau^2 in closed form, beside whatever was trained */
+
+/* A variance with its chi-squared interval; V <= 0 or df <= 0 has none. */
+epiq_part epiqp_part_of(double variance, double df, double level, epiq_method method);
+
+/* EV and BA of count predictions h[0], h[stride], ... */
+epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
+epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
+
+/* V = sum over groups of (sum over their rows of (v_i - mean v))^2, with Satterthwaite's degrees of freedom.
+ * sums: scratch of `groups` doubles. */
+epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff_t groups, double *sums, double level);
+
+/* Gradient flow stopped at time t (engine infinite): c (points by n) and, if v is not NULL, v (points by n), closed in
+ * the eigenbasis of the kernel. */
+int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v);
+
+/* ---- members ---- */
+
+typedef struct {
+    const epiqp_fit *fit;
+    epiqp_draw draw;
+    epiqp_purpose kind;
+    ptrdiff_t index;
+    double *at, *rows; /* predictions: points; rows of the fit, or NULL */
+    epiqp_training training;
+    bool done;
+} epiqp_assignment;
+int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_assignment *list);
+int epiqp_members_summary(epiqp_job *j); /* result.training's median, and a warning of what did not converge */
+
+int epiqp_state_open(epiqp_job *j);
+int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j);       /* sets a->done if it is there */
+int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job *j); /* durable when it returns */
+void epiqp_state_close(epiqp_state *s, const epiqp_job *j);
+
+/* ---- the answer ---- */
+
+int epiqp_combine(epiqp_job *j);
+int epiqp_advise(epiqp_job *j);
+
+#endif

@@ -1,0 +1,394 @@
+/* estimate.c - epiq_estimate: resolve what was left open, look before leaping, run the estimators of the table,
+ * combine. */
+#include "est/est.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* In this order: IF may use the members that EV trained, BA's check the factor that IF made. */
+static const struct {
+    int bit;
+    int (*run)(epiqp_job *j);
+    size_t seconds; /* where its time goes in the result */
+} TABLE[] = {
+    {EPIQ_EV, epiqp_estimate_ev, offsetof(epiq_result, timing.ev)},
+    {EPIQ_IF, epiqp_estimate_if, offsetof(epiq_result, timing.influence)},
+    {EPIQ_BA, epiqp_estimate_ba, offsetof(epiq_result, timing.ba)},
+};
+
+const char *epiq_method_text(epiq_method m)
+{
+    static const char *const TEXT[] = {
+#define METHOD_TEXT(name, text) text,
+        EPIQ_METHOD_LIST(METHOD_TEXT)
+#undef METHOD_TEXT
+    };
+    return m <= EPIQ_BY_INFINITE ? TEXT[m] : "unknown";
+}
+
+/* ---- before anything is computed ---- */
+
+static const ptrdiff_t FACTOR_ROWS = 10000; /* auto: up to here the factor takes less than training m networks */
+
+static int resolve(epiqp_job *j)
+{
+    epiq_options *o = &j->o;
+    epiq_result *r = &j->answer->result;
+    if (o->methods == EPIQ_AUTO) {
+        bool small = j->n <= FACTOR_ROWS;
+        o->methods = small || !j->engine->member ? EPIQ_IF | EPIQ_EV : EPIQ_EV | EPIQ_BA;
+        if (o->hbar == EPIQ_HBAR_ENSEMBLE) {
+            o->methods |= EPIQ_EV;
+        }
+        r->choice =
+            small || !j->engine->member
+                ? epiqp_arena_printf(
+                      j->e.c, &j->answer->arena,
+                      "%td rows: the kernel matrix is cheap to factorise, so IF gives the data part and EV the "
+                      "procedural part, each directly and with an interval",
+                      j->n)
+                : epiqp_arena_printf(
+                      j->e.c, &j->answer->arena,
+                      "%td rows: factorising the kernel matrix would dominate, and batches of %td rows are large "
+                      "enough for BA; with EV it gives both parts",
+                      j->n, j->n / o->batches);
+        if (!r->choice) {
+            return EPIQ_E_NOMEM;
+        }
+    }
+    if (!j->engine->member) {
+        o->methods &= ~EPIQ_BA;
+        if (!o->methods) {
+            return epiqp_fail(j->e.c, EPIQ_E_USAGE,
+                              "engine infinite has no networks to batch; use --methods if,ev with it");
+        }
+    }
+    o->ensemble_size = o->ensemble_size > 0 ? o->ensemble_size : o->batches;
+    if (o->time > 0 && o->correction != EPIQ_CORRECTION_NONE) {
+        o->correction = EPIQ_CORRECTION_NONE;
+        if (o->methods & EPIQ_IF &&
+            epiqp_warn(j->e.c, j->warnings, "uncorrected",
+                       "there is no correction for leverage when training is stopped at a time; IF is as published "
+                       "and biased low")) {
+            return EPIQ_E_NOMEM;
+        }
+    }
+    if (o->methods & EPIQ_BA && j->n < 2 * o->batches) {
+        return epiqp_fail(
+            j->e.c, EPIQ_E_DATA,
+            "%td rows are too few for %td batches of at least 2; use --batches %td or fewer, or leave ba out", j->n,
+            o->batches, epiqp_max(2, j->n / 2));
+    }
+    if (o->methods & EPIQ_BA && j->data->groups < o->batches) {
+        return epiqp_fail(j->e.c, EPIQ_E_DATA,
+                          "%td groups are too few for %td batches; use fewer --batches, or leave ba out",
+                          j->data->groups, o->batches);
+    }
+    r->methods = o->methods;
+    r->correction = o->correction;
+    r->ensemble_size = o->ensemble_size;
+    r->threads = j->e.threads;
+    r->backend = j->e.la->name;
+    return EPIQ_OK;
+}
+
+static bool factor_wanted(const epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    if (o->time > 0) {
+        return false; /* the eigenvectors replace the factor */
+    }
+    bool if_needs = o->methods & EPIQ_IF && o->kernel == EPIQ_KERNEL_POPULATION;
+    bool members = j->engine->member && o->methods & EPIQ_EV;
+    bool predict_by_kernel = !members && !(o->methods & EPIQ_IF);
+    bool engine_needs = j->engine->needs_solve(o) && (members || !j->engine->member);
+    return if_needs || engine_needs || predict_by_kernel;
+}
+
+/* The largest blocks, in bytes, against the machine's memory: better a sentence now than the kernel's killer later. */
+static int check_memory(const epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    double n = (double)j->n, triangle = (double)epiqp_tri_bytes(j->n), cross = 8 * n * (double)j->points, need = 0;
+    if (factor_wanted(j)) {
+        need += triangle + cross + (o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 ? triangle : 0);
+    }
+    if (o->kernel == EPIQ_KERNEL_EMPIRICAL && o->methods & EPIQ_IF) {
+        need += 3 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
+    }
+    if (o->time > 0) {
+        need += 40 * n * n + 2 * cross;
+    }
+    if (j->engine == &epiqp_engine_network && o->methods & EPIQ_EV && o->optimizer == EPIQ_OPTIMIZER_AUTO) {
+        need += (double)j->e.threads * ((j->n <= 16384 ? triangle + 16 * n * (double)(o->width * o->depth) : 0) +
+                                        30 * 8 * (double)epiqp_net_params(&j->fit.net));
+    }
+    double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (need <= have) {
+        return EPIQ_OK;
+    }
+    return epiqp_fail(j->e.c, EPIQ_E_NOMEM,
+                      "%td rows and %td points need about %.1f GB and this machine has %.1f; use fewer rows or points, "
+                      "--correction none with "
+                      "--influential 0, or --methods ev,ba",
+                      j->n, j->points, need / 1e9, have / 1e9);
+}
+
+/* ---- points that deserve a warning ---- */
+
+/* Without bias the network is 0 at x0 = 0, always. A mean that is 0 but for rounding is made 0, so that all of it is
+ * exact. */
+static int settle_points(epiqp_job *j)
+{
+    ptrdiff_t d = j->data->d, zeros = 0, outside = 0, first = 0, feature = 0;
+    double *at = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * d, sizeof *at), norm2 = 0;
+    if (!at) {
+        return EPIQ_E_NOMEM;
+    }
+    memcpy(at, j->where->x, (size_t)(j->points * d) * sizeof *at);
+    j->at = at;
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        norm2 = fmax(norm2, epiqp_dot(d, j->data->x + i * d, j->data->x + i * d));
+    }
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        double *x = at + p * d;
+        if (j->o.bias == 0 && epiqp_dot(d, x, x) <= 1e-20 * norm2) {
+            memset(x, 0, (size_t)d * sizeof *x);
+            zeros++;
+        }
+        ptrdiff_t f = 0;
+        while (f < d) {
+            double slack = 1e-9 * (j->data->most[f] - j->data->least[f]),
+                   given = j->data->shift[f] + j->data->factor[f] * x[f];
+            if (given < j->data->least[f] - slack || given > j->data->most[f] + slack) {
+                break;
+            }
+            f++;
+        }
+        if (f < d && !outside++) {
+            first = p;
+            feature = f;
+        }
+    }
+    int s = EPIQ_OK;
+    if (zeros) {
+        s = epiqp_warn(j->e.c, j->warnings, "zero_by_construction",
+                       "without bias every network is exactly 0 at the scaled origin, so all variances are 0 there "
+                       "(%td of %td points); use "
+                       "--bias 1",
+                       zeros, j->points);
+    }
+    if (!s && outside) {
+        s = epiqp_warn(j->e.c, j->warnings, "outside_range",
+                       "%td of %td points lie outside the range of the training rows (first: %s, whose %s is %.6g and "
+                       "not in [%.6g, %.6g]); "
+                       "variances there are extrapolations",
+                       outside, j->points, j->where->at[first], j->data->feature[feature],
+                       j->data->shift[feature] + j->data->factor[feature] * at[first * d + feature],
+                       j->data->least[feature], j->data->most[feature]);
+    }
+    return s;
+}
+
+/* ---- the closed form, beside or instead of networks ---- */
+
+int epiqp_estimate_infinite(epiqp_job *j)
+{
+    const double *c = j->stopped_c ? j->stopped_c : j->fit.solved ? j->fit.ridge.c : NULL;
+    if (!c) {
+        return EPIQ_OK;
+    }
+    double *tau2 = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * j->points, sizeof *tau2);
+    int s = tau2 ? epiqp_infinite_variance(&j->e, &j->fit, c, tau2) : EPIQ_E_NOMEM;
+    if (s) {
+        return s;
+    }
+    double *q00 = tau2 + j->points;
+    epiqp_kernel_diagonal(&j->fit.arch, &j->fit.at, NULL, q00);
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        /* a difference of numbers as large as q00: below its rounding nothing is known, except at an exact 0 */
+        bool lost = tau2[p] < 1e-13 * q00[p];
+        j->infinite[p] = (epiq_part){.known = !lost, .variance = lost ? 0 : tau2[p], .method = EPIQ_BY_INFINITE};
+    }
+    return EPIQ_OK;
+}
+
+/* Are the networks wide enough for the theory? Compare EV's interval with infinite width. */
+static int check_regime(epiqp_job *j)
+{
+    ptrdiff_t off = 0, compared = 0, first = 0;
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        if (j->ev[p].has_interval && j->infinite[p].known) {
+            compared++;
+            if ((j->infinite[p].variance < j->ev[p].lo / 2 || j->infinite[p].variance > 2 * j->ev[p].hi) && !off++) {
+                first = p;
+            }
+        }
+    }
+    if (!off) {
+        return EPIQ_OK;
+    }
+    return epiqp_warn(j->e.c, j->warnings, "not_in_kernel_regime",
+                      "at %td of %td points the trained networks' variance is far from that of infinitely wide ones "
+                      "(first: %s, %.2f times); "
+                      "IF, which assumes the latter, may be off: try a larger --width",
+                      off, compared, j->where->at[first], j->ev[first].variance / j->infinite[first].variance);
+}
+
+/* ---- the job ---- */
+
+static int prepare(epiqp_job *j)
+{
+    epiq_ctx *c = j->e.c;
+    int s = resolve(j);
+    if (s || (s = settle_points(j)) || (s = check_memory(j))) {
+        return s;
+    }
+    epiq_part **parts[] = {&j->ev, &j->inf, &j->uncorrected, &j->ba, &j->infinite};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        if (!(*parts[k] = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof **parts[k]))) {
+            return EPIQ_E_NOMEM;
+        }
+    }
+    j->prediction = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof(double));
+    j->iterations = epiqp_arena_alloc(c, &j->scratch, j->o.members + j->o.batches, sizeof(double));
+    j->answer->points = epiqp_arena_alloc(c, &j->answer->arena, j->points, sizeof(epiq_point));
+    if (!j->prediction || !j->iterations || !j->answer->points) {
+        return EPIQ_E_NOMEM;
+    }
+    s = epiqp_fit_new(&j->e, &j->o, j->n, j->data->d, j->data->x, j->data->y, j->points, j->at, &j->fit);
+    return !s && j->o.state ? epiqp_state_open(j) : s;
+}
+
+static int solve_kernel(epiqp_job *j)
+{
+    int s = EPIQ_OK;
+    const double *c = NULL;
+    if (j->o.time > 0) {
+        ptrdiff_t size = j->n * j->points;
+        j->stopped_c = epiqp_arena_alloc(j->e.c, &j->scratch, size, sizeof(double));
+        j->stopped_v = j->o.methods & EPIQ_IF ? epiqp_arena_alloc(j->e.c, &j->scratch, size, sizeof(double)) : NULL;
+        s = j->stopped_c && (j->stopped_v || !(j->o.methods & EPIQ_IF))
+                ? epiqp_stopped(&j->e, &j->fit, j->o.time, j->stopped_c, j->stopped_v)
+                : EPIQ_E_NOMEM;
+        c = j->stopped_c;
+    } else if (factor_wanted(j)) {
+        s = epiqp_fit_solve(&j->e, &j->fit);
+        c = j->fit.ridge.c;
+        j->answer->result.timing.kernel = j->fit.ridge.fill_s;
+        j->answer->result.timing.factor = j->fit.ridge.factor_s;
+    }
+    for (ptrdiff_t p = 0; !s && c && p < j->points; p++) {
+        j->prediction[p] = epiqp_dot(j->n, c + p * j->n, j->data->y);
+    }
+    return s ? s : epiqp_report(j->e.c, "factor", 1, 1);
+}
+
+static int run(epiqp_job *j)
+{
+    epiq_result *r = &j->answer->result;
+    int s = prepare(j);
+    if (s || (s = solve_kernel(j)) || (s = epiqp_estimate_infinite(j))) {
+        return s;
+    }
+    for (size_t k = 0; k < sizeof TABLE / sizeof *TABLE; k++) {
+        if (j->o.methods & TABLE[k].bit) {
+            double start = epiqp_now();
+            if ((s = TABLE[k].run(j)) ||
+                (s = epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : EPIQ_OK)) {
+                return s;
+            }
+            *(double *)((char *)r + TABLE[k].seconds) = epiqp_now() - start;
+        }
+    }
+    if (j->o.engine == EPIQ_ENGINE_LINEAR && j->o.linear_kernel == EPIQ_KERNEL_EMPIRICAL) {
+        s = epiqp_warn(j->e.c, j->warnings, "own_kernel",
+                       "a network's own kernel has jumps: at width %td its procedural variance comes out 2 to 16 times "
+                       "too large where it is "
+                       "small; compare with --linear-kernel population",
+                       j->o.width);
+    }
+    if (!s && j->o.methods & EPIQ_EV && j->engine->member && j->o.members < 10) {
+        s = epiqp_warn(j->e.c, j->warnings, "few_members",
+                       "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%",
+                       j->o.members);
+    }
+    if (s || (s = check_regime(j)) || (s = epiqp_members_summary(j)) || (s = epiqp_combine(j))) {
+        return s;
+    }
+    return epiqp_advise(j);
+}
+
+int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiq_result **out)
+{
+    epiqp_clear(c);
+    *out = NULL;
+    int s = epiqp_options_check(c, o);
+    if (s) {
+        return s;
+    }
+    if (at->data != data || at->count < 1) {
+        return epiqp_fail(c, EPIQ_E_DATA, "there is no point to estimate at; add one made for these rows");
+    }
+    epiqp_answer *answer = epiqp_alloc(c, 1, sizeof *answer);
+    if (!answer) {
+        return EPIQ_E_NOMEM;
+    }
+    *answer = (epiqp_answer){.warnings = {.arena = &answer->arena}};
+    epiqp_run live = epiqp_run_begin(c, o);
+    epiqp_job j = {.e = live.env,
+                   .data = data,
+                   .o = *o,
+                   .engine = epiqp_engine_of(o),
+                   .n = data->n,
+                   .points = at->count,
+                   .where = at,
+                   .answer = answer,
+                   .warnings = &answer->warnings};
+    for (ptrdiff_t k = 0; !s && k < data->warnings.count; k++) {
+        s = epiqp_warn(c, j.warnings, data->warnings.list[k].code, "%s", data->warnings.list[k].message);
+    }
+    s = s ? s : run(&j);
+    epiqp_state_close(j.state, &j);
+    epiqp_fit_free(c, &j.fit);
+    epiqp_arena_free(c, &j.scratch);
+    epiqp_run_end(&live);
+    atomic_store(&c->stop, false); /* a request to stop ends with the call it was for */
+    answer->result.points = answer->points;
+    answer->result.point_count = at->count;
+    answer->result.warnings = answer->warnings.list;
+    answer->result.warning_count = answer->warnings.count;
+    if (s) {
+        epiq_result_free(c, &answer->result);
+        return s;
+    }
+    *out = &answer->result;
+    return EPIQ_OK;
+}
+
+void epiq_result_free(epiq_ctx *c, epiq_result *r)
+{
+    if (r) {
+        epiqp_answer *answer = (epiqp_answer *)r;
+        epiqp_arena_free(c, &answer->arena);
+        epiqp_free(c, answer);
+    }
+}
+
+int epiq_kernel(epiq_ctx *c, const epiq_data *data, const epiq_options *o, double *ntk, double *nngp)
+{
+    epiqp_clear(c);
+    int s = epiqp_options_check(c, o);
+    epiqp_rows rows = {0};
+    if (s || (s = epiqp_rows_new(c, data->n, data->d, data->x, &rows))) {
+        return s;
+    }
+    epiqp_run live = epiqp_run_begin(c, o);
+    epiqp_net net = epiqp_net_of(o, data->d);
+    epiqp_arch arch = epiqp_arch_of(&net);
+    epiqp_kernel_cross(&live.env, &arch, &rows, &rows, ntk, nngp);
+    epiqp_run_end(&live);
+    epiqp_rows_free(c, &rows);
+    return EPIQ_OK;
+}

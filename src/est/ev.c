@@ -1,0 +1,85 @@
+/* ev.c - EV, the procedural variance: the spread of m networks trained on the same rows (docs/method.md section 3). */
+#include "est/est.h"
+
+epiq_part epiqp_part_of(double variance, double df, double level, epiq_method method)
+{
+    epiq_part part = {.known = 1, .variance = variance, .method = method};
+    if (variance > 0 && df > 0) {
+        epiqp_variance_interval(variance, df, level, &part.lo, &part.hi);
+        part.has_interval = part.lo > 0 && part.hi <= 1e300; /* at a fraction of a degree of freedom hi has no bound */
+        part.df = df;
+    }
+    return part;
+}
+
+/* Sample variance of h[0], h[stride], ..., in two passes. */
+static double spread(const double *h, ptrdiff_t count, ptrdiff_t stride)
+{
+    double mean = 0, sum = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        mean += h[k * stride] / (double)count;
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        sum += (h[k * stride] - mean) * (h[k * stride] - mean);
+    }
+    return sum / (double)(count - 1);
+}
+
+epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level)
+{
+    return epiqp_part_of(spread(h, count, stride), (double)(count - 1), level, EPIQ_BY_EV);
+}
+
+epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level)
+{
+    return epiqp_part_of(spread(h, count, stride) / (double)count, (double)(count - 1), level, EPIQ_BY_BA);
+}
+
+int epiqp_estimate_ev(epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    if (!j->engine->member) {
+        return EPIQ_OK; /* engine infinite: epiqp_estimate_infinite has it in closed form */
+    }
+    ptrdiff_t m = o->members, keep_rows = o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF ? j->n : 0;
+    double *h = epiqp_arena_alloc(j->e.c, &j->scratch, m * (j->points + keep_rows), sizeof *h);
+    epiqp_assignment *list = epiqp_arena_alloc(j->e.c, &j->scratch, m, sizeof *list);
+    if (!h || !list) {
+        return EPIQ_E_NOMEM;
+    }
+    bool sgd = o->optimizer == EPIQ_OPTIMIZER_SGD;
+    for (ptrdiff_t k = 0; k < m; k++) {
+        uint64_t init = sgd && o->vary == EPIQ_VARY_ORDER ? 0 : (uint64_t)k,
+                 order = o->vary == EPIQ_VARY_INIT ? 0 : (uint64_t)k;
+        list[k] = (epiqp_assignment){
+            .fit = &j->fit,
+            .draw = {{o->seed, EPIQP_FOR_MEMBER, init}, {o->seed, EPIQP_FOR_ORDER, order}},
+            .kind = EPIQP_FOR_MEMBER,
+            .index = k,
+            .at = h + k * j->points,
+            .rows = keep_rows ? h + m * j->points + k * j->n : NULL,
+        };
+    }
+    int s = epiqp_run_members(j, "members", m, list);
+    if (s) {
+        return s;
+    }
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        j->ev[p] = epiqp_ev(h + p, m, j->points, o->level);
+        j->prediction[p] = 0;
+        for (ptrdiff_t k = 0; k < m; k++) {
+            j->prediction[p] += h[k * j->points + p] / (double)m;
+        }
+    }
+    j->members_trained = true;
+    if (keep_rows) {
+        j->members_mean = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof(double));
+        if (!j->members_mean) {
+            return EPIQ_E_NOMEM;
+        }
+        for (ptrdiff_t k = 0; k < m; k++) {
+            epiqp_axpy(j->n, 1 / (double)m, list[k].rows, j->members_mean);
+        }
+    }
+    return EPIQ_OK;
+}

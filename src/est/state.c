@@ -1,0 +1,156 @@
+/* state.c - finished members in a SQLite file, durable one by one, so that a run that was stopped, killed or cut off
+ * goes on from them. A member is found again by a checksum over everything that decides it: rows, points, options,
+ * seed.
+ */
+#include "est/est.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { APPLICATION = 0x65706971 }; /* "epiq", in the file's header */
+
+struct epiqp_state {
+    sqlite3 *db;
+    sqlite3_stmt *load, *save;
+    const char *path;
+    char key[65];
+};
+
+/* Everything that decides a member's predictions. Threads are not in it, and neither is the number of members. */
+static void make_key(const epiqp_job *j, char key[65])
+{
+    const epiq_options *o = &j->o;
+    const epiq_data *data = j->data;
+    char text[512];
+    epiqp_sha256 sum;
+    epiqp_sha256_start(&sum);
+    int length = snprintf(
+        text, sizeof text,
+        "1 %s %s width %td depth %td lambda %a bias %a %a optimizer %d lr %a steps %td batch %td vary %d linear %d "
+        "seed %llu rows %td of %td points %td groups %td hbar %d",
+        j->engine->name, j->e.la->name, o->width, o->depth, o->lambda, o->bias, o->bias_sd, o->optimizer, o->lr,
+        o->steps, o->batch_size, o->vary, o->linear_kernel, (unsigned long long)o->seed, j->n, data->d, j->points,
+        data->groups, o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF);
+    epiqp_sha256_add(&sum, text, (size_t)length);
+    epiqp_sha256_add(&sum, data->x, (size_t)(j->n * data->d) * sizeof *data->x);
+    epiqp_sha256_add(&sum, data->y, (size_t)j->n * sizeof *data->y);
+    epiqp_sha256_add(&sum, data->group, (size_t)j->n * sizeof *data->group);
+    epiqp_sha256_add(&sum, j->at, (size_t)(j->points * data->d) * sizeof *j->at);
+    epiqp_sha256_end(&sum, key);
+}
+
+static int trouble(const epiqp_state *s, const epiqp_job *j, const char *what)
+{
+    return epiqp_fail(j->e.c, EPIQ_E_FILE,
+                      "%s: the state file could not be %s (%s); check the disk, or name another file", s->path, what,
+                      s->db ? sqlite3_errmsg(s->db) : "no memory");
+}
+
+static int read_number(epiqp_state *s, const char *sql, int *value)
+{
+    sqlite3_stmt *q;
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(q);
+        *value = sqlite3_column_int(q, 0);
+    }
+    sqlite3_finalize(q);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+int epiqp_state_open(epiqp_job *j)
+{
+    epiqp_state *s = epiqp_arena_alloc(j->e.c, &j->scratch, 1, sizeof *s);
+    if (!s) {
+        return EPIQ_E_NOMEM;
+    }
+    j->state = s;
+    s->path = j->o.state;
+    make_key(j, s->key);
+    if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
+        return trouble(s, j, "opened");
+    }
+    sqlite3_busy_timeout(s->db, 20000); /* another run may be writing its member */
+    int id = 0, tables = 0;
+    if (read_number(s, "PRAGMA application_id", &id) || read_number(s, "SELECT count(*) FROM sqlite_master", &tables)) {
+        return trouble(s, j, "read");
+    }
+    if (tables > 0 && id != APPLICATION) {
+        return epiqp_fail(j->e.c, EPIQ_E_FILE, "%s is not a state file of epiq; name another file", s->path);
+    }
+    char setup[512];
+    snprintf(setup, sizeof setup,
+             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA application_id = %d;"
+             "CREATE TABLE IF NOT EXISTS members (key TEXT, kind INTEGER, number INTEGER, of INTEGER, converged "
+             "INTEGER, loss REAL,"
+             " gradient_rel REAL, iterations INTEGER, points BLOB, rows BLOB, PRIMARY KEY (key, kind, number, of)) "
+             "WITHOUT ROWID",
+             (int)APPLICATION);
+    if (sqlite3_exec(s->db, setup, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(s->db,
+                           "SELECT converged, loss, gradient_rel, iterations, points, rows FROM members WHERE key = ?1 "
+                           "AND kind = ?2 AND "
+                           "number = ?3 AND of = ?4",
+                           -1, &s->load, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(s->db, "INSERT OR IGNORE INTO members VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)", -1,
+                           &s->save, NULL) != SQLITE_OK) {
+        return trouble(s, j, "prepared");
+    }
+    return EPIQ_OK;
+}
+
+static void bind_place(epiqp_state *s, sqlite3_stmt *q, const epiqp_assignment *a, const epiqp_job *j)
+{
+    sqlite3_reset(q);
+    sqlite3_bind_text(q, 1, s->key, -1, SQLITE_STATIC);
+    sqlite3_bind_int(q, 2, (int)a->kind);
+    sqlite3_bind_int64(q, 3, a->index);
+    sqlite3_bind_int64(q, 4, a->kind == EPIQP_FOR_BATCH ? j->o.batches : 0); /* a batch depends on how many there are */
+}
+
+int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j)
+{
+    bind_place(s, s->load, a, j);
+    int rc = sqlite3_step(s->load);
+    size_t points = (size_t)j->points * sizeof(double), rows = a->rows ? (size_t)a->fit->rows.n * sizeof(double) : 0;
+    if (rc == SQLITE_ROW && (size_t)sqlite3_column_bytes(s->load, 4) == points &&
+        (size_t)sqlite3_column_bytes(s->load, 5) == rows) {
+        a->training = (epiqp_training){sqlite3_column_int(s->load, 0) != 0, sqlite3_column_double(s->load, 1),
+                                       sqlite3_column_double(s->load, 2), sqlite3_column_int64(s->load, 3)};
+        memcpy(a->at, sqlite3_column_blob(s->load, 4), points);
+        if (rows) {
+            memcpy(a->rows, sqlite3_column_blob(s->load, 5), rows);
+        }
+        a->done = true;
+    } else if (rc != SQLITE_DONE) {
+        return trouble(s, j, "read");
+    }
+    sqlite3_reset(s->load);
+    return EPIQ_OK;
+}
+
+int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job *j)
+{
+    bind_place(s, s->save, a, j);
+    sqlite3_bind_int(s->save, 5, a->training.converged);
+    sqlite3_bind_double(s->save, 6, a->training.loss);
+    sqlite3_bind_double(s->save, 7, a->training.gradient_rel);
+    sqlite3_bind_int64(s->save, 8, a->training.iterations);
+    sqlite3_bind_blob(s->save, 9, a->at, (int)((size_t)j->points * sizeof(double)), SQLITE_STATIC);
+    sqlite3_bind_blob(s->save, 10, a->rows ? (const void *)a->rows : "",
+                      a->rows ? (int)((size_t)j->n * sizeof(double)) : 0, SQLITE_STATIC);
+    int rc = sqlite3_step(s->save);
+    sqlite3_reset(s->save);
+    return rc == SQLITE_DONE ? EPIQ_OK : trouble(s, j, "written");
+}
+
+void epiqp_state_close(epiqp_state *s, const epiqp_job *j)
+{
+    (void)j;
+    if (s) {
+        sqlite3_finalize(s->load);
+        sqlite3_finalize(s->save);
+        sqlite3_close(s->db);
+    }
+}

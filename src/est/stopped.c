@@ -1,0 +1,63 @@
+/* stopped.c - engine infinite with gradient flow stopped at time t (docs/method.md section 4), in the eigenbasis
+ * K = V diag(w) V' with mu = w/n + lambda:
+ *     c   = V diag((1 - exp(-2 t mu)) / (n mu)) V' k0
+ *     v_i = (2/n) int_0^t [exp(-2A(t-s)/n) k0]_i r_i(s) ds = (2/n) sum_j V_ij G_ij kappa_j,  G = V diag(eta) I'
+ * with kappa = V'k0, eta = V'y, and I_jk the integral over s of exp(-2 mu_j (t-s)) [a_k + b_k exp(-2 mu_k s)],
+ * a = lambda/mu, b = 1 - a. G does not depend on the point.
+ */
+#include "est/est.h"
+
+#include <math.h>
+
+/* (exp(-x t) - exp(-y t)) / (y - x), also where x and y nearly coincide */
+static double exp_gap(double x, double y, double t)
+{
+    double lo = fmin(x, y), gap = fabs(y - x);
+    return exp(-lo * t) * (gap * t < 1e-300 ? t : -expm1(-gap * t) / gap);
+}
+
+int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v)
+{
+    ptrdiff_t n = f->rows.n, points = f->at.n;
+    const double lambda = f->o->lambda, size = (double)n;
+    double *block = epiqp_alloc(e->c, 3 * n * n + n * points + 3 * n, sizeof *block);
+    if (!block) {
+        return EPIQ_E_NOMEM;
+    }
+    double *V = block, *scaled = V + n * n, *G = scaled + n * n, *kappa = G + n * n, *w = kappa + n * points,
+           *eta = w + n, *mu = eta + n;
+    epiqp_kernel_cross(e, &f->arch, &f->rows, &f->rows, V, NULL);
+    int s = e->la->syev(e->c, n, V, w);
+    if (s) {
+        epiqp_free(e->c, block);
+        return s;
+    }
+    for (ptrdiff_t k = 0; k < n; k++) {
+        mu[k] = fmax(w[k], 0) / size + lambda; /* the kernel is positive: below 0 is rounding */
+    }
+    epiqp_kernel_cross(e, &f->arch, &f->rows, &f->at, c, NULL);
+    e->la->gemm('T', 'N', n, points, n, 1, V, n, c, n, 0, kappa, n);
+    for (ptrdiff_t p = 0; p < points; p++) {
+        for (ptrdiff_t k = 0; k < n; k++) {
+            G[k] = -expm1(-2 * t * mu[k]) / (size * mu[k]) * kappa[k + p * n];
+        }
+        e->la->gemv('N', n, n, 1, V, n, G, 0, c + p * n);
+    }
+    if (v) {
+        e->la->gemv('T', n, n, 1, V, n, f->y, 0, eta);
+        for (ptrdiff_t j = 0; j < n; j++) { /* scaled_jk = eta_k I_jk, stored k fastest */
+            double whole = -expm1(-2 * t * mu[j]) / (2 * mu[j]);
+            for (ptrdiff_t k = 0; k < n; k++) {
+                double a = lambda / mu[k];
+                scaled[k + j * n] = eta[k] * (a * whole + (1 - a) * exp_gap(2 * mu[k], 2 * mu[j], t));
+            }
+        }
+        e->la->gemm('N', 'N', n, n, n, 1, V, n, scaled, n, 0, G, n);
+        for (ptrdiff_t k = 0; k < n * n; k++) {
+            G[k] *= V[k] * 2 / size;
+        }
+        e->la->gemm('N', 'N', n, points, n, 1, G, n, kappa, n, 0, v, n);
+    }
+    epiqp_free(e->c, block);
+    return EPIQ_OK;
+}

@@ -1,0 +1,54 @@
+/* kernel.h - tangent kernels: K (NTK) and Q (NNGP) of infinitely wide networks in closed form, accurate to the last
+ * digits where rows nearly coincide, and the empirical kernel <J(x), J(x')> of a drawn network.
+ */
+#ifndef EPIQP_KERNEL_H
+#define EPIQP_KERNEL_H
+
+#include "net/net.h"
+#include "solve/chol.h"
+
+typedef struct {
+    ptrdiff_t depth;
+    double beta, v; /* v = beta^2 s_b^2 */
+} epiqp_arch;
+epiqp_arch epiqp_arch_of(const epiqp_net *net);
+
+/* Rows laid out for kernels. */
+typedef struct {
+    ptrdiff_t n, d;
+    const double *x;    /* n by d; not ours */
+    double *xt, *norm2; /* d by n; n: |x|^2 */
+} epiqp_rows;
+int epiqp_rows_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x,
+                   epiqp_rows *out); /* refuses |x|^2 that overflows */
+void epiqp_rows_free(epiq_ctx *c, epiqp_rows *r);
+
+/* A block of K and/or Q (either may be NULL): rows i0.. of a by rows j0.. of b, column-major. */
+void epiqp_kernel_block(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows, const epiqp_rows *b,
+                        ptrdiff_t j0, ptrdiff_t cols, double *k, double *q, ptrdiff_t ld);
+void epiqp_kernel_diagonal(const epiqp_arch *arch, const epiqp_rows *a, double *k,
+                           double *q); /* of each row with itself */
+
+/* K(a, b) and/or Q(a, b) whole, column-major a.n by b.n, in parallel */
+void epiqp_kernel_cross(const epiqp_env *e, const epiqp_arch *arch, const epiqp_rows *a, const epiqp_rows *b, double *k,
+                        double *q);
+
+/* Sources for epiqp_tri_fill */
+typedef struct {
+    const epiqp_arch *arch;
+    const epiqp_rows *rows;
+} epiqp_population;
+epiqp_source epiqp_source_ntk(const epiqp_population *p);
+epiqp_source epiqp_source_nngp(const epiqp_population *p);
+
+typedef struct {
+    const epiqp_la *la;
+    const epiqp_features *f;
+} epiqp_empirical;
+epiqp_source epiqp_source_empirical(const epiqp_empirical *p);
+
+/* The empirical kernel between two sets of rows under the same weights: a block, column-major. */
+void epiqp_empirical_block(const epiqp_la *la, const epiqp_features *a, ptrdiff_t i0, ptrdiff_t rows,
+                           const epiqp_features *b, ptrdiff_t j0, ptrdiff_t cols, double *out, ptrdiff_t ld);
+
+#endif

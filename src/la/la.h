@@ -1,0 +1,52 @@
+/* la.h - the linear algebra everything else is built from: a handful of serial operations on column-major blocks.
+ * Backends are tables of these functions, chosen by name at run time: la_ref.c is plain C, always there, and the judge
+ * of the others; la_blas.c calls OpenBLAS. Parallelism lies outside, over fixed blocks, so that bits never depend on
+ * it.
+ */
+#ifndef EPIQP_LA_H
+#define EPIQP_LA_H
+
+#include "base/base.h"
+#include "la/vector.h"
+
+typedef struct {
+    const char *name;
+
+    /* C = alpha op(A) op(B) + beta C; C is m by n, the inner size k; ta, tb 'N' or 'T'; beta == 0 ignores what C held
+     */
+    void (*gemm)(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t lda,
+                 const double *b, ptrdiff_t ldb, double beta, double *c, ptrdiff_t ldc);
+
+    /* y = alpha op(A) x + beta y; A is m by n as stored */
+    void (*gemv)(char ta, ptrdiff_t m, ptrdiff_t n, double alpha, const double *a, ptrdiff_t lda, const double *x,
+                 double beta, double *y);
+
+    /* side 'L': B = op(L)^-1 B; 'R': B = B op(L)^-1. L is lower triangular, B is m by n. */
+    void (*trsm)(char side, char tl, ptrdiff_t m, ptrdiff_t n, const double *l, ptrdiff_t ldl, double *b,
+                 ptrdiff_t ldb);
+
+    /* Lower Cholesky factor in place. Returns 0, or the number (from 1) of the pivot that is not positive. */
+    ptrdiff_t (*potrf)(ptrdiff_t n, double *a, ptrdiff_t lda);
+
+    /* Eigenvalues w ascending and vectors (columns, over a) of a symmetric matrix; a status. */
+    int (*syev)(epiq_ctx *c, ptrdiff_t n, double *a, double *w);
+} epiqp_la;
+
+extern const epiqp_la epiqp_la_ref, epiqp_la_blas;
+
+/* What a computation runs with. */
+typedef struct {
+    epiq_ctx *c;
+    const epiqp_la *la;
+    int threads;
+} epiqp_env;
+
+/* Choose backend and threads; keep OpenBLAS's own threads out of the way until epiqp_env_end gives them back. */
+typedef struct {
+    epiqp_env env;
+    int blas_threads;
+} epiqp_run;
+epiqp_run epiqp_run_begin(epiq_ctx *c, const epiq_options *o);
+void epiqp_run_end(epiqp_run *run);
+
+#endif

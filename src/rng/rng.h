@@ -1,0 +1,29 @@
+/* rng.h - numbered random streams: a number is a pure function of (seed, purpose, stream, index), so that members can
+ * be made in any order, on any thread, on any machine. Philox4x64-10 counts; Box-Muller makes normals.
+ */
+#ifndef EPIQP_RNG_H
+#define EPIQP_RNG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a stream is for. The numbers are part of the promise "same seed, same bits": add, never renumber. */
+typedef enum {
+    EPIQP_FOR_SYNTH_X = 1,
+    EPIQP_FOR_SYNTH_NOISE = 2,
+    EPIQP_FOR_MEMBER = 3,  /* stream = member */
+    EPIQP_FOR_BATCH = 4,   /* stream = batch */
+    EPIQP_FOR_SHUFFLE = 5, /* of rows into batches */
+    EPIQP_FOR_ORDER = 6    /* of mini-batches; stream = member */
+} epiqp_purpose;
+
+typedef struct {
+    uint64_t seed, purpose, stream;
+} epiqp_stream;
+
+void epiqp_uniforms(epiqp_stream s, ptrdiff_t count, double *u); /* in (0, 1), 52 bits */
+void epiqp_normals(epiqp_stream s, ptrdiff_t count, double *z);
+void epiqp_shuffle(epiqp_stream s, uint64_t round, ptrdiff_t count,
+                   ptrdiff_t *v); /* round tells repeated shuffles apart */
+
+#endif

@@ -1,0 +1,26 @@
+/* ridge.h - kernel ridge regression with one factor for everything: A = K + lambda n I, c = A^-1 k0 for every point,
+ * alpha = A^-1 y, and on demand diag(A^-1) and the row norms of A^-1 (docs/method.md section 3).
+ */
+#ifndef EPIQP_RIDGE_H
+#define EPIQP_RIDGE_H
+
+#include "solve/chol.h"
+
+typedef struct {
+    ptrdiff_t n, points;
+    double shift;  /* lambda n, and the jitter if one was needed: A = K + shift I */
+    double jitter; /* its part in shift, 0 when A was positive definite as it stood */
+    epiqp_tri factor;
+    double *alpha;            /* n */
+    double *c;                /* points by n: c of point p starts at c + p n */
+    double *diagonal, *norm2; /* n each, or NULL until epiqp_ridge_leverage */
+    double fill_s, factor_s;
+} epiqp_ridge;
+
+/* k0: points by n, the kernel between rows and points; taken over and turned into c. */
+int epiqp_ridge_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
+                    ptrdiff_t points, double *k0, epiqp_ridge *out);
+int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r);
+void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r);
+
+#endif

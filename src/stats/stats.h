@@ -1,0 +1,22 @@
+/* stats.h - sample moments in two passes, and the chi-squared quantiles behind every interval. */
+#ifndef EPIQP_STATS_H
+#define EPIQP_STATS_H
+
+#include <stddef.h>
+
+double epiqp_mean(const double *v, ptrdiff_t count);
+double epiqp_variance(const double *v, ptrdiff_t count); /* divisor count - 1, two-pass; 0 for count < 2 */
+double epiqp_median(double *v, ptrdiff_t count);         /* reorders v */
+
+/* Regularised incomplete gamma functions P(a, x) and Q = 1 - P, each accurate where it is small. a > 0, x >= 0. */
+void epiqp_gamma_pq(double a, double x, double *p, double *q);
+
+/* x with P(X <= x) = p for X ~ chi-squared with nu > 0 degrees of freedom (any real), 0 < p < 1; relative error below
+ * 1e-11 for nu in [1e-2, 1e8]. upper: p is the probability above x instead, accurate for tiny p. */
+double epiqp_chi2_quantile(double nu, double p, int upper);
+
+/* The interval [nu V / chi2_{nu, 1-a/2}, nu V / chi2_{nu, a/2}], a = 1 - level, of a variance V with nu degrees of
+ * freedom. */
+void epiqp_variance_interval(double variance, double nu, double level, double *lo, double *hi);
+
+#endif

@@ -1,0 +1,43 @@
+/* train.h - training of one network on the regularised loss of docs/method.md section 2
+ *     R(theta) = (1/n) sum_i (h(x_i) - y_i)^2 + lambda |theta - theta0|^2
+ * to the minimum that gradient flow reaches (flow.c), or by plain descent with a fixed step (descent.c).
+ */
+#ifndef EPIQP_TRAIN_H
+#define EPIQP_TRAIN_H
+
+#include "kernel/kernel.h"
+
+typedef struct {
+    const epiqp_net *net;
+    ptrdiff_t n;
+    const double *x, *y; /* n by d, n */
+    double lambda;
+    const double *theta0;
+} epiqp_task;
+
+typedef struct {
+    bool converged;
+    double loss; /* R where training ended */
+    double
+        gradient_rel; /* |gradient| over the sum of the norms of its two parts: 0 at a smooth minimum, 1 at the start */
+    ptrdiff_t iterations; /* gradients of the whole loss, or steps of descent */
+} epiqp_training;
+
+/* R and its gradient. work holds the pass; gradient_rel may be NULL. */
+double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, double *grad, double *gradient_rel,
+                  epiqp_pass *work);
+
+/* theta: in, where to start; out, where it ended. */
+int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta,
+                   epiqp_training *report);
+
+typedef struct {
+    double lr;
+    ptrdiff_t steps;      /* 0: until converged */
+    ptrdiff_t batch_size; /* 0: all rows in every step */
+    epiqp_stream order;   /* of the mini-batches */
+} epiqp_descent;
+int epiqp_descend(const epiqp_env *e, const epiqp_task *t, const epiqp_descent *how, double *theta,
+                  epiqp_training *report);
+
+#endif

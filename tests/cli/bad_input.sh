@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Whatever is wrong gets one clear sentence and the promised exit code, and nothing is written.
+. "$(dirname "$0")/lib.inc"
+
+quick=(--engine infinite --target y)
+"$epiq" synth 1 --n 30 --d 2 --seed 3 >good.csv || exit 2
+estimate() { # estimate CODE PATTERN file-or-flags...
+    local code=$1 pattern=$2
+    shift 2
+    expect_exit "$code" "$pattern" "$epiq" estimate "$@" "${quick[@]}" --json result.json
+}
+contents() { # contents CODE PATTERN 'text of the file'
+    printf "$3" >bad.csv
+    estimate "$1" "$2" bad.csv
+}
+
+# files
+estimate 2 'none\.csv' none.csv
+mkdir folder
+estimate 2 'folder' folder
+contents 2 'bad\.csv' ''
+contents 2 'bad\.csv' 'a,y\n'
+contents 2 'bad\.csv' 'a,y\n1,2\n'
+contents 2 'bad\.csv:3.*n/a' 'a,y\n1,2\nn/a,4\n5,7\n'
+contents 2 'bad\.csv:3.*(nan|NaN)' 'a,y\n1,2\nNaN,4\n5,7\n'
+contents 2 'bad\.csv:3.*inf' 'a,y\n1,2\ninf,4\n5,7\n'
+contents 2 'bad\.csv:3' 'a,y\n1,2\n3\n5,7\n'
+contents 2 'bad\.csv:3' 'a,y\n1,2\n3,4,5\n5,7\n'
+contents 2 '"a"' 'a,a,y\n1,2,3\n4,5,6\n7,8,8\n'
+contents 2 'bad\.csv.*quot' 'a,y\n1,2\n3,4\n"5,6'
+contents 2 'bad\.csv' 'a,y\n1,2\n\000\001\002'
+mkdir "$work/big"
+{ printf 'a,y\n1,2\n'; head -c 100000000 /dev/zero | tr '\0' 1; printf ',3\n'; } >"$work/big/line.csv"
+estimate 2 'line\.csv:3' "$work/big/line.csv"
+rm -r "$work/big" bad.csv folder
+
+# what only the file can show to be wrong
+expect_exit 2 'nope' "$epiq" estimate good.csv --target nope
+estimate 2 'nope' good.csv --features x1,nope
+estimate 2 'nope' good.csv --drop nope
+expect_exit 2 'batches' "$epiq" estimate good.csv --target y --batches 16
+estimate 2 '999' good.csv --at row:999
+printf 'x1,z\n1,2\n' >other.csv
+estimate 2 'x2' good.csv --at other.csv
+estimate 2 'none\.csv' good.csv --at none.csv
+
+# flags that are wrong by themselves
+estimate 1 'members' good.csv --members 1
+estimate 1 'members' good.csv --members 2.5
+estimate 1 'level' good.csv --level 1
+estimate 1 'level' good.csv --level 0
+estimate 1 'lambda' good.csv --lambda -1
+estimate 1 'lambda' good.csv --lambda nan
+estimate 1 'lambda' good.csv --lambda=
+estimate 1 'engine' good.csv --engine magic
+estimate 1 'methods' good.csv --methods if,xx
+estimate 1 'row:0' good.csv --at row:0
+estimate 1 'seed' good.csv --seed -1
+expect_exit 1 'time' "$epiq" estimate good.csv --target y --time 1
+estimate 1 'did you mean --members' good.csv --membres 3
+estimate 1 'no flag --report' good.csv --report page.html
+estimate 1 'no flag -x' good.csv -x
+estimate 1 'too many' good.csv good.csv
+estimate 1 '--quiet takes no value' good.csv --quiet=yes
+expect_exit 1 '--members needs a value' "$epiq" estimate good.csv --members
+expect_exit 1 '--members needs a value' "$epiq" estimate good.csv --members --quiet
+expect_exit 1 'usage: epiq estimate DATA' "$epiq" estimate
+expect_exit 1 'target' "$epiq" estimate good.csv
+expect_exit 1 'did you mean demo' "$epiq" dmeo
+expect_exit 1 'no flag --at' "$epiq" demo --at mean
+expect_exit 1 'standard output' "$epiq" estimate good.csv "${quick[@]}" --json - --csv -
+expect_exit 1 'result' "$epiq" estimate good.csv "${quick[@]}" --json result --csv result
+expect_exit 1 'set "4"' "$epiq" synth 4
+expect_exit 1 'the set is missing' "$epiq" synth --n 3
+expect_exit 1 '--n is "0"' "$epiq" synth 1 --n 0
+expect_exit 1 '--d is "x"' "$epiq" synth 1 --d x
+expect_exit 1 '--seed' "$epiq" synth 1 --seed -1
+expect_exit 1 '--ntk' "$epiq" kernel good.csv --target y
+
+# outputs
+for flag in --json --csv; do
+    expect_exit 2 'missing/result' "$epiq" estimate good.csv "${quick[@]}" $flag missing/result
+    expect_exit 2 'directory' "$epiq" estimate good.csv "${quick[@]}" $flag /
+    expect_exit 2 '/dev/full: No space' "$epiq" estimate good.csv "${quick[@]}" $flag /dev/full
+    expect_exit 2 'data itself' "$epiq" estimate good.csv "${quick[@]}" $flag good.csv
+    expect_exit 2 'standard output: No space' sh -c 'exec "$0" "$@" >/dev/full' "$epiq" estimate good.csv "${quick[@]}" $flag -
+done
+expect_exit 2 'standard output: No space' sh -c 'exec "$0" "$@" >/dev/full' "$epiq" estimate good.csv "${quick[@]}"
+expect_exit 2 'standard output: Bad file' sh -c 'exec "$0" "$@" >&-' "$epiq" estimate good.csv "${quick[@]}"
+expect_exit 2 'standard output: Broken pipe' bash -c '"$0" synth 1 --n 100000 | true; exit "${PIPESTATUS[0]}"' "$epiq"
+expect_exit 2 '/dev/full' "$epiq" kernel good.csv --target y --ntk k.npy --nngp /dev/full
+# an unwritable output is noticed before the work: this would take minutes
+expect_exit 2 'missing/result' timeout 5 "$epiq" estimate good.csv --target y --members 100000 --json missing/result
+
+# a caveat is a warning, and the exit code is 0
+expect_ok "$epiq" estimate good.csv "${quick[@]}" --bias 0 --json result.json
+check 'zero_by_construction' says result.json '"code": "zero_by_construction"'
+check 'no NaN' is_json result.json
+finish

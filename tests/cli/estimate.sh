@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# epiq estimate and its neighbours as a person would use them: every output, every subset of methods, threads, resuming.
+. "$(dirname "$0")/lib.inc"
+
+number='-?[0-9][0-9.e+-]*'
+interval="\\[$number, $number\\]"
+small=(--target y --width 64 --members 6 --batches 3)
+
+# synth
+expect_ok "$epiq" synth 1 --n 60 --d 3 --seed 5
+cp "$out" rows.csv
+check 'header' test "$(head -n 1 rows.csv)" = 'x1,x2,x3,y'
+check '60 rows' test "$(wc -l <rows.csv)" -eq 61
+expect_ok "$epiq" synth 1 --seed=5 --d=3 --n=60
+check 'same seed, same bytes' cmp "$out" rows.csv
+expect_ok "$epiq" synth 1 --n 60 --d 3 --seed 6
+check 'another seed' test "$(cksum <"$out")" != "$(cksum <rows.csv)"
+for set in 1 2 3; do
+    expect_ok "$epiq" synth $set
+    check 'defaults: 200 rows of x1,x2,y' test "$(wc -l <"$out") $(head -n 1 "$out")" = '201 x1,x2,y'
+done
+
+# JSON and CSV files beside the text
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --json all.json --csv all.csv --at mean --at row:7
+check 'JSON' is_json all.json
+for field in epiq version run command seed threads backend solver seconds peak_rss_bytes data_sha256 data rows features target \
+    scale target_scale shift factor model engine kernel width depth bias lambda optimizer fit loo_rmse r2 training members \
+    converged loss_max gradient_rel_max iterations_median points at prediction prediction_variance procedural variance \
+    interval level method ensemble single check ba if_plus_ev inside influential row influence timing read factor if ev \
+    advice action text warnings; do
+    check "field $field" says all.json "\"$field\": "
+done
+check 'two points' test "$(grep -c '^      "at": ' all.json)" -eq 2
+check 'second point' says all.json '"at": "row:7"'
+check 'procedural' says all.json \
+    "^      \"procedural\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"ev\", \"members\": 6\},$"
+check 'data' says all.json \
+    "^      \"data\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\", \"correction\": \"unbiased\", \"uncorrected\": $number\},$"
+check 'ensemble' says all.json \
+    "^      \"ensemble\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"ba\", \"members\": 3\},$"
+check 'single' says all.json "^      \"single\": \{\"variance\": $number, \"interval\": $interval, "
+check 'check' says all.json "^      \"check\": \{\"ba\": $number, \"if_plus_ev\": $number, \"inside\": (true|false)\},$"
+check 'five influential rows a point' test "$(grep -c '"influence": ' all.json)" -eq 10
+check 'trainings' says all.json '^    "members": 9,'
+check 'sha256' says all.json '"data_sha256": "[0-9a-f]{64}"'
+check 'the line as typed' says all.json '"command": "epiq estimate rows.csv --target y .* --at row:7"'
+check 'action' says all.json '"action": "(train|collect|either|nothing)"'
+check 'text: parts' says "$out" '^  procedural .* between .* and .* ev$'
+check 'text: bar' says "$out" '[#-]{40}  .* % data, .* % procedural'
+check 'text: advice is last' test "$(tail -n 1 "$out" | cut -c 1-8)" = 'Advice: '
+check 'text: no colour in a file' lacks "$out" "$(printf '\033')"
+check 'nothing on stderr' test ! -s "$err"
+check 'CSV: a line a point' test "$(wc -l <all.csv)" -eq 3
+check 'CSV: columns' says all.csv '^at,prediction,prediction_variance,procedural,procedural_lo,procedural_hi,data,data_lo,data_hi,ensemble,ensemble_lo,ensemble_hi,single'
+check 'CSV: as wide as its header' awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }' all.csv
+check 'CSV and JSON agree' says all.json "\"prediction\": $(awk -F, 'NR == 2 { print $2 }' all.csv),"
+check 'only what was asked for' test "$(ls -A | tr '\n' ' ')" = 'all.csv all.json rows.csv '
+check 'mode honours umask' test "$(stat -c %a all.json)" = "$(printf '%o' $((0666 & ~0$(umask))))"
+
+# standard input and output
+"$epiq" estimate - "${small[@]}" --json - --at mean --at row:7 <rows.csv >piped.json 2>"$err"
+check 'stdin' test $? -eq 0
+check '--json -: nothing but JSON' is_json piped.json
+check 'same points from stdin' test "$(points piped.json)" = "$(points all.json)"
+check 'stderr: warnings only' test "$(grep -vc '^epiq: warning: ' "$err")" -eq 0
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --csv - --at mean --at row:7
+check '--csv -: nothing but CSV' cmp "$out" all.csv
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --quiet
+check 'quiet' test ! -s "$out" -a ! -s "$err"
+ln -s all.csv link.csv
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --quiet --csv link.csv
+check 'a link stays a link' test -L link.csv
+rm link.csv
+
+# many points: a line each, then a count
+tail -n +2 rows.csv | head -n 25 | cut -d, -f 1-3 | sed '1i x1,x2,x3' >points.csv
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --engine infinite --at points.csv
+check 'first 20' test "$(grep -c '^points\.csv' "$out")" -eq 20
+check 'the rest' says "$out" '^\.\.\. and 5 more; use --csv or --json$'
+
+# which part comes from what; what cannot be had is null
+part() { # part METHODS NAME PATTERN: of $NAME with those methods
+    check "--methods $1: $2" says "methods.json" "^      \"$2\": $3"
+}
+methods() {
+    expect_ok "$epiq" estimate rows.csv "${small[@]}" --methods "$1" --quiet --json methods.json
+    check "JSON of $1" is_json methods.json
+}
+methods if
+part if data '\{.*"method": "if"'
+for name in procedural ensemble single check; do part if $name 'null'; done
+check 'if trains nothing' says methods.json '^  "training": null'
+methods ev
+part ev procedural '\{.*"method": "ev"'
+for name in data ensemble single check prediction_variance; do part ev $name 'null'; done
+methods ba
+part ba ensemble '\{.*"method": "ba"'
+for name in data procedural check; do part ba $name 'null'; done
+methods if,ev
+part if,ev ensemble "\\{\"variance\": $number, \"interval\": $interval.*\"method\": \"if\\+ev\""
+part if,ev check 'null'
+methods if,ba
+part if,ba procedural '(null|\{.*"interval": null.*"method": "ba-if")'
+part if,ba check 'null'
+methods ev,ba
+part ev,ba data '(null|\{.*"interval": null.*"method": "ba-ev")'
+part ev,ba check 'null'
+methods auto
+check 'choice' says methods.json '^  "choice": \{'
+check 'reason' says methods.json '"methods": "(if,ev|if,ba|ev,ba)"'
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --engine infinite --quiet --json methods.json
+part infinite procedural "\\{\"variance\": $number, \"interval\": null, .*\"method\": \"infinite\""
+part infinite data "\\{\"variance\": $number, \"interval\": $interval, .*\"method\": \"if\""
+part infinite ensemble "\\{\"variance\": $number"
+part infinite check 'null'
+
+# flags in any order, --name=value, -- ends them, lists grow
+expect_ok "$epiq" estimate --target=y --json=order.json --engine infinite --drop x1 --drop=x3 --quiet -- rows.csv
+check 'one feature is left' says order.json '"features": \["x2"\]'
+
+# the number of threads changes no bit
+for threads in 1 2 3; do
+    expect_ok "$epiq" estimate rows.csv "${small[@]}" --threads $threads --quiet --json threads.json
+    check "$threads threads" says threads.json "\"threads\": $threads,"
+    points threads.json >"$work/log/points$threads"
+done
+check '2 threads as 1' cmp "$work/log/points1" "$work/log/points2"
+check '3 threads as 1' cmp "$work/log/points1" "$work/log/points3"
+
+# stopped by a signal, then taken up again
+"$epiq" synth 2 --n 200 --d 4 >long.csv
+long=(estimate long.csv --target y --width 128 --members 100 --methods if,ev --quiet)
+stop() { # stop SIGNAL FLAGS...: interrupt the long run (some 6 s on one thread) after a second; its exit code
+    local signal=$1
+    shift
+    "$epiq" "${long[@]}" --threads 1 "$@" >"$out" 2>"$err" &
+    local pid=$!
+    sleep 1
+    kill -s "$signal" $pid 2>/dev/null
+    wait $pid
+}
+stop INT --state kept.state --json stopped.json
+code=$?
+check "SIGINT: exit 130, was $code" test $code -eq 130
+check 'says where the members are' says "$err" '^epiq: stopped; .*kept\.state'
+check 'no half-written file' test "$(ls -A | grep -cE 'stopped|epiq-')" -eq 0
+expect_ok "$epiq" "${long[@]}" --state kept.state --json resumed.json
+check 'resumed' says resumed.json '"resumed": [1-9]'
+expect_ok "$epiq" "${long[@]}" --json straight.json
+check 'not resumed' says straight.json '"resumed": 0'
+check 'as if never stopped' test "$(points resumed.json)" = "$(points straight.json)"
+stop TERM --csv stopped.csv
+code=$?
+check "SIGTERM: exit 143, was $code" test $code -eq 143
+check 'says that --state would have helped' says "$err" '^epiq: stopped; --state FILE'
+check 'no half-written file' test "$(ls -A | grep -cE 'stopped|epiq-')" -eq 0
+
+# kernels as NPY
+expect_ok "$epiq" kernel rows.csv --target y --ntk k.npy --nngp q.npy
+check 'quiet' test ! -s "$out" -a ! -s "$err"
+for file in k.npy q.npy; do
+    check 'size' test "$(wc -c <$file)" -eq $((128 + 8 * 60 * 60))
+    check 'header' test "$(head -c 128 $file | tail -c 118 | tr -s ' ')" = \
+        "$(printf "{'descr': '<f8', 'fortran_order': False, 'shape': (60, 60), } \n")"
+done
+check 'they differ' test "$(cksum <k.npy)" != "$(cksum <q.npy)"
+
+# demo
+expect_ok "$epiq" demo --engine infinite
+check 'demo explains' says "$out" '^Try next'
+check 'demo decomposes' says "$out" '^  data .* between'
+expect_ok "$epiq" demo --engine infinite --json - --seed 2
+check 'demo as JSON' is_json "$out"
+finish

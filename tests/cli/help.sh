@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# What works without data: help, version, the generated page of options, and near misses.
+. "$(dirname "$0")/lib.inc"
+
+expect_ok "$epiq" --version
+check 'version' test "$(cat "$out")" = 'epiq 0.1.0'
+expect_ok "$epiq" --help
+for verb in demo estimate synth kernel; do
+    check "help names $verb" says "$out" "epiq $verb "
+done
+check 'hidden verb' lacks "$out" 'epiq options'
+for verb in demo estimate synth kernel; do
+    expect_ok "$epiq" "$verb" --help
+    check "usage of $verb" says "$out" "^usage: epiq $verb"
+    check 'no line too wide' lacks "$out" '.{81}'
+    cp "$out" "$work/log/help"
+    expect_ok "$epiq" help "$verb"
+    check 'help VERB is VERB --help' cmp "$out" "$work/log/help"
+done
+expect_ok "$epiq" estimate nothing.csv --nonsense --help
+for flag in at json csv quiet target scale methods members engine lambda optimizer correction seed state; do
+    check "estimate --help has --$flag" says "$out" "^  --$flag( |$)"
+done
+expect_ok "$epiq" demo --help
+check 'demo brings its own columns' lacks "$out" '^  --target'
+expect_ok "$epiq" options --markdown
+check 'a row a flag' says "$out" '^\| `--members` \| `50` \| `N` \| '
+if [ -e "$here/../../docs/options.md" ]; then
+    check 'docs/options.md is what epiq options --markdown prints' cmp "$out" "$here/../../docs/options.md"
+fi
+
+expect_exit 1 'which verb' "$epiq"
+expect_exit 1 'did you mean estimate' "$epiq" estmate
+expect_exit 1 'epiq --help' "$epiq" xyzzy
+expect_exit 1 'xyzzy' "$epiq" help xyzzy
+expect_exit 2 'standard output: No space' sh -c 'exec "$0" --help >/dev/full' "$epiq"
+expect_exit 2 'standard output: Bad file' sh -c 'exec "$0" --version >&-' "$epiq"
+finish

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Includes point only down this list, and everything outside src/ sees epiq.h alone.
+cd "$1" || exit 2
+order=(base rng stats la data solve net kernel train engine est)
+failed=0 checked=0
+complain() { echo "$1"; failed=$((failed + 1)); }
+for i in "${!order[@]}"; do
+    for file in src/"${order[i]}"/*.[ch]; do
+        [ -e "$file" ] || continue
+        checked=$((checked + 1))
+        while IFS=/ read -r folder _; do
+            for j in "${!order[@]}"; do
+                if [ "${order[j]}" = "$folder" ] && [ "$j" -gt "$i" ]; then
+                    complain "$file includes $folder/, which lies above it"
+                fi
+            done
+        done < <(sed -n 's/^#include "\([a-z]*\/[^"]*\)".*/\1/p' "$file")
+    done
+done
+for file in cli/*.[ch] report/*.[ch] examples/*.c; do
+    [ -e "$file" ] || continue
+    checked=$((checked + 1))
+    if grep -nE '^#include "(\.\./)?(src/|base/|rng/|stats/|la/|data/|solve/|net/|kernel/|train/|engine/|est/)' "$file"; then
+        complain "$file reaches into src/"
+    fi
+done
+for folder in src/*/; do
+    case " ${order[*]} " in *" $(basename "$folder") "*) ;; *) complain "$folder has no place in the list" ;; esac
+done
+echo "$((checked - failed)) passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$checked" -gt 0 ]

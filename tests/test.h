@@ -1,0 +1,79 @@
+/* test.h - a test is TEST(name) { build something known; call; compare }. A failure prints what was got and wanted.
+ * Each program ends with "N passed, N failed" and exits non-zero if any failed.
+ */
+#ifndef TEST_H
+#define TEST_H
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef void (*test_fn)(void);
+static struct {
+    const char *name;
+    test_fn run;
+} test_list[256];
+static int test_count, test_failures;
+
+#define TEST(title)                                                                                                    \
+    static void title(void);                                                                                           \
+    __attribute__((constructor)) static void add_##title(void)                                                         \
+    {                                                                                                                  \
+        test_list[test_count].name = #title;                                                                           \
+        test_list[test_count++].run = title;                                                                           \
+    }                                                                                                                  \
+    static void title(void)
+
+#define TEST_FAIL(...) (test_failures++, fprintf(stderr, "%s:%d: ", __FILE__, __LINE__), fprintf(stderr, __VA_ARGS__))
+#define TRUE(cond) ((cond) ? (void)0 : (void)TEST_FAIL("%s is false\n", #cond))
+#define EQ(got, want)                                                                                                  \
+    do {                                                                                                               \
+        long long g_ = (long long)(got), w_ = (long long)(want);                                                       \
+        if (g_ != w_) {                                                                                                \
+            TEST_FAIL("%s is %lld, wanted %lld\n", #got, g_, w_);                                                      \
+        }                                                                                                              \
+    } while (0)
+/* |got - want| <= tolerance; NaN never passes */
+#define NEAR(got, want, tolerance)                                                                                     \
+    do {                                                                                                               \
+        double g_ = (got), w_ = (want), t_ = (tolerance);                                                              \
+        if (!(fabs(g_ - w_) <= t_)) {                                                                                  \
+            TEST_FAIL("%s is %.17g, wanted %.17g +- %.3g, off by %.3g\n", #got, g_, w_, t_, g_ - w_);                  \
+        }                                                                                                              \
+    } while (0)
+#define CLOSE(got, want, relative) NEAR(got, want, (relative)*fabs(want))
+#define STR(got, want)                                                                                                 \
+    do {                                                                                                               \
+        const char *g_ = (got), *w_ = (want);                                                                          \
+        if (!g_ || strcmp(g_, w_) != 0) {                                                                              \
+            TEST_FAIL("%s is \"%s\", wanted \"%s\"\n", #got, g_ ? g_ : "(null)", w_);                                  \
+        }                                                                                                              \
+    } while (0)
+#define CONTAINS(got, part)                                                                                            \
+    do {                                                                                                               \
+        const char *g_ = (got), *p_ = (part);                                                                          \
+        if (!g_ || !strstr(g_, p_)) {                                                                                  \
+            TEST_FAIL("%s is \"%s\", wanted \"%s\" in it\n", #got, g_ ? g_ : "(null)", p_);                            \
+        }                                                                                                              \
+    } while (0)
+
+int main(int argc, char **argv)
+{
+    int failed = 0, ran = 0;
+    for (int i = 0; i < test_count; i++) {
+        if (argc > 1 && !strstr(test_list[i].name, argv[1])) {
+            continue;
+        }
+        int before = test_failures;
+        test_list[i].run();
+        ran++;
+        if (test_failures > before) {
+            failed++;
+            fprintf(stderr, "FAILED %s\n", test_list[i].name);
+        }
+    }
+    printf("%d passed, %d failed\n", ran - failed, failed);
+    return failed != 0 || ran == 0;
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* Population kernels against 50-digit values; empirical kernel and network passes against an independent script. */
+#include "golden/golden.h"
+#include "kernel/kernel.h"
+#include "test.h"
+
+static epiqp_env env(const epiqp_la *la)
+{
+    static epiq_ctx *c;
+    if (!c) {
+        EQ(epiq_ctx_new(&c), EPIQ_OK);
+    }
+    return (epiqp_env){c, la, 2};
+}
+
+static const char *name_of(const char *what, int depth, int kase)
+{
+    static char name[64];
+    snprintf(name, sizeof name, kase < 0 ? "%s_depth%d" : "%s_depth%d_case%d", what, depth, kase);
+    return name;
+}
+
+TEST(population_kernels_match_fifty_digits)
+{
+    golden_load(GOLDEN "kernel.txt");
+    epiqp_env e = env(&epiqp_la_blas);
+    ptrdiff_t n, d;
+    const double *x = golden_get("X", &n, &d), *cases = golden_get("cases", NULL, NULL);
+    epiqp_rows rows;
+    EQ(epiqp_rows_new(e.c, n, d, x, &rows), EPIQ_OK);
+    for (int depth = 1; depth <= 5; depth++) {
+        for (int k = 0; k < 4; k++) {
+            epiqp_net net = {d, 1, depth, cases[2 * k], cases[2 * k + 1]};
+            epiqp_arch arch = epiqp_arch_of(&net);
+            double K[64], Q[64], Kii[8], Qii[8];
+            epiqp_kernel_cross(&e, &arch, &rows, &rows, K, Q);
+            epiqp_kernel_diagonal(&arch, &rows, Kii, Qii);
+            const double *want_k = golden_get(name_of("K", depth, k), NULL, NULL);
+            const double *want_q = golden_get(name_of("Q", depth, k), NULL, NULL);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                CLOSE(Kii[i], want_k[i * n + i], 1e-12);
+                CLOSE(Qii[i], want_q[i * n + i], 1e-12);
+                for (ptrdiff_t j = 0; j < n; j++) {
+                    /* 1e-12 of the entry; where terms of either sign cancel (opposite rows), of the diagonal's scale */
+                    double scale_k = sqrt(want_k[i * n + i] * want_k[j * n + j]),
+                           scale_q = sqrt(want_q[i * n + i] * want_q[j * n + j]);
+                    bool cancels = i == 5 || j == 5;
+                    NEAR(K[i + j * n], want_k[i * n + j], cancels ? 1e-14 * scale_k : 1e-12 * fabs(want_k[i * n + j]));
+                    NEAR(Q[i + j * n], want_q[i * n + j], cancels ? 1e-14 * scale_q : 1e-12 * fabs(want_q[i * n + j]));
+                }
+            }
+        }
+    }
+    epiqp_rows_free(e.c, &rows);
+}
+
+/* What decides definiteness is how far K_ij lies below the diagonal when rows nearly coincide: K_ii + K_jj - 2 K_ij > 0
+ * and proportional to |x_i - x_j| (the kernel of relu has a cusp). acos of rho would give noise of 1e-8 here. */
+TEST(nearly_equal_rows_keep_their_distance)
+{
+    epiqp_env e = env(&epiqp_la_blas);
+    epiqp_net net = {2, 1, 3, 1, 1};
+    epiqp_arch arch = epiqp_arch_of(&net);
+    double before = 0;
+    for (int k = 4; k <= 12; k++) {
+        double x[4] = {0.3, -0.7, 0.3 + pow(10, -k), -0.7}, K[4];
+        epiqp_rows rows;
+        EQ(epiqp_rows_new(e.c, 2, 2, x, &rows), EPIQ_OK);
+        epiqp_kernel_cross(&e, &arch, &rows, &rows, K, NULL);
+        double gap = K[0] + K[3] - 2 * K[1];
+        TRUE(gap > 0);
+        if (k > 4) {
+            CLOSE(gap * 10, before, 2e-2); /* rounding of K itself, 1e-16 of 3, shows at 1e-12 */
+        }
+        before = gap;
+        epiqp_rows_free(e.c, &rows);
+    }
+}
+
+TEST(network_passes_match_the_script)
+{
+    golden_load(GOLDEN "net.txt");
+    const double *config = golden_get("config", NULL, NULL), *x = golden_get("X", NULL, NULL),
+                 *y = golden_get("y", NULL, NULL);
+    ptrdiff_t n = (ptrdiff_t)config[0];
+    for (int t = 0; t < 2; t++) {
+        epiqp_env e = env(t ? &epiqp_la_ref : &epiqp_la_blas);
+        for (int depth = 1; depth <= 3; depth++) {
+            epiqp_net net = {(ptrdiff_t)config[1], (ptrdiff_t)config[2], depth, config[3], 1};
+            ptrdiff_t p, got = epiqp_net_params(&net);
+            const double *theta = golden_get(name_of("theta", depth, -1), &p, NULL);
+            EQ(got, p);
+            epiqp_pass pass;
+            EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
+            double h[8], tangent[8], grad[128] = {0}, K[64];
+            const double *want_h = golden_get(name_of("h", depth, -1), NULL, NULL);
+            epiqp_net_forward(&e, &net, theta, n, x, h, &pass);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                CLOSE(h[i], want_h[i], 1e-13);
+            }
+            epiqp_net_jvp(&e, &net, theta, golden_get(name_of("v", depth, -1), NULL, NULL), n, x, tangent, &pass);
+            const double *want_t = golden_get(name_of("jvp", depth, -1), NULL, NULL);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                NEAR(tangent[i], want_t[i], 1e-12);
+            }
+            epiqp_net_vjp(&e, &net, theta, n, x, golden_get(name_of("u", depth, -1), NULL, NULL), grad, &pass);
+            const double *want_g = golden_get(name_of("vjp", depth, -1), NULL, NULL);
+            for (ptrdiff_t i = 0; i < p; i++) {
+                NEAR(grad[i], want_g[i], 1e-12);
+            }
+            epiqp_features f;
+            EQ(epiqp_features_new(&e, &net, theta, n, x, &f), EPIQ_OK);
+            epiqp_empirical_block(e.la, &f, 0, n, &f, 0, n, K, n);
+            const double *want_k = golden_get(name_of("kernel", depth, -1), NULL, NULL);
+            for (ptrdiff_t i = 0; i < n * n; i++) {
+                NEAR(K[i], want_k[i], 1e-12 * (1 + fabs(want_k[i])));
+            }
+            epiqp_features_free(e.c, &f);
+            epiqp_pass_free(e.c, &pass);
+            EQ(e.c->live_blocks, 0);
+        }
+    }
+    (void)y;
+}
+
+/* More rows than one chunk holds, several layers: <J v, u> = <v, J'u>, and J v is the derivative along v. */
+TEST(tangents_and_gradients_are_adjoint_and_match_differences)
+{
+    epiqp_env e = env(&epiqp_la_blas);
+    epiqp_net net = {4, 33, 2, 0.8, 1};
+    enum { N = 150 };
+    ptrdiff_t p = epiqp_net_params(&net);
+    double *theta = malloc((size_t)p * 8), *v = malloc((size_t)p * 8), *grad = calloc((size_t)p, 8),
+           *moved = malloc((size_t)p * 8);
+    double x[N * 4], u[N], tangent[N], plus[N], minus[N];
+    epiqp_net_init(&net, (epiqp_stream){5, EPIQP_FOR_MEMBER, 0}, theta);
+    epiqp_normals((epiqp_stream){5, 0, 1}, p, v);
+    epiqp_normals((epiqp_stream){5, 0, 2}, N * 4, x);
+    epiqp_normals((epiqp_stream){5, 0, 3}, N, u);
+    epiqp_pass pass;
+    EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
+    epiqp_net_jvp(&e, &net, theta, v, N, x, tangent, &pass);
+    epiqp_net_vjp(&e, &net, theta, N, x, u, grad, &pass);
+    CLOSE(epiqp_dot(N, tangent, u), epiqp_dot(p, v, grad), 1e-11);
+    const double step = 1e-7;
+    int smooth = 0;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        for (ptrdiff_t k = 0; k < p; k++) {
+            moved[k] = theta[k] + sign * step * v[k];
+        }
+        epiqp_net_forward(&e, &net, moved, N, x, sign < 0 ? minus : plus, &pass);
+    }
+    for (int i = 0; i < N; i++) { /* a row whose units switch within the step has no derivative there: few do */
+        smooth += fabs((plus[i] - minus[i]) / (2 * step) - tangent[i]) <= 1e-6 * (1 + fabs(tangent[i]));
+    }
+    TRUE(smooth >= N - 3);
+    epiqp_pass_free(e.c, &pass);
+    free(theta);
+    free(v);
+    free(grad);
+    free(moved);
+}
+
+/* A wide network's empirical kernel is near the population kernel, its untrained output's covariance near Q. */
+TEST(wide_networks_approach_the_population_kernels)
+{
+    epiqp_env e = env(&epiqp_la_blas);
+    enum { N = 4, DRAWS = 400 };
+    double x[N * 2] = {0.5, -0.2, 1.5, 0.3, -0.7, 0.9, 0.1, 0.1};
+    for (int depth = 1; depth <= 2; depth++) {
+        epiqp_net net = {2, 512, depth, 1, 0.5};
+        epiqp_arch arch = epiqp_arch_of(&net);
+        epiqp_rows rows;
+        EQ(epiqp_rows_new(e.c, N, 2, x, &rows), EPIQ_OK);
+        double K[N * N], Q[N * N], mean_k[N * N] = {0}, mean_q[N * N] = {0}, one[N * N], h[N];
+        epiqp_kernel_cross(&e, &arch, &rows, &rows, K, Q);
+        double *theta = malloc((size_t)epiqp_net_params(&net) * 8);
+        epiqp_pass pass;
+        EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
+        for (uint64_t k = 0; k < DRAWS; k++) {
+            epiqp_features f;
+            epiqp_net_init(&net, (epiqp_stream){11, EPIQP_FOR_MEMBER, k}, theta);
+            EQ(epiqp_features_new(&e, &net, theta, N, x, &f), EPIQ_OK);
+            epiqp_empirical_block(e.la, &f, 0, N, &f, 0, N, one, N);
+            epiqp_net_forward(&e, &net, theta, N, x, h, &pass);
+            for (int i = 0; i < N * N; i++) {
+                mean_k[i] += one[i] / DRAWS;
+                mean_q[i] += h[i % N] * h[i / N] / DRAWS;
+            }
+            epiqp_features_free(e.c, &f);
+        }
+        for (int i = 0; i < N * N; i++) {
+            NEAR(mean_k[i], K[i],
+                 0.02 * sqrt(K[i % N * (N + 1)] * K[i / N * (N + 1)])); /* finite width: O(1/512), and noise */
+            NEAR(mean_q[i], Q[i],
+                 4.5 / sqrt(DRAWS) * sqrt(2 * Q[i % N * (N + 1)] * Q[i / N * (N + 1)])); /* standard errors */
+        }
+        free(theta);
+        epiqp_pass_free(e.c, &pass);
+        epiqp_rows_free(e.c, &rows);
+    }
+}

@@ -1,0 +1,223 @@
+/* Backends against each other and against planted answers; Cholesky, solves, inverse, jitter; bits against threads. */
+#include "rng/rng.h"
+#include "solve/ridge.h"
+#include "test.h"
+
+#include <stdlib.h>
+
+static const epiqp_la *const BACKENDS[] = {&epiqp_la_ref, &epiqp_la_blas};
+
+static epiqp_env env(const epiqp_la *la, int threads)
+{
+    static epiq_ctx *c;
+    if (!c) {
+        EQ(epiq_ctx_new(&c), EPIQ_OK);
+    }
+    epiqp_clear(c);
+    return (epiqp_env){c, la, threads};
+}
+
+static double *random_matrix(ptrdiff_t rows, ptrdiff_t cols, uint64_t stream)
+{
+    double *a = malloc((size_t)(rows * cols) * sizeof *a);
+    epiqp_normals((epiqp_stream){99, 0, stream}, rows * cols, a);
+    return a;
+}
+
+TEST(backends_agree_on_every_operation)
+{
+    enum { M = 37, N = 29, K = 41 };
+    double *a = random_matrix(K, K, 1), *b = random_matrix(K, K, 2), *c0 = random_matrix(K, K, 3);
+    for (int i = 0; i < K; i++) {
+        a[i + i * K] += 20; /* a triangle of it is well conditioned */
+    }
+    for (int t = 0; t < 4; t++) {
+        double c[2][K * K], y[2][K];
+        for (int k = 0; k < 2; k++) {
+            char ta = t & 1 ? 'T' : 'N', tb = t & 2 ? 'T' : 'N';
+            memcpy(c[k], c0, sizeof c[k]);
+            BACKENDS[k]->gemm(ta, tb, M, N, 25, 1.5, a, K, b, K, -0.5, c[k], K);
+            BACKENDS[k]->trsm(t & 1 ? 'L' : 'R', t & 2 ? 'T' : 'N', N, N, a, K, c[k], K);
+            memcpy(y[k], c0, sizeof y[k]);
+            BACKENDS[k]->gemv(ta, M, N, 2, a, K, b, 0.5, y[k]);
+        }
+        for (int i = 0; i < K * K; i++) {
+            NEAR(c[1][i], c[0][i], 1e-13 * 100); /* sums of 41 products of size up to 20 */
+        }
+        for (int i = 0; i < N; i++) {
+            NEAR(y[1][i], y[0][i], 1e-12);
+        }
+    }
+    free(a);
+    free(b);
+    free(c0);
+}
+
+TEST(eigenvectors_of_both_backends_rebuild_the_matrix)
+{
+    enum { N = 30 };
+    double *b = random_matrix(N, N, 4), k[N * N];
+    epiqp_la_ref.gemm('N', 'T', N, N, N, 1, b, N, b, N, 0, k, N);
+    for (int t = 0; t < 2; t++) {
+        double v[N * N], w[N], scaled[N * N], back[N * N];
+        memcpy(v, k, sizeof v);
+        EQ(BACKENDS[t]->syev(env(BACKENDS[t], 1).c, N, v, w), EPIQ_OK);
+        for (int j = 0; j < N; j++) {
+            TRUE(j == 0 || w[j] >= w[j - 1]);
+            for (int i = 0; i < N; i++) {
+                scaled[i + j * N] = v[i + j * N] * w[j];
+            }
+        }
+        epiqp_la_ref.gemm('N', 'T', N, N, N, 1, scaled, N, v, N, 0, back, N);
+        for (int i = 0; i < N * N; i++) {
+            NEAR(back[i], k[i], 1e-13 * w[N - 1]);
+        }
+    }
+    free(b);
+}
+
+/* A = B B'/n + I: its smallest eigenvalue is at least 1 */
+typedef struct {
+    ptrdiff_t n;
+    const double *b;
+} planted;
+static void planted_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                          ptrdiff_t ld)
+{
+    const planted *p = self;
+    for (ptrdiff_t j = 0; j < cols; j++) {
+        for (ptrdiff_t i = 0; i < rows; i++) {
+            double sum = 0;
+            for (ptrdiff_t k = 0; k < 6; k++) {
+                sum += p->b[(i0 + i) * 6 + k] * p->b[(j0 + j) * 6 + k];
+            }
+            out[i + j * ld] = sum + (i0 + i == j0 + j);
+        }
+    }
+}
+
+static const ptrdiff_t SIZES[] = {1, 2, 127, 128, 129, 300}; /* around and across the blocks' borders */
+
+TEST(solves_and_inverse_recover_planted_answers)
+{
+    for (size_t t = 0; t < sizeof SIZES / sizeof *SIZES; t++) {
+        for (int k = 0; k < 2; k++) {
+            ptrdiff_t n = SIZES[t], cols = 70;
+            epiqp_env e = env(BACKENDS[k], 2);
+            planted p = {n, random_matrix(n, 6, 5)};
+            epiqp_source source = {planted_block, &p};
+            double *w = random_matrix(n, cols, 6), *b = malloc((size_t)(n * cols) * sizeof *b);
+            double *full = malloc((size_t)(n * n) * sizeof *full), jitter = 1, s = 0;
+            planted_block(&p, 0, n, 0, n, full, n);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                full[i + i * n] += 0.5;
+            }
+            epiqp_la_blas.gemm('N', 'N', n, cols, n, 1, full, n, w, n, 0, b, n);
+            epiqp_tri l, inverse;
+            EQ(epiqp_tri_new(e.c, n, &l), EPIQ_OK);
+            EQ(epiqp_ridge_factor(&e, &source, 0.5, &l, &jitter, &s, &s), EPIQ_OK);
+            NEAR(jitter, 0, 0);
+            epiqp_chol_solve(&e, &l, cols, b);
+            for (ptrdiff_t i = 0; i < n * cols; i++) {
+                NEAR(b[i], w[i], 2e-12); /* backward stable; condition number below 1000 */
+            }
+            epiqp_la_blas.gemm('N', 'N', n, 1, n, 1, full, n, w, n, 0, b, n);
+            epiqp_chol_solve(&e, &l, 1, b); /* one column takes the matrix-vector way */
+            for (ptrdiff_t i = 0; i < n; i++) {
+                NEAR(b[i], w[i], 2e-12);
+            }
+            double *diagonal = malloc((size_t)n * sizeof *diagonal), *norm2 = malloc((size_t)n * sizeof *norm2);
+            EQ(epiqp_chol_inverse(&e, &l, &inverse), EPIQ_OK);
+            EQ(epiqp_chol_inverse_rows(&e, &l, diagonal, norm2), EPIQ_OK);
+            for (ptrdiff_t i = 0; i < n; i++) { /* A A^-1 = I, row by row, and the norms of those rows */
+                double square = 0;
+                for (ptrdiff_t j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (ptrdiff_t m = 0; m < n && n < 200; m++) {
+                        sum += full[i + m * n] * epiqp_tri_get(&inverse, m, j);
+                    }
+                    if (n < 200) {
+                        NEAR(sum, i == j, 1e-12);
+                    }
+                    square += epiqp_tri_get(&inverse, i, j) * epiqp_tri_get(&inverse, i, j);
+                }
+                CLOSE(norm2[i], square, 1e-12);
+                CLOSE(diagonal[i], epiqp_tri_get(&inverse, i, i), 0);
+            }
+            epiqp_tri_free(e.c, &l);
+            epiqp_tri_free(e.c, &inverse);
+            free(diagonal);
+            free(norm2);
+            free(full);
+            free(w);
+            free(b);
+            free((void *)(uintptr_t)p.b);
+            EQ(e.c->live_blocks, 0);
+        }
+    }
+}
+
+TEST(threads_change_no_bit)
+{
+    ptrdiff_t n = 1500;
+    planted p = {n, random_matrix(n, 6, 7)};
+    epiqp_source source = {planted_block, &p};
+    double *first = NULL;
+    for (int threads = 1; threads <= 4; threads++) {
+        epiqp_env e = env(&epiqp_la_blas, threads);
+        double *k0 = epiqp_alloc(e.c, n * 100, sizeof *k0), *y = random_matrix(n, 1, 8);
+        epiqp_normals((epiqp_stream){99, 0, 9}, n * 100, k0);
+        epiqp_ridge r;
+        EQ(epiqp_ridge_new(&e, n, &source, 1e-3, y, 100, k0, &r), EPIQ_OK);
+        EQ(epiqp_ridge_leverage(&e, &r), EPIQ_OK);
+        ptrdiff_t size = n * 103;
+        double *all = malloc((size_t)size * sizeof *all);
+        memcpy(all, r.c, (size_t)(n * 100) * sizeof *all);
+        memcpy(all + n * 100, r.diagonal, (size_t)(2 * n) * sizeof *all);
+        memcpy(all + n * 102, r.alpha, (size_t)n * sizeof *all);
+        if (first) {
+            EQ(memcmp(first, all, (size_t)size * sizeof *all), 0);
+            free(all);
+        } else {
+            first = all;
+        }
+        epiqp_ridge_free(e.c, &r);
+        free(y);
+    }
+    free(first);
+    free((void *)(uintptr_t)p.b);
+}
+
+/* rank one, so that only jitter makes it definite; then one that nothing makes definite */
+static void singular_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                           ptrdiff_t ld)
+{
+    const double *sign = self;
+    for (ptrdiff_t j = 0; j < cols; j++) {
+        for (ptrdiff_t i = 0; i < rows; i++) {
+            out[i + j * ld] = i0 + i == j0 + j && (i0 + i) % 2 ? *sign : 1;
+        }
+    }
+}
+
+TEST(a_singular_matrix_is_rescued_and_an_indefinite_one_refused)
+{
+    for (int k = 0; k < 2; k++) {
+        epiqp_env e = env(BACKENDS[k], 1);
+        double one = 1, minus = -1, jitter, s = 0;
+        epiqp_source source = {singular_block, &one};
+        epiqp_tri l;
+        EQ(epiqp_tri_new(e.c, 200, &l), EPIQ_OK);
+        EQ(epiqp_ridge_factor(&e, &source, 0, &l, &jitter, &s, &s), EPIQ_OK);
+        TRUE(jitter > 0 && jitter <= 1e-8);
+        source.self = &minus;
+        EQ(epiqp_ridge_factor(&e, &source, 1e-16, &l, &jitter, &s, &s), EPIQ_E_NUMERIC);
+        CONTAINS(epiq_message(e.c), "not positive definite");
+        CONTAINS(epiq_message(e.c), "--lambda");
+        double nan = NAN;
+        source.self = &nan;
+        epiqp_clear(e.c);
+        EQ(epiqp_ridge_factor(&e, &source, 1, &l, &jitter, &s, &s), EPIQ_E_NUMERIC);
+        epiqp_tri_free(e.c, &l);
+    }
+}
