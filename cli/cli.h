@@ -67,8 +67,9 @@ typedef struct {
     char *target, *temporary;
     FILE *file;
 } output;
-int output_open(output *o, const char *path, const char *input); /* refuses to overwrite input (may be NULL) */
-int output_commit(output *list, int count);                      /* all or none; closes and frees them either way */
+int output_open(output *o, const char *path, const cli *c); /* refuses to overwrite what the command reads */
+bool same_file(const char *a, const char *b);               /* however they are spelled, there yet or not */
+int output_commit(output *list, int count);                 /* all or none; closes and frees them either way */
 void output_drop(output *list, int count);
 void output_remove_temporaries(void); /* for signal handlers */
 int output_stdout(void);              /* everything printed has arrived */

@@ -50,7 +50,7 @@ static int run(cli *c)
     if (!m[0].path && !m[1].path) {
         return complain(CODE_USAGE, "nothing to write; give --ntk FILE, --nngp FILE or both");
     }
-    if (m[0].path && m[1].path && strcmp(m[0].path, m[1].path) == 0) {
+    if (m[0].path && m[1].path && same_file(m[0].path, m[1].path)) {
         return complain(CODE_USAGE, "--ntk and --nngp both name %s; only one can be written there", m[0].path);
     }
     epiq_data *data = NULL;
@@ -58,7 +58,7 @@ static int run(cli *c)
     int code = CODE_OK, count = 0;
     watch_start(c->ctx, args_value(c, "quiet"));
     for (int i = 0; i < 2 && !code; i++) {
-        code = m[i].path ? output_open(&m[i].out, m[i].path, c->operand) : CODE_OK;
+        code = m[i].path ? output_open(&m[i].out, m[i].path, c) : CODE_OK;
     }
     if (!code) {
         int status = epiq_data_read(c->ctx, c->operand, &c->options, &data);

@@ -95,22 +95,55 @@ static int open_in_place_of(output *o)
     return o->file ? 0 : -1;
 }
 
-static bool same_file(const char *a, const char *b)
+/* The folder's real path and the name in it; NULL if there is no such folder. */
+static char *whole_path(const char *path)
 {
-    struct stat sa, sb;
-    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev &&
-           sa.st_ino == sb.st_ino;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), *real = NULL, *whole = NULL;
+    if (folder && (real = realpath(folder, NULL)) && asprintf(&whole, "%s/%s", real, slash ? slash + 1 : path) < 0) {
+        whole = NULL;
+    }
+    free(real);
+    free(folder);
+    return whole;
 }
 
-int output_open(output *o, const char *path, const char *input)
+bool same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    if (stat(a, &sa) == 0 && stat(b, &sb) == 0) {
+        return S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+    }
+    char *whole_a = whole_path(a), *whole_b = whole_path(b);
+    bool same = whole_a && whole_b && strcmp(whole_a, whole_b) == 0;
+    free(whole_a);
+    free(whole_b);
+    return same;
+}
+
+/* What the command reads or keeps that is this file too: "the data", "a file of points", "the state"; else NULL. */
+static const char *taken(const cli *c, const char *path)
+{
+    for (ptrdiff_t i = 0; i < c->given_count; i++) {
+        if (strcmp(c->given[i].name, "at") == 0 && same_file(path, c->given[i].value)) {
+            return "a file of points";
+        }
+    }
+    return c->operand && same_file(path, c->operand)               ? "the data itself"
+           : c->options.state && same_file(path, c->options.state) ? "the state"
+                                                                   : NULL;
+}
+
+int output_open(output *o, const char *path, const cli *c)
 {
     *o = (output){.path = path};
     if (is_stdout(o)) {
         o->file = stdout;
         return CODE_OK;
     }
-    if (input && same_file(path, input)) {
-        return complain(CODE_FILE, "%s is the data itself; name another file for the output", path);
+    const char *what = taken(c, path);
+    if (what) {
+        return complain(CODE_FILE, "%s is %s; name another file for the output", path, what);
     }
     errno = 0;
     if (open_in_place_of(o) != 0) {

@@ -77,7 +77,7 @@ static int write_result(const cli *c, const job *j, const epiq_result *r, const 
 int run_estimate(cli *c, const job *j)
 {
     const char *json_path = args_value(c, "json"), *csv_path = args_value(c, "csv");
-    if (json_path && csv_path && strcmp(json_path, csv_path) == 0) {
+    if (json_path && csv_path && (strcmp(json_path, csv_path) == 0 || same_file(json_path, csv_path))) {
         return complain(CODE_USAGE, "--json and --csv both name %s; only one can be written there",
                         strcmp(json_path, "-") == 0 ? "standard output" : json_path);
     }
@@ -88,9 +88,9 @@ int run_estimate(cli *c, const job *j)
     report_run run = {.command = c->command, .options = &c->options};
     double began = now();
     watch_start(c->ctx, args_value(c, "quiet"));
-    int code = json_path ? output_open(&json, json_path, c->operand) : CODE_OK;
+    int code = json_path ? output_open(&json, json_path, c) : CODE_OK;
     if (!code && csv_path) {
-        code = output_open(&csv, csv_path, c->operand);
+        code = output_open(&csv, csv_path, c);
     }
     if (!code) {
         int status = j->load(c, &data, &at);

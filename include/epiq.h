@@ -61,8 +61,7 @@ typedef enum {
 
 EPIQ_API const char *epiq_status_text(int status);
 
-/* ---- context: messages, memory, progress, stopping ----------------------------------------------------------------
- */
+/* ---- context: messages, memory, progress, stopping -------------------------------------------------------------- */
 
 typedef struct epiq_ctx epiq_ctx;
 
@@ -81,8 +80,7 @@ EPIQ_API void epiq_ctx_on_progress(epiq_ctx *c, int (*report)(void *user, const 
 /* Ask the running call to end soon with EPIQ_E_STOPPED; safe in a signal handler and from other threads. */
 EPIQ_API void epiq_ctx_stop(epiq_ctx *c);
 
-/* ---- options: a plain struct, and the table behind it --------------------------------------------------------------
- */
+/* ---- options: a plain struct, and the table behind it ----------------------------------------------------------- */
 
 enum { EPIQ_IF = 1, EPIQ_EV = 2, EPIQ_BA = 4, EPIQ_AUTO = 8 }; /* methods, or-ed together */
 typedef enum { EPIQ_ENGINE_NETWORK, EPIQ_ENGINE_LINEAR, EPIQ_ENGINE_INFINITE } epiq_engine;
@@ -153,8 +151,7 @@ EPIQ_API const epiq_option_info *epiq_options_info(ptrdiff_t index); /* NULL pas
 EPIQ_API int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer,
                                size_t size); /* its value as text */
 
-/* ---- data: rows, their names and their scaling ---------------------------------------------------------------------
- */
+/* ---- data: rows, their names and their scaling ------------------------------------------------------------------ */
 
 typedef struct epiq_data epiq_data;
 
@@ -183,8 +180,7 @@ typedef struct {
 } epiq_data_info;
 EPIQ_API epiq_data_info epiq_data_describe(const epiq_data *data);
 
-/* ---- points: where to ask ------------------------------------------------------------------------------------------
- */
+/* ---- points: where to ask --------------------------------------------------------------------------------------- */
 
 typedef struct epiq_points epiq_points;
 
@@ -196,14 +192,12 @@ EPIQ_API int epiq_points_add_rows(epiq_ctx *c, epiq_points *p, ptrdiff_t count,
 EPIQ_API ptrdiff_t epiq_points_count(const epiq_points *p);
 EPIQ_API void epiq_points_free(epiq_ctx *c, epiq_points *p);
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
 /* Population kernels of the scaled rows, n by n each, full; either output may be NULL. */
 EPIQ_API int epiq_kernel(epiq_ctx *c, const epiq_data *data, const epiq_options *o, double *ntk, double *nngp);
 
-/* ---- estimate
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- estimate --------------------------------------------------------------------------------------------------- */
 
 #define EPIQ_METHOD_LIST(X)                                                                                            \
     X(EPIQ_BY_NONE, "none")                                                                                            \
@@ -269,8 +263,8 @@ typedef struct {
     ptrdiff_t threads;       /* likewise */
     const char *backend;
     struct {
-        int known;
-        double loo_rmse, r2;   /* leave-one-out, of the kernel predictor, target units */
+        int known, has_r2;     /* a constant target has no r2 */
+        double loo_rmse, r2;   /* leave-one-out, of the kernel predictor, target units; r2 needs has_r2 */
         double noise_variance; /* of y around it, if equal everywhere */
     } fit;
     struct {

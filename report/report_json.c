@@ -4,6 +4,8 @@
 #include "report/json.h"
 #include "report/report.h"
 
+#include <math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +107,7 @@ static void write_fit(json *j, const epiq_result *r)
     }
     json_object(j, "fit", JSON_LINES);
     json_real(j, "loo_rmse", r->fit.loo_rmse);
-    json_real(j, "r2", r->fit.r2);
+    json_real(j, "r2", r->fit.has_r2 ? r->fit.r2 : NAN);
     json_real(j, "noise_variance", r->fit.noise_variance);
     json_end(j);
 }

@@ -77,8 +77,11 @@ static void write_head(const page *g)
         free(methods);
     }
     if (g->r->fit.known) {
-        fprintf(g->out, "leave-one-out error %.4g, R2 %.3g, noise %.4g (standard deviation)\n", g->r->fit.loo_rmse,
-                g->r->fit.r2, sqrt(g->r->fit.noise_variance));
+        fprintf(g->out, "leave-one-out error %.4g, ", g->r->fit.loo_rmse);
+        if (g->r->fit.has_r2) {
+            fprintf(g->out, "R2 %.3g, ", g->r->fit.r2);
+        }
+        fprintf(g->out, "noise %.4g (standard deviation)\n", sqrt(g->r->fit.noise_variance));
     }
 }
 
@@ -149,10 +152,14 @@ static void write_block(const page *g, const epiq_point *p)
     write_part(g, "one network", &p->single);
     putc('\n', g->out);
     write_bar(g, p);
+    if (p->data.has_interval) {
+        label(g, "data interval");
+        fputs("assumes noise of one size; where it varies with the features it covers less often\n", g->out);
+    }
     if (p->check.known) {
         label(g, "check");
-        fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba, g->r->ensemble_size,
-                p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
+        fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba,
+                g->run->options->batches, p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
     }
     if (p->infinite.known && p->procedural.method != EPIQ_BY_INFINITE) {
         label(g, "infinite width");
@@ -210,8 +217,9 @@ static void write_table(const page *g)
         put_cell(g->out, &p->ensemble, 0);
         putc('\n', g->out);
     }
+    fputs("Intervals and the rest are in --csv and --json.\n", g->out);
     if (shown < g->r->point_count) {
-        fprintf(g->out, "... and %td more; use --csv or --json\n", g->r->point_count - shown);
+        fprintf(g->out, "... and %td more points are there too.\n", g->r->point_count - shown);
     }
 }
 

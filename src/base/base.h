@@ -21,7 +21,7 @@ struct epiq_ctx {
 
 /* Keep the sentence and return the status. Inside a parallel region the first failure wins, the rest is dropped. */
 __attribute__((format(printf, 3, 4))) int epiqp_fail(epiq_ctx *c, int status, const char *fmt, ...);
-void epiqp_clear(epiq_ctx *c); /* at the start of each public call: no old sentence, no old request to stop */
+void epiqp_clear(epiq_ctx *c); /* at the start of each public call: no old sentence */
 
 /* Tell the caller what is finished; EPIQ_E_STOPPED (with its sentence) if it or a signal asked to stop. */
 int epiqp_report(epiq_ctx *c, const char *stage, ptrdiff_t done, ptrdiff_t all);

@@ -117,10 +117,6 @@ static void *field(const epiq_options *o, const row *r)
 
 static int out_of_range(epiq_ctx *c, const row *r, const char *value)
 {
-    if (r->kind == KIND_REAL && r->hi < 1) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "%s is %s; it must lie strictly between 0 and 1 (the default is %s)",
-                          r->info.name, value, r->info.default_text);
-    }
     return epiqp_fail(c, EPIQ_E_USAGE, "%s is %s; it must lie in [%.12g, %.12g] (the default is %s)", r->info.name,
                       value, r->lo, r->hi, r->info.default_text);
 }

@@ -11,63 +11,57 @@ int epiqp_advise(epiqp_job *j)
 {
     epiq_result *r = &j->answer->result;
     double procedural = 0, data = 0, m = (double)j->o.ensemble_size;
-    ptrdiff_t both = 0;
+    ptrdiff_t both = 0, rows = j->n; /* twice the rows about halve the data variance */
     for (ptrdiff_t p = 0; p < j->points; p++) {
         const epiq_point *point = &j->answer->points[p];
         if (point->procedural.known && point->data.known) {
             both++;
-            procedural += point->procedural.variance;
-            data += point->data.variance;
+            procedural += (point->procedural.variance - procedural) / (double)both;
+            data += (point->data.variance - data) / (double)both;
         }
     }
-    char *text;
-    if (!both) {
-        text = epiqp_arena_printf(
-            j->e.c, &j->answer->arena,
-            "Measure both parts to be advised: run two of the methods if, ev, ba (with if and ev first).");
-        r->advice.action = EPIQ_DO_NOTHING;
+    double ensemble = data + procedural / m, error2 = r->fit.known ? r->fit.loo_rmse * r->fit.loo_rmse : 0;
+    double enough = data > 0 ? fmin(fmax(ceil(procedural / (SETTLED * data)), m), 1e6) : 10 * m;
+    double trained = 100 * (1 - (data + procedural / enough) / ensemble), collected = 100 * data / 2 / ensemble;
+    bool train = procedural / m > data / DOMINATES, collect = data > procedural / m / DOMINATES;
+    epiqp_arena *arena = &j->answer->arena;
+    if (!both || !isfinite(ensemble)) {
+        r->advice.text = epiqp_arena_printf(j->e.c, arena,
+                                            "No advice: it takes both parts at one point at least. IF and EV give them "
+                                            "directly (--methods if,ev).");
+    } else if (ensemble == 0) {
+        r->advice.text = epiqp_arena_printf(j->e.c, arena, "Nothing to gain: the variance is 0 here.");
+    } else if (ensemble <= NEGLIGIBLE * error2) {
+        r->advice.text = epiqp_arena_printf(j->e.c, arena,
+                                            "Nothing to gain: the ensemble's variance is %.2g %% of the squared "
+                                            "leave-one-out error, which is mostly noise or misfit.",
+                                            100 * ensemble / error2);
+    } else if (train && collect) {
+        r->advice.action = EPIQ_DO_EITHER;
+        r->advice.text =
+            epiqp_arena_printf(j->e.c, arena,
+                               "Train or collect: an ensemble of %.0f instead of %.0f lowers its variance by "
+                               "%.0f %%, and %td more rows by about %.0f %%.",
+                               enough, m, trained, rows, collected);
+    } else if (train) {
+        r->advice.action = EPIQ_DO_TRAIN;
+        r->advice.text =
+            epiqp_arena_printf(j->e.c, arena,
+                               "Train more: an ensemble of %.0f instead of %.0f lowers its variance by %.0f %%; "
+                               "more rows would do little.",
+                               enough, m, trained);
     } else {
-        procedural /= (double)both;
-        data /= (double)both;
-        double ensemble = data + procedural / m, error2 = r->fit.known ? r->fit.loo_rmse * r->fit.loo_rmse : 0;
-        double enough = data > 0 ? ceil(procedural / (SETTLED * data)) : 10 * m;
-        enough = fmin(fmax(enough, m), 1e6);
-        bool train = procedural / m > data / DOMINATES, collect = data > procedural / m / DOMINATES;
-        if (ensemble <= NEGLIGIBLE * error2 || ensemble == 0) {
-            r->advice.action = EPIQ_DO_NOTHING;
-            text = epiqp_arena_printf(
-                j->e.c, &j->answer->arena,
-                "Nothing to gain: the ensemble's variance is %.2g %% of the squared leave-one-out error, which is "
-                "mostly noise or misfit.",
-                error2 > 0 ? 100 * ensemble / error2 : 0);
-        } else {
-            r->advice.action = train && collect ? EPIQ_DO_EITHER : train ? EPIQ_DO_TRAIN : EPIQ_DO_COLLECT;
-            r->advice.members = train ? (ptrdiff_t)enough : 0;
-            r->advice.rows = collect ? j->n : 0; /* doubling the rows about halves the data variance */
-            double trained = 100 * (1 - (data + procedural / enough) / ensemble), collected = 100 * data / 2 / ensemble;
-            if (r->advice.action == EPIQ_DO_COLLECT) {
-                text = epiqp_arena_printf(
-                    j->e.c, &j->answer->arena,
-                    "Collect more: %td more rows lower the ensemble's variance by about %.0f %%; more members would "
-                    "do little.",
-                    r->advice.rows, collected);
-            } else if (r->advice.action == EPIQ_DO_TRAIN) {
-                text = epiqp_arena_printf(
-                    j->e.c, &j->answer->arena,
-                    "Train more: an ensemble of %td instead of %td lowers its variance by %.0f %%; more rows would do "
-                    "little.",
-                    r->advice.members, j->o.ensemble_size, trained);
-            } else {
-                text = epiqp_arena_printf(
-                    j->e.c, &j->answer->arena,
-                    "Train or collect: an ensemble of %td instead of %td lowers its variance by %.0f %%, and %td more "
-                    "rows by about %.0f %%.",
-                    r->advice.members, j->o.ensemble_size, trained, r->advice.rows, collected);
-            }
-        }
+        r->advice.action = EPIQ_DO_COLLECT;
+        r->advice.text =
+            epiqp_arena_printf(j->e.c, arena,
+                               "Collect more: %td more rows lower the ensemble's variance by about %.0f %%; "
+                               "more members would do little.",
+                               rows, collected);
     }
-    r->advice.text = text;
-    return text ? EPIQ_OK : EPIQ_E_NOMEM;
+    bool act = r->advice.action != EPIQ_DO_NOTHING;
+    r->advice.members = act && train ? (ptrdiff_t)enough : 0;
+    r->advice.rows = act && collect ? rows : 0;
+    return r->advice.text ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
 const char *epiq_action_text(epiq_action a)

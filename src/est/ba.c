@@ -67,10 +67,14 @@ static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t numb
 static int check_bias(epiqp_job *j, const batch *batches)
 {
     ptrdiff_t count = j->o.batches, n = j->n;
-    const epiqp_ridge *all = &j->fit.ridge;
-    if (!j->fit.solved || !all->diagonal || !j->infinite[0].known) {
+    if (!j->fit.solved || !j->infinite[0].known) {
         return EPIQ_OK;
     }
+    int status = epiqp_ridge_leverage(&j->e, &j->fit.ridge);
+    if (status) {
+        return status;
+    }
+    const epiqp_ridge *all = &j->fit.ridge;
     double *tau2 = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *tau2);
     if (!tau2) {
         return EPIQ_E_NOMEM;
@@ -118,17 +122,29 @@ int epiqp_estimate_ba(epiqp_job *j)
     }
     ptrdiff_t *sizes = batch_of_row + j->n;
     int s = deal(j, batch_of_row, sizes);
+    bool sgd = o->optimizer == EPIQ_OPTIMIZER_SGD; /* what is the same for all members is the same for all batches */
     for (; !s && made < count; made++) {
+        epiqp_stream init = {o->seed, EPIQP_FOR_BATCH, (uint64_t)made};
+        epiqp_stream order = {o->seed, EPIQP_FOR_BATCH_ORDER, (uint64_t)made};
+        if (sgd && o->vary == EPIQ_VARY_ORDER) {
+            init = (epiqp_stream){o->seed, EPIQP_FOR_MEMBER, 0};
+        } else if (sgd && o->vary == EPIQ_VARY_INIT) {
+            order = (epiqp_stream){o->seed, EPIQP_FOR_ORDER, 0};
+        }
         s = batch_new(j, batch_of_row, made, sizes[made], &batches[made]);
         list[made] = (epiqp_assignment){
             .fit = &batches[made].fit,
-            .draw = {{o->seed, EPIQP_FOR_BATCH, (uint64_t)made},
-                     {o->seed, EPIQP_FOR_ORDER, (uint64_t)(o->members + made)}},
+            .draw = {init, order},
             .kind = EPIQP_FOR_BATCH,
             .index = made,
             .at = h + made * j->points,
         };
     }
+    double jitter = 0;
+    for (ptrdiff_t b = 0; b < made; b++) {
+        jitter = fmax(jitter, batches[b].fit.ridge.jitter);
+    }
+    s = s ? s : epiqp_warn_jitter(j, j->fit.ridge.jitter > 0 ? 0 : jitter); /* said once */
     if (!s) {
         s = epiqp_run_members(j, "batches", count, list);
     }

@@ -3,6 +3,7 @@
  */
 #include "est/est.h"
 
+#include <float.h>
 #include <math.h>
 
 /* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no interval.
@@ -22,11 +23,18 @@ static epiq_part sum_of(epiq_part a, epiq_part b, double m, double level, epiq_m
     return epiqp_part_of(total, wobble > 0 ? total * total / wobble : 0, level, method);
 }
 
-static epiq_part in_units(epiq_part part, double unit2)
+/* In squared target units, if a double can hold it there; else unknown, and counted. */
+static epiq_part in_units(epiq_part part, double unit2, ptrdiff_t *lost)
 {
-    part.variance *= unit2;
+    double value = part.variance * unit2;
+    if (part.known && part.variance > 0 && !(value >= DBL_MIN && value <= DBL_MAX)) {
+        ++*lost;
+        return (epiq_part){.method = part.method};
+    }
+    part.variance = value;
     part.lo *= unit2;
     part.hi *= unit2;
+    part.has_interval = part.has_interval && part.lo >= DBL_MIN && part.hi <= DBL_MAX;
     return part;
 }
 
@@ -47,7 +55,7 @@ int epiqp_combine(epiqp_job *j)
     const epiq_options *o = &j->o;
     const double unit = j->data->y_factor, unit2 = unit * unit, m = (double)o->batches, size = (double)o->ensemble_size;
     bool infinite = o->engine == EPIQ_ENGINE_INFINITE;
-    ptrdiff_t negative = 0;
+    ptrdiff_t negative = 0, lost = 0;
     double raw = 0;
     const char *what = o->methods & EPIQ_IF ? "procedural" : "data";
     for (ptrdiff_t p = 0; p < j->points; p++) {
@@ -66,17 +74,17 @@ int epiqp_combine(epiqp_job *j)
         epiq_point *out = &j->answer->points[p];
         out->at = j->where->at[p];
         out->prediction = j->data->y_shift + unit * j->prediction[p];
-        out->procedural = in_units(procedural, unit2);
-        out->data = in_units(data, unit2);
-        out->single = in_units(sum_of(data, procedural, 1, o->level, method), unit2);
+        out->procedural = in_units(procedural, unit2, &lost);
+        out->data = in_units(data, unit2, &lost);
+        out->single = in_units(sum_of(data, procedural, 1, o->level, method), unit2, &lost);
         out->ensemble =
             ba.known && o->ensemble_size == o->batches ? ba : sum_of(data, procedural, size, o->level, method);
-        out->ensemble = in_units(out->ensemble, unit2);
+        out->ensemble = in_units(out->ensemble, unit2, &lost);
         out->prediction_variance =
             j->members_trained ? sum_of(data, procedural, (double)o->members, o->level, method) : data;
-        out->prediction_variance = in_units(out->prediction_variance, unit2);
-        out->uncorrected = in_units(j->uncorrected[p], unit2);
-        out->infinite = in_units(j->infinite[p], unit2);
+        out->prediction_variance = in_units(out->prediction_variance, unit2, &lost);
+        out->uncorrected = in_units(j->uncorrected[p], unit2, &lost);
+        out->infinite = in_units(j->infinite[p], unit2, &lost);
         if (j->inf[p].known && j->ev[p].known && ba.known) {
             double both = data.variance + procedural.variance / m;
             out->check.known = 1;
@@ -85,12 +93,26 @@ int epiqp_combine(epiqp_job *j)
             out->check.if_plus_ev = unit2 * both;
         }
     }
-    if (!negative) {
-        return EPIQ_OK;
+    int s = EPIQ_OK;
+    if (negative) {
+        s = epiqp_warn(
+            j->e.c, j->warnings, "negative_difference",
+            "the %s variance came out as a negative difference at %td of %td points (the first: %.4g), so it is "
+            "withheld; measure it directly with %s in --methods",
+            what, negative, j->points, unit2 * raw, o->methods & EPIQ_IF ? "ev" : "if");
     }
-    return epiqp_warn(
-        j->e.c, j->warnings, "negative_difference",
-        "the %s variance came out as a negative difference at %td of %td points (the first: %.4g), so it is withheld; "
-        "measure it directly with %s in --methods",
-        what, negative, j->points, unit2 * raw, o->methods & EPIQ_IF ? "ev" : "if");
+    if (!s && lost) {
+        s = epiqp_warn(
+            j->e.c, j->warnings, "out_of_range",
+            "some variances are too large or too small for a double in squared units of the target, so they are "
+            "withheld; express the target in other units");
+    }
+    if (!s && o->methods == EPIQ_BA && o->ensemble_size != o->batches) {
+        s = epiqp_warn(
+            j->e.c, j->warnings, "ensemble_size",
+            "BA alone tells the variance of an ensemble of %td only, as many as there are batches; add if or ev to "
+            "--methods for one of %td",
+            o->batches, o->ensemble_size);
+    }
+    return s;
 }

@@ -86,5 +86,6 @@ void epiqp_state_close(epiqp_state *s, const epiqp_job *j);
 
 int epiqp_combine(epiqp_job *j);
 int epiqp_advise(epiqp_job *j);
+int epiqp_warn_jitter(epiqp_job *j, double jitter); /* nothing if it is 0 */
 
 #endif

@@ -57,28 +57,30 @@ static int resolve(epiqp_job *j)
             return EPIQ_E_NOMEM;
         }
     }
-    if (!j->engine->member) {
-        o->methods &= ~EPIQ_BA;
-        if (!o->methods) {
-            return epiqp_fail(j->e.c, EPIQ_E_USAGE,
-                              "engine infinite has no networks to batch; use --methods if,ev with it");
-        }
+    if (!j->engine->member && o->methods & EPIQ_BA) { /* nothing to batch: the closed form stands for it */
+        o->methods = (o->methods & ~EPIQ_BA) | EPIQ_EV;
     }
     o->ensemble_size = o->ensemble_size > 0 ? o->ensemble_size : o->batches;
     if (o->time > 0 && o->correction != EPIQ_CORRECTION_NONE) {
         o->correction = EPIQ_CORRECTION_NONE;
-        if (o->methods & EPIQ_IF &&
-            epiqp_warn(j->e.c, j->warnings, "uncorrected",
-                       "there is no correction for leverage when training is stopped at a time; IF is as published "
-                       "and biased low")) {
+        if (o->methods & EPIQ_IF && epiqp_warn(j->e.c, j->warnings, "uncorrected",
+                                               "when training is stopped at a time there is no correction for leverage "
+                                               "(IF is as published, and biased "
+                                               "low), no leave-one-out error and no influence of single rows")) {
             return EPIQ_E_NOMEM;
         }
     }
     if (o->methods & EPIQ_BA && j->n < 2 * o->batches) {
-        return epiqp_fail(
-            j->e.c, EPIQ_E_DATA,
-            "%td rows are too few for %td batches of at least 2; use --batches %td or fewer, or leave ba out", j->n,
-            o->batches, epiqp_max(2, j->n / 2));
+        return j->n < 4
+                   ? epiqp_fail(j->e.c, EPIQ_E_DATA, "%td rows are too few to batch; leave ba out of --methods", j->n)
+                   : epiqp_fail(j->e.c, EPIQ_E_DATA,
+                                "%td rows are too few for %td batches of at least 2; use --batches %td or fewer, or "
+                                "leave ba out of --methods",
+                                j->n, o->batches, j->n / 2);
+    }
+    if (o->methods & EPIQ_IF && j->data->groups < 2) {
+        return epiqp_fail(j->e.c, EPIQ_E_DATA,
+                          "all rows are in one group, which says nothing of other data; leave out --group, or if");
     }
     if (o->methods & EPIQ_BA && j->data->groups < o->batches) {
         return epiqp_fail(j->e.c, EPIQ_E_DATA,
@@ -93,6 +95,8 @@ static int resolve(epiqp_job *j)
     return EPIQ_OK;
 }
 
+static const ptrdiff_t CHEAP_ROWS = 2048; /* up to here a factor costs less than one training */
+
 static bool factor_wanted(const epiqp_job *j)
 {
     const epiq_options *o = &j->o;
@@ -103,7 +107,8 @@ static bool factor_wanted(const epiqp_job *j)
     bool members = j->engine->member && o->methods & EPIQ_EV;
     bool predict_by_kernel = !members && !(o->methods & EPIQ_IF);
     bool engine_needs = j->engine->needs_solve(o) && (members || !j->engine->member);
-    return if_needs || engine_needs || predict_by_kernel;
+    bool bias_check = o->methods & EPIQ_BA && j->n <= CHEAP_ROWS;
+    return if_needs || engine_needs || predict_by_kernel || bias_check;
 }
 
 /* The largest blocks, in bytes, against the machine's memory: better a sentence now than the kernel's killer later. */
@@ -120,22 +125,28 @@ static int check_memory(const epiqp_job *j)
     if (o->time > 0) {
         need += 40 * n * n + 2 * cross;
     }
-    if (j->engine == &epiqp_engine_network && o->methods & EPIQ_EV && o->optimizer == EPIQ_OPTIMIZER_AUTO) {
-        need += (double)j->e.threads * ((j->n <= 16384 ? triangle + 16 * n * (double)(o->width * o->depth) : 0) +
-                                        30 * 8 * (double)epiqp_net_params(&j->fit.net));
+    if (j->engine->member) {
+        epiqp_net net = epiqp_net_of(o, j->data->d);
+        double own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL
+                         ? triangle + cross + 16 * n * (double)o->width * (double)o->depth
+                         : 0;
+        need += (double)j->e.threads * (8 * 8 * (double)epiqp_net_params(&net) + own);
+        need += 8 * (double)o->members * ((double)j->points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
     }
     double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (need <= have) {
         return EPIQ_OK;
     }
-    return epiqp_fail(j->e.c, EPIQ_E_NOMEM,
-                      "%td rows and %td points need about %.1f GB and this machine has %.1f; use fewer rows or points, "
-                      "--correction none with "
-                      "--influential 0, or --methods ev,ba",
-                      j->n, j->points, need / 1e9, have / 1e9);
+    return epiqp_fail(
+        j->e.c, EPIQ_E_NOMEM,
+        "%td rows, %td points and networks of width %td and depth %td need about %.1f GB and this machine has "
+        "%.1f; use less of what is large, or --correction none with --influential 0, or --methods ev,ba",
+        j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9);
 }
 
 /* ---- points that deserve a warning ---- */
+
+static const double LARGEST = 1e300; /* of |x|^2: room for a product with the bias and the depth */
 
 /* Without bias the network is 0 at x0 = 0, always. A mean that is 0 but for rounding is made 0, so that all of it is
  * exact. */
@@ -150,9 +161,18 @@ static int settle_points(epiqp_job *j)
     j->at = at;
     for (ptrdiff_t i = 0; i < j->n; i++) {
         norm2 = fmax(norm2, epiqp_dot(d, j->data->x + i * d, j->data->x + i * d));
+        if (!(norm2 <= LARGEST)) {
+            return epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
+                              "row %td is too large to be squared; use --scale standard, or other units",
+                              j->data->row[i]);
+        }
     }
     for (ptrdiff_t p = 0; p < j->points; p++) {
         double *x = at + p * d;
+        if (!(epiqp_dot(d, x, x) <= LARGEST)) {
+            return epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
+                              "the point %s is too far from the rows to be squared; check its units", j->where->at[p]);
+        }
         if (j->o.bias == 0 && epiqp_dot(d, x, x) <= 1e-20 * norm2) {
             memset(x, 0, (size_t)d * sizeof *x);
             zeros++;
@@ -205,11 +225,20 @@ int epiqp_estimate_infinite(epiqp_job *j)
         return s;
     }
     double *q00 = tau2 + j->points;
+    ptrdiff_t rounded = 0;
     epiqp_kernel_diagonal(&j->fit.arch, &j->fit.at, NULL, q00);
     for (ptrdiff_t p = 0; p < j->points; p++) {
         /* a difference of numbers as large as q00: below its rounding nothing is known, except at an exact 0 */
         bool lost = tau2[p] < 1e-13 * q00[p];
+        rounded += lost;
         j->infinite[p] = (epiq_part){.known = !lost, .variance = lost ? 0 : tau2[p], .method = EPIQ_BY_INFINITE};
+    }
+    if (rounded && !j->engine->member) {
+        return epiqp_warn(
+            j->e.c, j->warnings, "lost_in_rounding",
+            "the procedural variance is below rounding at %td of %td points, so it is withheld; use a larger "
+            "--lambda",
+            rounded, j->points);
     }
     return EPIQ_OK;
 }
@@ -261,6 +290,16 @@ static int prepare(epiqp_job *j)
     return !s && j->o.state ? epiqp_state_open(j) : s;
 }
 
+int epiqp_warn_jitter(epiqp_job *j, double jitter)
+{
+    return jitter > 0
+               ? epiqp_warn(j->e.c, j->warnings, "jitter",
+                            "the kernel matrix was not positive definite; %.3g was added to its diagonal; a larger "
+                            "--lambda avoids this",
+                            jitter)
+               : EPIQ_OK;
+}
+
 static int solve_kernel(epiqp_job *j)
 {
     int s = EPIQ_OK;
@@ -281,6 +320,9 @@ static int solve_kernel(epiqp_job *j)
     }
     for (ptrdiff_t p = 0; !s && c && p < j->points; p++) {
         j->prediction[p] = epiqp_dot(j->n, c + p * j->n, j->data->y);
+    }
+    if (!s && j->fit.solved) {
+        s = epiqp_warn_jitter(j, j->fit.ridge.jitter);
     }
     return s ? s : epiqp_report(j->e.c, "factor", 1, 1);
 }

@@ -18,8 +18,12 @@ epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff
     for (ptrdiff_t i = 0; i < n; i++) {
         sums[group[i]] += v[i] - mean;
     }
+    double largest = 0; /* squares of squares are taken: in its units they neither overflow nor vanish */
     for (ptrdiff_t g = 0; g < groups; g++) {
-        sums[g] *= sums[g];
+        largest = fmax(largest, fabs(sums[g]));
+    }
+    for (ptrdiff_t g = 0; g < groups; g++) {
+        sums[g] = largest > 0 ? sums[g] / largest * (sums[g] / largest) : 0;
         total += sums[g];
     }
     for (ptrdiff_t g = 0; g < groups; g++) {
@@ -27,7 +31,7 @@ epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff
         spread += u * u;
     }
     double df = spread > 0 ? fmin(2 * total * total / spread, (double)(groups - 1)) : (double)(groups - 1);
-    return epiqp_part_of(total, df, level, EPIQ_BY_IF);
+    return epiqp_part_of(total * largest * largest, df, level, EPIQ_BY_IF);
 }
 
 /* ---- the kernel the influence function uses ---- */
@@ -139,6 +143,7 @@ static void describe_fit(epiqp_job *j, const epiqp_ridge *r)
     }
     epiq_result *out = &j->answer->result;
     out->fit.known = 1;
+    out->fit.has_r2 = spread > 0;
     out->fit.loo_rmse = unit * sqrt(loo2 / (double)j->n);
     out->fit.r2 = spread > 0 ? 1 - loo2 / spread : 0;
     out->fit.noise_variance = unit * unit * epiqp_dot(j->n, r->alpha, r->alpha) / frobenius;
@@ -189,13 +194,7 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
     if (leverage) {
         describe_fit(j, r);
     }
-    if (!s && r->jitter > 0) {
-        s = epiqp_warn(j->e.c, j->warnings, "jitter",
-                       "the kernel matrix was not positive definite; %.3g was added to its diagonal; a larger --lambda "
-                       "avoids this",
-                       r->jitter);
-    }
-    return s;
+    return s || r == &j->fit.ridge ? s : epiqp_warn_jitter(j, r->jitter);
 }
 
 /* Stopped gradient flow gives v itself; the corrections for leverage do not hold there. */

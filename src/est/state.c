@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { APPLICATION = 0x65706971 }; /* "epiq", in the file's header */
+enum {
+    APPLICATION = 0x65706971, /* "epiq", in the file's header */
+    PATIENCE_MS = 20000       /* for another run that holds the file */
+};
 
 struct epiqp_state {
     sqlite3 *db;
@@ -71,30 +74,35 @@ int epiqp_state_open(epiqp_job *j)
     if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
         return trouble(s, j, "opened");
     }
-    sqlite3_busy_timeout(s->db, 20000); /* another run may be writing its member */
-    int id = 0, tables = 0;
-    if (read_number(s, "PRAGMA application_id", &id) || read_number(s, "SELECT count(*) FROM sqlite_master", &tables)) {
+    sqlite3_busy_timeout(s->db, PATIENCE_MS); /* another run may be writing its member */
+    int rc, waited = 0;
+    while ((rc = sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL)) == SQLITE_BUSY &&
+           waited < PATIENCE_MS) {
+        waited += sqlite3_sleep(50); /* this one statement does not wait by itself */
+    }
+    int id = 0, tables = 0; /* looked at and set up under one lock: two runs may start at once */
+    if (rc != SQLITE_OK ||
+        sqlite3_exec(s->db, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK ||
+        read_number(s, "PRAGMA application_id", &id) || read_number(s, "SELECT count(*) FROM sqlite_master", &tables)) {
         return trouble(s, j, "read");
     }
     if (tables > 0 && id != APPLICATION) {
         return epiqp_fail(j->e.c, EPIQ_E_FILE, "%s is not a state file of epiq; name another file", s->path);
     }
     char setup[512];
-    snprintf(setup, sizeof setup,
-             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA application_id = %d;"
-             "CREATE TABLE IF NOT EXISTS members (key TEXT, kind INTEGER, number INTEGER, of INTEGER, converged "
-             "INTEGER, loss REAL,"
-             " gradient_rel REAL, iterations INTEGER, points BLOB, rows BLOB, PRIMARY KEY (key, kind, number, of)) "
-             "WITHOUT ROWID",
-             (int)APPLICATION);
+    snprintf(
+        setup, sizeof setup,
+        "PRAGMA application_id = %d;"
+        "CREATE TABLE IF NOT EXISTS members (key TEXT, kind INTEGER, number INTEGER, of INTEGER, converged INTEGER, "
+        "loss REAL, gradient_rel REAL, iterations INTEGER, points BLOB, rows BLOB, "
+        "PRIMARY KEY (key, kind, number, of)) WITHOUT ROWID; COMMIT",
+        (int)APPLICATION);
+    const char *load = "SELECT converged, loss, gradient_rel, iterations, points, rows FROM members "
+                       "WHERE key = ?1 AND kind = ?2 AND number = ?3 AND of = ?4";
+    const char *save = "INSERT OR IGNORE INTO members VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     if (sqlite3_exec(s->db, setup, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(s->db,
-                           "SELECT converged, loss, gradient_rel, iterations, points, rows FROM members WHERE key = ?1 "
-                           "AND kind = ?2 AND "
-                           "number = ?3 AND of = ?4",
-                           -1, &s->load, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(s->db, "INSERT OR IGNORE INTO members VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)", -1,
-                           &s->save, NULL) != SQLITE_OK) {
+        sqlite3_prepare_v2(s->db, load, -1, &s->load, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(s->db, save, -1, &s->save, NULL) != SQLITE_OK) {
         return trouble(s, j, "prepared");
     }
     return EPIQ_OK;

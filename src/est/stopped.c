@@ -39,6 +39,9 @@ int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, d
     e->la->gemm('T', 'N', n, points, n, 1, V, n, c, n, 0, kappa, n);
     for (ptrdiff_t p = 0; p < points; p++) {
         for (ptrdiff_t k = 0; k < n; k++) {
+            if (w[k] < 1e-13 * w[n - 1]) {
+                kappa[k + p * n] = 0; /* in the kernel's null space k0 is 0, and what is left of it rounding */
+            }
             G[k] = -expm1(-2 * t * mu[k]) / (size * mu[k]) * kappa[k + p * n];
         }
         e->la->gemv('N', n, n, 1, V, n, G, 0, c + p * n);

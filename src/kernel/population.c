@@ -50,13 +50,12 @@ static double sine_minus(double a, double e, double sine)
     return sine - a * (1 - e);
 }
 
-/* The recursion for one pair. dot, diff2, sum2 and cut are x.x', |x-x'|^2, |x+x'|^2 and (x-x').(x+x') = |x|^2 - |x'|^2,
- * each summed directly. */
-static void pair(const epiqp_arch *arch, double dot, double diff2, double sum2, double cut, double p, double q,
-                 double *k_out, double *q_out)
+/* The recursion for one pair, from x.x', cut = |x|^2 - |x'|^2, and e = 1 - rho and t = 1 + rho of the first layer. */
+static void pair(const epiqp_arch *arch, double dot, double cut, double e, double t, double p, double q, double *k_out,
+                 double *q_out)
 {
     const double v = arch->v, beta2 = arch->beta * arch->beta;
-    double K = dot + beta2, Q = dot + v, e = 0;
+    double K = dot + beta2, Q = dot + v;
     p += v;
     q += v;
     for (ptrdiff_t l = 0; l < arch->depth; l++, p += v, q += v) {
@@ -66,23 +65,18 @@ static void pair(const epiqp_arch *arch, double dot, double diff2, double sum2, 
             Q = v;
             continue;
         }
-        double gap = cut / (sp + sq), a, away, sine, o; /* gap = sp - sq, away = pi - a */
-        if (l == 0) {
-            e = (diff2 - gap * gap) / (2 * spsq);
-        }
-        if (l == 0 &&
-            e > 1) { /* only here: after a layer rho is never negative. From t = 1 + rho, which is the small one */
-            double t = fmin(fmax((sum2 + 4 * v - gap * gap) / (2 * spsq), 0), 1);
+        double a, away, sine, o; /* away = pi - a */
+        if (l == 0 && t < 1) {
+            /* Only here: after a layer rho is never negative. From t, which is the small one:
+             * 1 - o = (sin a + (pi - a) cos a) / pi without a difference of large numbers. */
             away = 2 * asin(sqrt(t / 2));
             a = PI - away;
             sine = sqrt(t * (2 - t));
-            e = 2 - t;
-            double kept = sine_minus(away, t, sine) /
-                          PI; /* 1 - o = (sin a + (pi - a) cos a) / pi, no difference of large numbers */
+            double kept = sine_minus(away, t, sine) / PI;
             o = 1 - kept;
             Q = spsq * kept + v;
         } else {
-            e = fmin(fmax(e, 0), 1);
+            e = fmin(e, 1);
             a = 2 * asin(sqrt(e / 2));
             away = PI - a;
             sine = sqrt(e * (2 - e));
@@ -90,7 +84,7 @@ static void pair(const epiqp_arch *arch, double dot, double diff2, double sum2, 
             Q = spsq * (1 - o) + v;
         }
         K = K * away / PI + (Q - v) + beta2;
-        double r = sqrt((p + v) * (q + v));
+        double gap = cut / (sp + sq), r = sqrt(p + v) * sqrt(q + v); /* gap = sp - sq */
         e = (spsq * o + v * gap * gap / (r + spsq + v)) / r;
     }
     if (k_out) {
@@ -104,27 +98,46 @@ static void pair(const epiqp_arch *arch, double dot, double diff2, double sum2, 
 void epiqp_kernel_block(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows, const epiqp_rows *b,
                         ptrdiff_t j0, ptrdiff_t cols, double *k, double *q, ptrdiff_t ld)
 {
-    enum { STRIP = 128 }; /* rows summed together: the four sums stay in the first-level cache */
-    double dot[STRIP], diff2[STRIP], sum2[STRIP], cut[STRIP];
+    enum { STRIP = 128 }; /* rows summed together: the sums stay in the first-level cache */
+    double dot[STRIP], cut[STRIP], inverse[STRIP], tilt[STRIP], minus2[STRIP], plus2[STRIP];
     for (ptrdiff_t from = 0; from < rows; from += STRIP) {
         ptrdiff_t some = epiqp_min(STRIP, rows - from);
         for (ptrdiff_t j = 0; j < cols; j++) {
+            const double *y = b->x + (j0 + j) * b->d, sq = sqrt(b->norm2[j0 + j] + arch->v);
             for (ptrdiff_t i = 0; i < some; i++) {
-                dot[i] = diff2[i] = sum2[i] = cut[i] = 0;
+                dot[i] = cut[i] = 0;
             }
             for (ptrdiff_t f = 0; f < a->d; f++) {
-                const double *x = a->xt + f * a->n + i0 + from, y = b->x[(j0 + j) * b->d + f];
+                const double *x = a->xt + f * a->n + i0 + from, yf = y[f];
                 for (ptrdiff_t i = 0; i < some; i++) {
-                    double minus = x[i] - y, plus = x[i] + y;
-                    dot[i] += x[i] * y;
-                    diff2[i] += minus * minus;
-                    sum2[i] += plus * plus;
-                    cut[i] += minus * plus;
+                    dot[i] += x[i] * yf;
+                    cut[i] += (x[i] - yf) * (x[i] + yf);
+                }
+            }
+            /* 2 e = |x/sp - x'/sq|^2 and 2 t = |x/sp + x'/sq|^2 in the coordinates (x, sqrt v). Written with x - x' (or
+             * x + x') and tilt = (sp - sq)/(sp sq), neither equal nor parallel rows lose digits:
+             * x/sp - x'/sq = (x - x')/sp - x' tilt. */
+            for (ptrdiff_t i = 0; i < some; i++) {
+                double sp = sqrt(a->norm2[i0 + from + i] + arch->v), spsq = sp * sq;
+                bool zero = !(spsq > 0); /* then pair() looks at neither */
+                double both = zero ? 0 : (sp + sq) / spsq;
+                inverse[i] = zero ? 0 : 1 / sp;
+                tilt[i] = zero ? 0 : cut[i] / (sp + sq) / spsq;
+                minus2[i] = arch->v * tilt[i] * tilt[i];
+                plus2[i] = arch->v * both * both;
+            }
+            for (ptrdiff_t f = 0; f < a->d; f++) {
+                const double *x = a->xt + f * a->n + i0 + from, yf = y[f];
+                for (ptrdiff_t i = 0; i < some; i++) {
+                    double minus = (x[i] - yf) * inverse[i] - yf * tilt[i];
+                    double plus = (x[i] + yf) * inverse[i] + yf * tilt[i];
+                    minus2[i] += minus * minus;
+                    plus2[i] += plus * plus;
                 }
             }
             for (ptrdiff_t i = 0; i < some; i++) {
                 ptrdiff_t at = from + i + j * ld;
-                pair(arch, dot[i], diff2[i], sum2[i], cut[i], a->norm2[i0 + from + i], b->norm2[j0 + j],
+                pair(arch, dot[i], cut[i], minus2[i] / 2, plus2[i] / 2, a->norm2[i0 + from + i], b->norm2[j0 + j],
                      k ? k + at : NULL, q ? q + at : NULL);
             }
         }
@@ -135,7 +148,7 @@ void epiqp_kernel_diagonal(const epiqp_arch *arch, const epiqp_rows *a, double *
 {
     for (ptrdiff_t i = 0; i < a->n; i++) {
         double s = a->norm2[i];
-        pair(arch, s, 0, 4 * s, 0, s, s, k ? k + i : NULL, q ? q + i : NULL);
+        pair(arch, s, 0, 0, 2, s, s, k ? k + i : NULL, q ? q + i : NULL);
     }
 }
 

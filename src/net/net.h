@@ -1,5 +1,6 @@
 /* net.h - the network of docs/method.md section 2: any depth, NTK scaling, bias beta; its output, gradients and
- * tangents. g_0 = x;  f_l = W_l g_{l-1} + beta b_l;  g_l = sqrt(2/d_l) relu(f_l);  h(x) = W_{L+1} g_L + beta b_{L+1}
+ * tangents.
+ *     g_0 = x;  f_l = W_l g_{l-1} + beta b_l;  g_l = sqrt(2/d_l) relu(f_l);  h(x) = W_{L+1} g_L + beta b_{L+1}
  * theta holds, for l = 1 .. L+1, W_l (row-major, d_l by d_{l-1}) and then b_l (d_l).
  */
 #ifndef EPIQP_NET_H

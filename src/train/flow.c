@@ -1,25 +1,27 @@
 /* flow.c - training to the minimum along gradient flow, d theta / dt = -grad R, which is what plain descent follows
  * with tiny steps. relu's kinks leave many minima, and quasi-Newton methods end in others than descent does
- * (docs/method.md); so the flow itself is integrated, by first-order Runge-Kutta-Chebyshev steps: s gradients carry it
- * over a time that grows with s^2, where descent needs a number that grows with the time itself. w0 = 1 + eps/s^2, w1 =
- * T_s(w0)/T_s'(w0), b_j = 1/T_j(w0) Y_0 = theta, Y_1 = Y_0 - (w1/w0) h g(Y_0) Y_j = (1 - mu_j - nu_j) Y_0 + mu_j
- * Y_{j-1} + nu_j Y_{j-2} - m_j h g(Y_{j-1}) mu_j = 2 w0 b_j/b_{j-1}, nu_j = -b_j/b_{j-2}, m_j = 2 w1 b_j/b_{j-1} Stable
- * while h times the largest curvature is below about (2 - 4 eps/3) s^2.
+ * (docs/method.md section 5); so the flow itself is integrated, by first-order Runge-Kutta-Chebyshev steps: s gradients
+ * carry it over a time that grows with s^2, where descent needs a number that grows with the time itself.
+ *     w0 = 1 + eps/s^2, w1 = T_s(w0)/T_s'(w0), b_j = 1/T_j(w0)
+ *     Y_0 = theta, Y_1 = Y_0 - (w1/w0) h g(Y_0)
+ *     Y_j = (1 - mu_j - nu_j) Y_0 + mu_j Y_{j-1} + nu_j Y_{j-2} - m_j h g(Y_{j-1})
+ *     mu_j = 2 w0 b_j/b_{j-1}, nu_j = -b_j/b_{j-2}, m_j = 2 w1 b_j/b_{j-1}
+ * Stable while h times the largest curvature is below REACH s^2, which falls from 2 to 1 as eps rises from 0 to 2.
  */
 #include "train/train.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double DAMPING = 0.05; /* eps */
-static const double REACH = 1.9;    /* h curvature <= REACH s^2: 2 - 4 eps/3, less a little */
-static const double GROWTH =
-    0.1; /* step over time passed; 0.25 ends 0.15 tau from where descent does, 0.1 under 0.1 tau */
-static const double SETTLED =
-    3e-4;                         /* converged: the last doubling of time lowered the loss by less than this fraction */
+static const double DAMPING = 2;  /* eps */
+static const double REACH = 1.0;  /* h curvature <= REACH s^2, for this eps */
+static const double FIRST = 0.3;  /* first steps, in units of the fastest direction's time */
+static const double GROWTH = 0.1; /* step over time passed; with 0.25 it ends about twice as far from descent's end */
 static const double MARGIN = 1.1; /* on the largest curvature, which power iteration underestimates */
+static const double SETTLED =
+    3e-4; /* converged: the last doubling of time lowered the loss by less than this fraction */
 static const ptrdiff_t PATIENCE =
-    20000; /* the slowest directions move at rate 2 lambda: wait for 1/lambda, but not longer than this */
+    20000; /* the slowest move at rate 2 lambda: wait for 1/lambda, but at most this long */
 static const ptrdiff_t MOST_GRADIENTS = 200000;
 
 typedef struct {
@@ -113,8 +115,12 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             status = epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request during training");
             goto end;
         }
-        double h = fmax(0.3 / f.curvature, GROWTH * time);
+        double h = fmax(FIRST / f.curvature, GROWTH * time);
         ptrdiff_t s = epiqp_max(2, (ptrdiff_t)ceil(sqrt(h * f.curvature / REACH)));
+        if (s > limit - report->iterations) { /* the last step allowed may be a short one */
+            s = limit - report->iterations;
+            h = fmin(h, REACH * (double)s * (double)s / f.curvature);
+        }
         memcpy(f.old, f.grad, (size_t)f.p * sizeof *f.old);
         chebyshev_step(e, &f, theta, h, s);
         double rel, loss = epiqp_loss(e, t, f.y, f.grad, &rel, &f.pass);

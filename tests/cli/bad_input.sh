@@ -85,6 +85,11 @@ for flag in --json --csv; do
     expect_exit 2 'data itself' "$epiq" estimate good.csv "${quick[@]}" $flag good.csv
     expect_exit 2 'standard output: No space' sh -c 'exec "$0" "$@" >/dev/full' "$epiq" estimate good.csv "${quick[@]}" $flag -
 done
+printf 'x1,x2\n0.1,0.1\n' >points.csv
+expect_exit 2 'file of points' "$epiq" estimate good.csv "${quick[@]}" --at points.csv --json ./points.csv
+expect_exit 2 'is the state' "$epiq" estimate good.csv "${quick[@]}" --state kept --json "$PWD/kept"
+expect_exit 1 'result' "$epiq" estimate good.csv "${quick[@]}" --json result --csv ./result
+expect_exit 1 'k.npy' "$epiq" kernel good.csv --target y --ntk k.npy --nngp "$PWD/k.npy"
 expect_exit 2 'standard output: No space' sh -c 'exec "$0" "$@" >/dev/full' "$epiq" estimate good.csv "${quick[@]}"
 expect_exit 2 'standard output: Bad file' sh -c 'exec "$0" "$@" >&-' "$epiq" estimate good.csv "${quick[@]}"
 expect_exit 2 'standard output: Broken pipe' bash -c '"$0" synth 1 --n 100000 | true; exit "${PIPESTATUS[0]}"' "$epiq"

@@ -76,7 +76,7 @@ rm link.csv
 tail -n +2 rows.csv | head -n 25 | cut -d, -f 1-3 | sed '1i x1,x2,x3' >points.csv
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --engine infinite --at points.csv
 check 'first 20' test "$(grep -c '^points\.csv' "$out")" -eq 20
-check 'the rest' says "$out" '^\.\.\. and 5 more; use --csv or --json$'
+check 'the rest' says "$out" '^\.\.\. and 5 more points are there too\.$'
 
 # which part comes from what; what cannot be had is null
 part() { # part METHODS NAME PATTERN: of $NAME with those methods

@@ -280,10 +280,6 @@ TEST(no_combination_gives_nonsense)
             o.engine = engine;
             o.methods = methods;
             o.lambda = 1e-1;
-            if (engine == EPIQ_ENGINE_INFINITE && methods == EPIQ_BA) {
-                EQ(run_synth(&o), EPIQ_E_USAGE);
-                continue;
-            }
             EQ(run_synth(&o), EPIQ_OK);
             EQ((r->choice != NULL), methods == EPIQ_AUTO);
             for (int p = 0; p < 2; p++) {
@@ -427,6 +423,69 @@ TEST(what_varies_between_members_can_be_chosen)
     }
     TRUE(ev[EPIQ_VARY_ORDER] < 0.5 * ev[EPIQ_VARY_INIT]); /* the order of 60 rows matters far less than the start */
     TRUE(ev[EPIQ_VARY_BOTH] != ev[EPIQ_VARY_INIT]);
+    double ba[3];
+    for (int vary = 0; vary < 3; vary++) { /* batches vary in the same way, or BA and EV would not be comparable */
+        epiq_options o = small();
+        o.optimizer = EPIQ_OPTIMIZER_SGD;
+        o.methods = EPIQ_BA;
+        o.steps = 500;
+        o.vary = vary;
+        EQ(run_synth(&o), EPIQ_OK);
+        ba[vary] = r->points[0].ensemble.variance;
+    }
+    TRUE(ba[EPIQ_VARY_ORDER] != ba[EPIQ_VARY_INIT]);
+    TRUE(ba[EPIQ_VARY_ORDER] != ba[EPIQ_VARY_BOTH]);
+    done();
+}
+
+TEST(members_added_to_a_state_change_nothing_else)
+{
+    char state[] = "/tmp/epiq-test-XXXXXX";
+    close(mkstemp(state));
+    epiq_options o = small();
+    o.optimizer = EPIQ_OPTIMIZER_SGD; /* its order streams must not depend on how many members there are */
+    o.steps = 100;
+    o.state = state;
+    o.members = 4;
+    EQ(run_synth(&o), EPIQ_OK);
+    o.members = 6;
+    EQ(run_synth(&o), EPIQ_OK);
+    EQ(r->training.resumed, 8);
+    double ev = r->points[0].procedural.variance, ba = r->points[0].ensemble.variance;
+    o.state = NULL;
+    EQ(run_synth(&o), EPIQ_OK);
+    NEAR(r->points[0].procedural.variance, ev, 0);
+    NEAR(r->points[0].ensemble.variance, ba, 0);
+    unlink(state);
+    done();
+}
+
+TEST(units_a_double_cannot_hold_are_said)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    run_synth(&o);
+    const double units[] = {1e80, 1e-80, 1e200, 1e-200};
+    double relative = 0;
+    for (int t = 0; t < 4; t++) {
+        double y[N];
+        for (int i = 0; i < N; i++) {
+            y[i] = units[t] * Y[i];
+        }
+        o.scale = EPIQ_SCALE_STANDARD;
+        EQ(run(N, D, X, y, NULL, 2, X0, &o), EPIQ_OK);
+        EQ(r->points[0].data.known, t < 2);
+        EQ(warned("out_of_range") != NULL, t >= 2);
+        if (t < 2) { /* the interval scales with the estimate */
+            double now = r->points[0].data.hi / r->points[0].data.variance;
+            TRUE(t == 0 || fabs(now / relative - 1) < 1e-9);
+            relative = now;
+        }
+        o.scale = EPIQ_SCALE_NONE;
+        EQ(run(N, D, X, y, NULL, 2, X0, &o), EPIQ_OK);
+        CONTAINS(r->advice.text, ".");
+        TRUE(strstr(r->advice.text, "nan") == NULL);
+    }
     done();
 }
 
@@ -553,8 +612,13 @@ TEST(too_much_for_the_rows_is_refused)
     o.batches = 4;
     EQ(run(N, D, X, Y, group, 2, X0, &o), EPIQ_E_DATA);
     CONTAINS(epiq_message(c), "3 groups");
-    o.hbar = EPIQ_HBAR_ENSEMBLE;
+    for (int i = 0; i < N; i++) {
+        group[i] = 7;
+    }
     o.methods = EPIQ_IF;
+    EQ(run(N, D, X, Y, group, 2, X0, &o), EPIQ_E_DATA);
+    CONTAINS(epiq_message(c), "one group");
+    o.hbar = EPIQ_HBAR_ENSEMBLE;
     EQ(run_synth(&o), EPIQ_E_USAGE);
     done();
 }

@@ -76,6 +76,49 @@ TEST(nearly_equal_rows_keep_their_distance)
     }
 }
 
+/* Without v, parallel rows have angle 0 whatever their lengths: Q stays x.x', and K gains it once a layer. */
+TEST(parallel_rows_have_angle_zero)
+{
+    epiqp_env e = env(&epiqp_la_blas);
+    double x[6] = {0.1, 0.3, 0.7, 2.1, 1.3, 3.9}, K[9], Q[9];
+    epiqp_rows rows;
+    EQ(epiqp_rows_new(e.c, 3, 2, x, &rows), EPIQ_OK);
+    for (int depth = 1; depth <= 5; depth++) {
+        epiqp_net net = {2, 1, depth, 0.5, 0};
+        epiqp_arch arch = epiqp_arch_of(&net);
+        epiqp_kernel_cross(&e, &arch, &rows, &rows, K, Q);
+        for (int i = 0; i < 9; i++) {
+            double dot = epiqp_dot(2, x + 2 * (i % 3), x + 2 * (i / 3));
+            CLOSE(K[i], (depth + 1) * (dot + 0.25), 1e-14);
+            CLOSE(Q[i], dot, 1e-14);
+        }
+    }
+    epiqp_rows_free(e.c, &rows);
+}
+
+/* Without bias the kernels are homogeneous, from the smallest rows to the largest. */
+TEST(tiny_and_huge_rows_give_the_same_kernel)
+{
+    epiqp_env e = env(&epiqp_la_blas);
+    double base[6] = {0.3, -0.2, 1.1, 0.4, -0.6, 0.9}, K[9], first[9];
+    epiqp_net net = {2, 1, 3, 0, 1};
+    epiqp_arch arch = epiqp_arch_of(&net);
+    const double scales[] = {1, 1e80, 1e140, 1e-85, 1e-140};
+    for (int t = 0; t < 5; t++) {
+        double x[6];
+        epiqp_rows rows;
+        for (int i = 0; i < 6; i++) {
+            x[i] = scales[t] * base[i];
+        }
+        EQ(epiqp_rows_new(e.c, 3, 2, x, &rows), EPIQ_OK);
+        epiqp_kernel_cross(&e, &arch, &rows, &rows, t ? K : first, NULL);
+        for (int i = 0; t && i < 9; i++) {
+            CLOSE(K[i] / scales[t] / scales[t], first[i], 1e-13);
+        }
+        epiqp_rows_free(e.c, &rows);
+    }
+}
+
 TEST(network_passes_match_the_script)
 {
     golden_load(GOLDEN "net.txt");
