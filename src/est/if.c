@@ -5,7 +5,6 @@
 #include "est/est.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff_t groups, double *sums, double level)
@@ -106,26 +105,31 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
 
 /* ---- influential rows ---- */
 
-static int stronger(const void *a, const void *b)
+static bool stronger(epiq_influence a, epiq_influence b)
 {
-    const epiq_influence *x = a, *y = b;
-    double gap = fabs(y->influence) - fabs(x->influence);
-    return gap != 0 ? (gap > 0) - (gap < 0) : (x->row > y->row) - (x->row < y->row);
+    return fabs(a.influence) > fabs(b.influence) || (fabs(a.influence) == fabs(b.influence) && a.row < b.row);
 }
 
-/* Deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii. all: scratch of n. */
-static int list_influential(epiqp_job *j, const epiqp_ridge *r, const double *c, epiq_influence *all, epiq_point *point)
+/* Deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii. The strongest few are kept in order as rows go by. */
+static int list_influential(epiqp_job *j, const epiqp_ridge *r, const double *c, epiq_point *point)
 {
-    ptrdiff_t count = epiqp_min(j->o.influential, j->n);
-    epiq_influence *kept = epiqp_arena_alloc(j->e.c, &j->answer->arena, count, sizeof *kept);
+    ptrdiff_t room = epiqp_min(j->o.influential, j->n), count = 0;
+    epiq_influence *kept = epiqp_arena_alloc(j->e.c, &j->answer->arena, room, sizeof *kept);
     if (!kept) {
         return EPIQ_E_NOMEM;
     }
     for (ptrdiff_t i = 0; i < j->n; i++) {
-        all[i] = (epiq_influence){j->data->row[i], -j->data->y_factor * r->alpha[i] * c[i] / r->diagonal[i]};
+        epiq_influence one = {j->data->row[i], -j->data->y_factor * r->alpha[i] * c[i] / r->diagonal[i]};
+        if (count == room && !stronger(one, kept[room - 1])) {
+            continue;
+        }
+        count += count < room;
+        ptrdiff_t at = count - 1;
+        for (; at > 0 && stronger(one, kept[at - 1]); at--) {
+            kept[at] = kept[at - 1];
+        }
+        kept[at] = one;
     }
-    qsort(all, (size_t)j->n, sizeof *all, stronger);
-    memcpy(kept, all, (size_t)count * sizeof *kept);
     point->influential = kept;
     point->influential_count = count;
     return EPIQ_OK;
@@ -171,8 +175,7 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
         o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->n <= 2048; /* else two thirds of the time */
     int s = leverage ? epiqp_ridge_leverage(&j->e, r) : EPIQ_OK;
     double *v = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + data->groups, sizeof *v);
-    epiq_influence *all = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof *all);
-    if (s || !v || !all) {
+    if (s || !v) {
         return s ? s : EPIQ_E_NOMEM;
     }
     double *sums = v + j->n;
@@ -188,7 +191,7 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
             *parts[k] = epiqp_if(v, j->n, data->group, data->groups, sums, o->level);
         }
         if (o->influential > 0) {
-            s = list_influential(j, r, c, all, &j->answer->points[p]);
+            s = list_influential(j, r, c, &j->answer->points[p]);
         }
     }
     if (leverage) {

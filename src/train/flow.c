@@ -6,22 +6,22 @@
  *     Y_0 = theta, Y_1 = Y_0 - (w1/w0) h g(Y_0)
  *     Y_j = (1 - mu_j - nu_j) Y_0 + mu_j Y_{j-1} + nu_j Y_{j-2} - m_j h g(Y_{j-1})
  *     mu_j = 2 w0 b_j/b_{j-1}, nu_j = -b_j/b_{j-2}, m_j = 2 w1 b_j/b_{j-1}
- * Stable while h times the largest curvature is below REACH s^2, which falls from 2 to 1 as eps rises from 0 to 2.
+ * Stable while h times the largest curvature is below about (2 - 4 eps/3) s^2.
  */
 #include "train/train.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double DAMPING = 2;  /* eps */
-static const double REACH = 1.0;  /* h curvature <= REACH s^2, for this eps */
-static const double FIRST = 0.3;  /* first steps, in units of the fastest direction's time */
-static const double GROWTH = 0.1; /* step over time passed; with 0.25 it ends about twice as far from descent's end */
-static const double MARGIN = 1.1; /* on the largest curvature, which power iteration underestimates */
-static const double SETTLED =
-    3e-4; /* converged: the last doubling of time lowered the loss by less than this fraction */
-static const ptrdiff_t PATIENCE =
-    20000; /* the slowest move at rate 2 lambda: wait for 1/lambda, but at most this long */
+static const double DAMPING = 0.05; /* eps */
+static const double REACH = 1.9;    /* h curvature <= REACH s^2: 2 - 4 eps/3, less a little */
+static const double FIRST = 0.1;    /* first steps, in units of the fastest direction's time */
+static const double GROWTH = 0.1;   /* step over time passed; with 0.25 it ends about twice as far from descent's end */
+static const double MARGIN = 1.1;   /* on the largest curvature, which power iteration underestimates */
+/* Converged: the last doubling of time lowered the loss by less than this fraction. */
+static const double SETTLED = 3e-4;
+/* The slowest directions move at rate 2 lambda: wait for 1/lambda, but for so many gradients at most. */
+static const ptrdiff_t PATIENCE = 20000;
 static const ptrdiff_t MOST_GRADIENTS = 200000;
 
 typedef struct {
@@ -116,7 +116,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             goto end;
         }
         double h = fmax(FIRST / f.curvature, GROWTH * time);
-        ptrdiff_t s = epiqp_max(2, (ptrdiff_t)ceil(sqrt(h * f.curvature / REACH)));
+        ptrdiff_t s = h * f.curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)ceil(sqrt(h * f.curvature / REACH)));
         if (s > limit - report->iterations) { /* the last step allowed may be a short one */
             s = limit - report->iterations;
             h = fmin(h, REACH * (double)s * (double)s / f.curvature);
