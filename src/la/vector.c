@@ -3,14 +3,7 @@
  */
 #include "la/vector.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
-    !defined(__SANITIZE_THREAD__)
-#define VERSIONS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else /* the loader's choice happens before a sanitizer is ready */
-#define VERSIONS
-#endif
-
-VERSIONS double epiqp_dot(ptrdiff_t n, const double *x, const double *y)
+EPIQP_VERSIONS double epiqp_dot(ptrdiff_t n, const double *x, const double *y)
 {
     double part[16] = {0}, sum = 0; /* independent sums: they vectorise, and they lose fewer digits than one */
     ptrdiff_t i = 0;
@@ -28,14 +21,14 @@ VERSIONS double epiqp_dot(ptrdiff_t n, const double *x, const double *y)
     return sum;
 }
 
-VERSIONS void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y)
+EPIQP_VERSIONS void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         y[i] += a * x[i];
     }
 }
 
-VERSIONS void epiqp_relu(ptrdiff_t n, double s, double beta, const double *restrict b, double *restrict f)
+EPIQP_VERSIONS void epiqp_relu(ptrdiff_t n, double s, double beta, const double *restrict b, double *restrict f)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         double v = f[i] + beta * b[i];
@@ -43,8 +36,8 @@ VERSIONS void epiqp_relu(ptrdiff_t n, double s, double beta, const double *restr
     }
 }
 
-VERSIONS void epiqp_gate(ptrdiff_t n, double s, const double *restrict w, const double *restrict g,
-                         double *restrict out)
+EPIQP_VERSIONS void epiqp_gate(ptrdiff_t n, double s, const double *restrict w, const double *restrict g,
+                               double *restrict out)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         double v = s * w[i];
@@ -52,8 +45,8 @@ VERSIONS void epiqp_gate(ptrdiff_t n, double s, const double *restrict w, const 
     }
 }
 
-VERSIONS void epiqp_gate_sum(ptrdiff_t n, double s, double beta, const double *restrict b, const double *restrict g,
-                             double *restrict t)
+EPIQP_VERSIONS void epiqp_gate_sum(ptrdiff_t n, double s, double beta, const double *restrict b,
+                                   const double *restrict g, double *restrict t)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         double v = s * (t[i] + beta * b[i]);
@@ -61,7 +54,7 @@ VERSIONS void epiqp_gate_sum(ptrdiff_t n, double s, double beta, const double *r
     }
 }
 
-VERSIONS void epiqp_mask(ptrdiff_t n, const double *restrict g, double *restrict t)
+EPIQP_VERSIONS void epiqp_mask(ptrdiff_t n, const double *restrict g, double *restrict t)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         t[i] = g[i] > 0 ? t[i] : 0;

@@ -4,14 +4,30 @@
 
 #include <stddef.h>
 
+/* Compiled for several instruction sets, one of which the loader chooses; not where a sanitizer would not be ready yet. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
+    !defined(__SANITIZE_THREAD__)
+#define EPIQP_VERSIONS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EPIQP_VERSIONS
+#endif
+
 double epiqp_dot(ptrdiff_t n, const double *x, const double *y);
-void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y); /* y += a x */
-void epiqp_relu(ptrdiff_t n, double s, double beta, const double *restrict b,
-                double *restrict f); /* f = s relu(f + beta b) */
-void epiqp_gate(ptrdiff_t n, double s, const double *restrict w, const double *restrict g,
-                double *restrict out); /* s w where g > 0, else 0 */
+
+/* y += a x */
+void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y);
+
+/* f = s relu(f + beta b) */
+void epiqp_relu(ptrdiff_t n, double s, double beta, const double *restrict b, double *restrict f);
+
+/* out = s w where g > 0, else 0 */
+void epiqp_gate(ptrdiff_t n, double s, const double *restrict w, const double *restrict g, double *restrict out);
+
+/* t = s (t + beta b) where g > 0, else 0 */
 void epiqp_gate_sum(ptrdiff_t n, double s, double beta, const double *restrict b, const double *restrict g,
-                    double *restrict t);                                    /* t = s (t + beta b) where g > 0, else 0 */
-void epiqp_mask(ptrdiff_t n, const double *restrict g, double *restrict t); /* t where g > 0, else 0 */
+                    double *restrict t);
+
+/* t where g > 0, else 0 */
+void epiqp_mask(ptrdiff_t n, const double *restrict g, double *restrict t);
 
 #endif

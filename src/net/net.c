@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 64 }; /* rows at a time: 64 by 1024 doubles are 512 KiB, half of a usual second-level cache */
+enum {
+    CHUNK = EPIQP_THIN_ROWS
+}; /* rows at a time: 64 by 1024 doubles are 512 KiB, half of a usual second-level cache */
 
 static ptrdiff_t inputs(const epiqp_net *net, ptrdiff_t l) /* d_{l-1} */
 {
@@ -48,9 +50,13 @@ void epiqp_net_init(const epiqp_net *net, epiqp_stream s, double *theta)
 int epiqp_pass_new(epiq_ctx *c, const epiqp_net *net, epiqp_pass *out)
 {
     ptrdiff_t chunk = CHUNK * net->width;
-    *out = (epiqp_pass){epiqp_alloc(c, chunk * net->depth, sizeof(double)), epiqp_alloc(c, chunk, sizeof(double)),
-                        epiqp_alloc(c, chunk, sizeof(double)), epiqp_alloc(c, chunk, sizeof(double))};
-    if (!out->g || !out->t || !out->delta || !out->back) {
+    *out = (epiqp_pass){.g = epiqp_alloc(c, chunk * net->depth, sizeof(double)),
+                        .t = epiqp_alloc(c, chunk, sizeof(double)),
+                        .delta = epiqp_alloc(c, chunk, sizeof(double)),
+                        .back = epiqp_alloc(c, chunk, sizeof(double))};
+    bool thin = net->depth == 1 && net->d <= EPIQP_THIN_FEATURES;
+    if (!out->g || !out->t || !out->delta || !out->back ||
+        (thin && epiqp_thin_new(c, net->d, net->width, &out->thin))) {
         epiqp_pass_free(c, out);
         return EPIQ_E_NOMEM;
     }
@@ -63,6 +69,7 @@ void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w)
     epiqp_free(c, w->t);
     epiqp_free(c, w->delta);
     epiqp_free(c, w->back);
+    epiqp_thin_free(c, &w->thin);
     *w = (epiqp_pass){0};
 }
 
@@ -156,20 +163,39 @@ void epiqp_net_forward(const epiqp_env *e, const epiqp_net *net, const double *t
 double epiqp_net_squares(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
                          const double *y, double scale, double *h, double *grad, epiqp_pass *w)
 {
-    double sum = 0;
+    double sum = 0, sum_u = 0;
+    bool thin = w->thin.block && e->la != &epiqp_la_ref;
+    ptrdiff_t last = weights_at(net, net->depth + 1) + net->width; /* where the output's bias is */
+    if (thin) {
+        epiqp_thin_begin(&w->thin, net->beta, theta);
+    }
     for (ptrdiff_t i = 0; i < n; i += CHUNK) {
         ptrdiff_t rows = epiqp_min(CHUNK, n - i);
         double u[CHUNK];
-        chunk_forward(e, net, theta, rows, x + i * net->d, w->g, u);
+        if (thin) {
+            epiqp_thin_forward(&w->thin, rows, x + i * net->d, u);
+        } else {
+            chunk_forward(e, net, theta, rows, x + i * net->d, w->g, u);
+        }
         for (ptrdiff_t k = 0; k < rows; k++) {
+            u[k] += thin ? net->beta * theta[last] : 0;
             if (h) {
                 h[i + k] = u[k];
             }
             u[k] -= y[i + k];
             sum += u[k] * u[k];
             u[k] *= scale;
+            sum_u += u[k];
         }
-        chunk_reverse(e, net, theta, rows, x + i * net->d, u, grad, w);
+        if (thin) {
+            epiqp_thin_reverse(&w->thin, rows, x + i * net->d, u);
+        } else {
+            chunk_reverse(e, net, theta, rows, x + i * net->d, u, grad, w);
+        }
+    }
+    if (thin) {
+        epiqp_thin_end(&w->thin, net->beta, grad);
+        grad[last] += net->beta * sum_u;
     }
     return sum;
 }

@@ -7,6 +7,7 @@
 #define EPIQP_NET_H
 
 #include "la/la.h"
+#include "net/thin.h"
 #include "rng/rng.h"
 
 typedef struct {
@@ -20,6 +21,7 @@ void epiqp_net_init(const epiqp_net *net, epiqp_stream s, double *theta);
 /* Scratch of one thread for passes over any number of rows. */
 typedef struct {
     double *g, *t, *delta, *back;
+    epiqp_thin thin; /* with a block when the network is thin enough for it */
 } epiqp_pass;
 int epiqp_pass_new(epiq_ctx *c, const epiqp_net *net, epiqp_pass *out);
 void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w);

@@ -203,6 +203,44 @@ TEST(tangents_and_gradients_are_adjoint_and_match_differences)
     free(moved);
 }
 
+/* The vector loops for thin networks against the plain ones, at widths and sizes that leave remainders everywhere. */
+TEST(thin_loops_agree_with_plain_ones)
+{
+    const ptrdiff_t features[] = {1, 7, 8, 9, 13, 64, 65}, widths[] = {1, 31, 32, 33, 100},
+                    counts[] = {1, 2, 63, 65, 130};
+    for (int a = 0; a < 7; a++) {
+        for (int b = 0; b < 5; b++) {
+            epiqp_net net = {features[a], widths[b], 1, 0.7, 1};
+            ptrdiff_t p = epiqp_net_params(&net), n = counts[(a + b) % 5];
+            double *all = calloc((size_t)(3 * p + n * (net.d + 3)), 8);
+            double *theta = all, *grad[2] = {theta + p, theta + 2 * p}, *x = theta + 3 * p, *y = x + n * net.d,
+                   *h[2] = {y + n, y + 2 * n};
+            epiqp_net_init(&net, (epiqp_stream){5, EPIQP_FOR_MEMBER, 0}, theta);
+            epiqp_normals((epiqp_stream){5, 0, 2}, n * (net.d + 1), x);
+            double sum[2];
+            for (int way = 0; way < 2; way++) {
+                epiqp_env e = env(way ? &epiqp_la_ref : &epiqp_la_blas);
+                epiqp_pass pass;
+                EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
+                sum[way] = epiqp_net_squares(&e, &net, theta, n, x, y, 0.3, h[way], grad[way], &pass);
+                epiqp_pass_free(e.c, &pass);
+            }
+            CLOSE(sum[0], sum[1], 1e-12);
+            double largest = 0;
+            for (ptrdiff_t k = 0; k < p; k++) {
+                largest = fmax(largest, fabs(grad[1][k]));
+            }
+            for (ptrdiff_t k = 0; k < p; k++) {
+                NEAR(grad[0][k], grad[1][k], 1e-12 * largest);
+            }
+            for (ptrdiff_t k = 0; k < n; k++) {
+                NEAR(h[0][k], h[1][k], 1e-12 * (1 + fabs(h[1][k])));
+            }
+            free(all);
+        }
+    }
+}
+
 /* A wide network's empirical kernel is near the population kernel, its untrained output's covariance near Q. */
 TEST(wide_networks_approach_the_population_kernels)
 {
