@@ -48,7 +48,6 @@ static void copy_stored(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_
 typedef struct {
     epiqp_empirical kernel;
     double weight;
-    const epiqp_tri *sum;
 } accumulating;
 
 static void accumulate(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
@@ -82,7 +81,7 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
         epiqp_net_init(net, (epiqp_stream){j->o.seed, EPIQP_FOR_MEMBER, (uint64_t)k}, theta);
         s = epiqp_features_new(e, net, theta, n, j->fit.rows.x, &rows);
         if (!s && !(s = epiqp_features_new(e, net, theta, j->points, j->at, &at))) {
-            accumulating a = {{e->la, &rows}, 1 / (double)draws, &sum};
+            accumulating a = {{e->la, &rows}, 1 / (double)draws};
             epiqp_source source = {accumulate, &a};
             epiqp_tri_fill(e, &source, &sum);
             epiqp_empirical_block(e->la, &rows, 0, n, &at, 0, j->points, one, n);

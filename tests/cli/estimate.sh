@@ -128,9 +128,9 @@ check '2 threads as 1' cmp "$work/log/points1" "$work/log/points2"
 check '3 threads as 1' cmp "$work/log/points1" "$work/log/points3"
 
 # stopped by a signal, then taken up again
-"$epiq" synth 2 --n 200 --d 4 >long.csv
-long=(estimate long.csv --target y --width 128 --members 100 --methods if,ev --quiet)
-stop() { # stop SIGNAL FLAGS...: interrupt the long run (some 6 s on one thread) after a second; its exit code
+"$epiq" synth 1 --n 60 --d 3 >long.csv
+long=(estimate long.csv --target y --width 64 --members 500 --methods if,ev --quiet)
+stop() { # stop SIGNAL FLAGS...: interrupt the long run (many short trainings) after a second; its exit code
     local signal=$1
     shift
     "$epiq" "${long[@]}" --threads 1 "$@" >"$out" 2>"$err" &
