@@ -10,7 +10,8 @@
 
 enum {
     APPLICATION = 0x65706971, /* "epiq", in the file's header */
-    PATIENCE_MS = 20000       /* for another run that holds the file */
+    PATIENCE_MS = 20000,      /* for another run that holds the file */
+    TRAINING = 1 /* raise it with every change to what training computes: old members are then not reused */
 };
 
 struct epiqp_state {
@@ -30,11 +31,11 @@ static void make_key(const epiqp_job *j, char key[65])
     epiqp_sha256_start(&sum);
     int length = snprintf(
         text, sizeof text,
-        "1 %s %s width %td depth %td lambda %a bias %a %a optimizer %d lr %a steps %td batch %td vary %d linear %d "
+        "%d %s %s width %td depth %td lambda %a bias %a %a optimizer %d lr %a steps %td batch %td vary %d linear %d "
         "seed %llu rows %td of %td points %td groups %td hbar %d",
-        j->engine->name, j->e.la->name, o->width, o->depth, o->lambda, o->bias, o->bias_sd, o->optimizer, o->lr,
-        o->steps, o->batch_size, o->vary, o->linear_kernel, (unsigned long long)o->seed, j->n, data->d, j->points,
-        data->groups, o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF);
+        TRAINING, j->engine->name, j->e.la->name, o->width, o->depth, o->lambda, o->bias, o->bias_sd, o->optimizer,
+        o->lr, o->steps, o->batch_size, o->vary, o->linear_kernel, (unsigned long long)o->seed, j->n, data->d,
+        j->points, data->groups, o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF);
     epiqp_sha256_add(&sum, text, (size_t)length);
     epiqp_sha256_add(&sum, data->x, (size_t)(j->n * data->d) * sizeof *data->x);
     epiqp_sha256_add(&sum, data->y, (size_t)j->n * sizeof *data->y);
@@ -43,8 +44,16 @@ static void make_key(const epiqp_job *j, char key[65])
     epiqp_sha256_end(&sum, key);
 }
 
+static int not_ours(const epiqp_state *s, const epiqp_job *j)
+{
+    return epiqp_fail(j->e.c, EPIQ_E_FILE, "%s is not a state file of epiq; name another file", s->path);
+}
+
 static int trouble(const epiqp_state *s, const epiqp_job *j, const char *what)
 {
+    if (s->db && sqlite3_errcode(s->db) == SQLITE_NOTADB) {
+        return not_ours(s, j);
+    }
     return epiqp_fail(j->e.c, EPIQ_E_FILE,
                       "%s: the state file could not be %s (%s); check the disk, or name another file", s->path, what,
                       s->db ? sqlite3_errmsg(s->db) : "no memory");
@@ -87,7 +96,7 @@ int epiqp_state_open(epiqp_job *j)
         return trouble(s, j, "read");
     }
     if (tables > 0 && id != APPLICATION) {
-        return epiqp_fail(j->e.c, EPIQ_E_FILE, "%s is not a state file of epiq; name another file", s->path);
+        return not_ours(s, j);
     }
     char setup[512];
     snprintf(
