@@ -7,7 +7,9 @@ static epiqp_env env(const epiqp_la *la)
 {
     static epiq_ctx *c;
     if (!c) {
+        epiq_options o = epiq_options_default();
         EQ(epiq_ctx_new(&c), EPIQ_OK);
+        epiqp_run_begin(c, &o); /* one thread a BLAS call, as in the library */
     }
     return (epiqp_env){c, la, 2};
 }

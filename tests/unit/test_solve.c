@@ -11,7 +11,9 @@ static epiqp_env env(const epiqp_la *la, int threads)
 {
     static epiq_ctx *c;
     if (!c) {
+        epiq_options o = epiq_options_default();
         EQ(epiq_ctx_new(&c), EPIQ_OK);
+        epiqp_run_begin(c, &o); /* one thread a BLAS call, as in the library */
     }
     epiqp_clear(c);
     return (epiqp_env){c, la, threads};
