@@ -41,6 +41,10 @@ typedef struct epiqp_answer {
     epiq_point *points;
 } epiqp_answer;
 
+enum {
+    EPIQP_CHEAP_ROWS = 2048
+}; /* up to here a factor and its inverse cost less than one training: taken for checks too */
+
 /* ---- the estimators ---- */
 
 int epiqp_estimate_ev(epiqp_job *j);
@@ -80,7 +84,7 @@ int epiqp_members_summary(epiqp_job *j); /* result.training's median, and a warn
 int epiqp_state_open(epiqp_job *j);
 int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j);       /* sets a->done if it is there */
 int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job *j); /* durable when it returns */
-void epiqp_state_close(epiqp_state *s, const epiqp_job *j);
+void epiqp_state_close(epiqp_state *s);
 
 /* ---- the answer ---- */
 

@@ -95,8 +95,6 @@ static int resolve(epiqp_job *j)
     return EPIQ_OK;
 }
 
-static const ptrdiff_t CHEAP_ROWS = 2048; /* up to here a factor costs less than one training */
-
 static bool factor_wanted(const epiqp_job *j)
 {
     const epiq_options *o = &j->o;
@@ -107,7 +105,7 @@ static bool factor_wanted(const epiqp_job *j)
     bool members = j->engine->member && o->methods & EPIQ_EV;
     bool predict_by_kernel = !members && !(o->methods & EPIQ_IF);
     bool engine_needs = j->engine->needs_solve(o) && (members || !j->engine->member);
-    bool bias_check = o->methods & EPIQ_BA && j->n <= CHEAP_ROWS;
+    bool bias_check = o->methods & EPIQ_BA && j->n <= EPIQP_CHEAP_ROWS;
     return if_needs || engine_needs || predict_by_kernel || bias_check;
 }
 
@@ -392,7 +390,7 @@ int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
         s = epiqp_warn(c, j.warnings, data->warnings.list[k].code, "%s", data->warnings.list[k].message);
     }
     s = s ? s : run(&j);
-    epiqp_state_close(j.state, &j);
+    epiqp_state_close(j.state);
     epiqp_fit_free(c, &j.fit);
     epiqp_arena_free(c, &j.scratch);
     epiqp_run_end(&live);

@@ -170,8 +170,8 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
 {
     const epiq_options *o = &j->o;
     const epiq_data *data = j->data;
-    bool leverage =
-        o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->n <= 2048; /* else two thirds of the time */
+    bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 ||
+                    j->n <= EPIQP_CHEAP_ROWS; /* else two thirds of the time */
     int s = leverage ? epiqp_ridge_leverage(&j->e, r) : EPIQ_OK;
     double *v = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + data->groups, sizeof *v);
     if (s || !v) {

@@ -162,9 +162,8 @@ int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job 
     return rc == SQLITE_DONE ? EPIQ_OK : trouble(s, j, "written");
 }
 
-void epiqp_state_close(epiqp_state *s, const epiqp_job *j)
+void epiqp_state_close(epiqp_state *s)
 {
-    (void)j;
     if (s) {
         sqlite3_finalize(s->load);
         sqlite3_finalize(s->save);

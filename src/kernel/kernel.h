@@ -39,7 +39,6 @@ typedef struct {
     const epiqp_rows *rows;
 } epiqp_population;
 epiqp_source epiqp_source_ntk(const epiqp_population *p);
-epiqp_source epiqp_source_nngp(const epiqp_population *p);
 
 typedef struct {
     const epiqp_la *la;

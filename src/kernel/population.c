@@ -168,19 +168,7 @@ static void ntk_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t 
     epiqp_kernel_block(p->arch, p->rows, i0, rows, p->rows, j0, cols, out, NULL, ld);
 }
 
-static void nngp_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
-                       ptrdiff_t ld)
-{
-    const epiqp_population *p = self;
-    epiqp_kernel_block(p->arch, p->rows, i0, rows, p->rows, j0, cols, NULL, out, ld);
-}
-
 epiqp_source epiqp_source_ntk(const epiqp_population *p)
 {
     return (epiqp_source){ntk_block, p};
-}
-
-epiqp_source epiqp_source_nngp(const epiqp_population *p)
-{
-    return (epiqp_source){nngp_block, p};
 }

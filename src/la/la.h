@@ -41,7 +41,7 @@ typedef struct {
     int threads;
 } epiqp_env;
 
-/* Choose backend and threads; keep OpenBLAS's own threads out of the way until epiqp_env_end gives them back. */
+/* Choose backend and threads; keep OpenBLAS's own threads out of the way until epiqp_run_end gives them back. */
 typedef struct {
     epiqp_env env;
     int blas_threads;
