@@ -86,6 +86,7 @@ enum { EPIQ_IF = 1, EPIQ_EV = 2, EPIQ_BA = 4, EPIQ_AUTO = 8 }; /* methods, or-ed
 typedef enum { EPIQ_ENGINE_NETWORK, EPIQ_ENGINE_LINEAR, EPIQ_ENGINE_INFINITE } epiq_engine;
 typedef enum { EPIQ_KERNEL_POPULATION, EPIQ_KERNEL_EMPIRICAL } epiq_kernel_kind; /* "own" for the linear engine */
 typedef enum { EPIQ_CORRECTION_UNBIASED, EPIQ_CORRECTION_JACKKNIFE, EPIQ_CORRECTION_NONE } epiq_correction;
+enum { EPIQ_CORRECTIONS = EPIQ_CORRECTION_NONE + 1 };
 typedef enum { EPIQ_HBAR_KERNEL, EPIQ_HBAR_ENSEMBLE } epiq_hbar;
 typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD } epiq_optimizer;
 typedef enum { EPIQ_VARY_INIT, EPIQ_VARY_ORDER, EPIQ_VARY_BOTH } epiq_vary;
@@ -223,6 +224,11 @@ typedef struct {
     epiq_method method;
 } epiq_part;
 
+/* A variance with df degrees of freedom and its chi-squared interval; there is no interval where V or df is not above
+ * 0, or level not inside (0, 1). So a part's interval at another level is epiq_part_of(p.variance, p.df, 0.9, p.method).
+ */
+EPIQ_API epiq_part epiq_part_of(double variance, double df, double level, epiq_method method);
+
 typedef struct {
     ptrdiff_t row;    /* from 1, as in the file */
     double influence; /* how far the prediction would move, in target units, if the row were deleted */
@@ -236,8 +242,16 @@ typedef struct {
     epiq_part data;                /* sigma^2/n: would other data change it? */
     epiq_part ensemble;            /* data + procedural / ensemble_size */
     epiq_part single;              /* data + procedural */
-    epiq_part uncorrected;         /* the influence function as printed, whatever the correction */
-    epiq_part infinite;            /* tau^2 of infinitely wide networks, when the kernel was factorised */
+    /* the influence function with every correction whose cost was paid anyway; EPIQ_CORRECTION_NONE is as printed */
+    epiq_part corrected[EPIQ_CORRECTIONS];
+    epiq_part infinite; /* tau^2 of infinitely wide networks, when the kernel was factorised */
+    struct {
+        int known;
+        double value;
+    } kernel_prediction;   /* of kernel regression, the mean of infinitely wide networks */
+    const double *members; /* the predictions EV is made of, */
+    const double *batches; /* and those of BA */
+    ptrdiff_t member_count, batch_count;
     struct {
         int known, inside; /* is if_plus_ev inside BA's interval? */
         double ba, if_plus_ev;

@@ -42,7 +42,7 @@ void report_csv(FILE *out, const epiq_result *r)
             put_cell(out, interval, parts[k]->lo);
             put_cell(out, interval, parts[k]->hi);
         }
-        put_cell(out, p->uncorrected.known, p->uncorrected.variance);
+        put_cell(out, p->corrected[EPIQ_CORRECTION_NONE].known, p->corrected[EPIQ_CORRECTION_NONE].variance);
         put_cell(out, p->infinite.known, p->infinite.variance);
         putc('\n', out);
     }

@@ -179,7 +179,7 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
         } else {
             json_null(j, "correction");
         }
-        part_value(j, "uncorrected", &p->uncorrected);
+        part_value(j, "uncorrected", &p->corrected[EPIQ_CORRECTION_NONE]);
         json_end(j);
     }
     if (open_part(j, "ensemble", &p->ensemble, run)) {

@@ -153,6 +153,7 @@ int epiqp_estimate_ba(epiqp_job *j)
     }
     for (ptrdiff_t p = 0; !s && p < j->points; p++) {
         j->ba[p] = epiqp_ba(h + p, count, j->points, o->level);
+        j->batch_h = h;
     }
     if (!s) {
         s = check_bias(j, batches);

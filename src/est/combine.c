@@ -20,7 +20,7 @@ static epiq_part sum_of(epiq_part a, epiq_part b, double m, double level, epiq_m
     }
     wobble += a.has_interval ? x * x / a.df : 0;
     wobble += b.has_interval ? y * y / b.df : 0;
-    return epiqp_part_of(total, wobble > 0 ? total * total / wobble : 0, level, method);
+    return epiq_part_of(total, wobble > 0 ? total * total / wobble : 0, level, method);
 }
 
 /* In squared target units, if a double can hold it there; else unknown, and counted. */
@@ -50,6 +50,35 @@ static epiq_part difference(double value, epiq_method method, ptrdiff_t *negativ
     return (epiq_part){.known = 1, .variance = value, .method = method};
 }
 
+/* Every network's prediction, point by point, in target units. */
+static int list_predictions(epiqp_job *j)
+{
+    const struct {
+        const double *h;
+        ptrdiff_t count;
+        size_t list, length;
+    } kinds[] = {
+        {j->member_h, j->o.members, offsetof(epiq_point, members), offsetof(epiq_point, member_count)},
+        {j->batch_h, j->o.batches, offsetof(epiq_point, batches), offsetof(epiq_point, batch_count)},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        ptrdiff_t count = kinds[k].h ? kinds[k].count : 0;
+        double *all = count ? epiqp_arena_alloc(j->e.c, &j->answer->arena, count * j->points, sizeof *all) : NULL;
+        if (count && !all) {
+            return EPIQ_E_NOMEM;
+        }
+        for (ptrdiff_t p = 0; all && p < j->points; p++) {
+            double *own = all + p * count;
+            for (ptrdiff_t i = 0; i < count; i++) {
+                own[i] = j->data->y_shift + j->data->y_factor * kinds[k].h[i * j->points + p];
+            }
+            *(const double **)((char *)&j->answer->points[p] + kinds[k].list) = own;
+            *(ptrdiff_t *)((char *)&j->answer->points[p] + kinds[k].length) = count;
+        }
+    }
+    return EPIQ_OK;
+}
+
 int epiqp_combine(epiqp_job *j)
 {
     const epiq_options *o = &j->o;
@@ -74,6 +103,10 @@ int epiqp_combine(epiqp_job *j)
         epiq_point *out = &j->answer->points[p];
         out->at = j->where->at[p];
         out->prediction = j->data->y_shift + unit * j->prediction[p];
+        if (j->kernel_prediction) {
+            out->kernel_prediction.known = 1;
+            out->kernel_prediction.value = j->data->y_shift + unit * j->kernel_prediction[p];
+        }
         out->procedural = in_units(procedural, unit2, &lost);
         out->data = in_units(data, unit2, &lost);
         out->single = in_units(sum_of(data, procedural, 1, o->level, method), unit2, &lost);
@@ -83,7 +116,9 @@ int epiqp_combine(epiqp_job *j)
         out->prediction_variance =
             j->members_trained ? sum_of(data, procedural, (double)o->members, o->level, method) : data;
         out->prediction_variance = in_units(out->prediction_variance, unit2, &lost);
-        out->uncorrected = in_units(j->uncorrected[p], unit2, &lost);
+        for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
+            out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, &lost);
+        }
         out->infinite = in_units(j->infinite[p], unit2, &lost);
         if (j->inf[p].known && j->ev[p].known && ba.known) {
             double both = data.variance + procedural.variance / m;
@@ -93,8 +128,8 @@ int epiqp_combine(epiqp_job *j)
             out->check.if_plus_ev = unit2 * both;
         }
     }
-    int s = EPIQ_OK;
-    if (negative) {
+    int s = list_predictions(j);
+    if (!s && negative) {
         s = epiqp_warn(
             j->e.c, j->warnings, "negative_difference",
             "the %s variance came out as a negative difference at %td of %td points (the first: %.4g), so it is "

@@ -22,10 +22,12 @@ typedef struct {
     epiqp_state *state;
     epiqp_arena scratch;
     /* what the estimators find, one a point, in scaled units */
-    epiq_part *ev, *inf, *uncorrected, *ba, *infinite;
-    double *prediction;
-    double *stopped_c, *stopped_v; /* points by n: of gradient flow stopped at o.time; else NULL */
-    double *members_mean;          /* n: the members' mean at the rows, when IF asks for it; else NULL */
+    epiq_part *ev, *inf, *ba, *infinite;
+    epiq_part *corrected;                   /* points by EPIQ_CORRECTIONS: IF in all its versions */
+    double *prediction, *kernel_prediction; /* the latter NULL when no kernel was solved */
+    const double *member_h, *batch_h;       /* networks by points: what EV and BA are made of; or NULL */
+    double *stopped_c, *stopped_v;          /* points by n: of gradient flow stopped at o.time; else NULL */
+    double *members_mean;                   /* n: the members' mean at the rows, when IF asks for it; else NULL */
     bool members_trained;
     /* where the answer goes */
     struct epiqp_answer *answer;
@@ -51,9 +53,6 @@ int epiqp_estimate_ev(epiqp_job *j);
 int epiqp_estimate_if(epiqp_job *j);
 int epiqp_estimate_ba(epiqp_job *j);
 int epiqp_estimate_infinite(epiqp_job *j); /* tau^2 in closed form, beside whatever was trained */
-
-/* A variance with its chi-squared interval; V <= 0 or df <= 0 has none. */
-epiq_part epiqp_part_of(double variance, double df, double level, epiq_method method);
 
 /* EV and BA of count predictions h[0], h[stride], ... */
 epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);

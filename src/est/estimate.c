@@ -129,7 +129,7 @@ static int check_memory(const epiqp_job *j)
                          ? triangle + cross + 16 * n * (double)o->width * (double)o->depth
                          : 0;
         need += (double)j->e.threads * (8 * 8 * (double)epiqp_net_params(&net) + own);
-        need += 8 * (double)o->members * ((double)j->points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
+        need += 8 * (double)o->members * (2 * (double)j->points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
     }
     double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (need <= have) {
@@ -272,16 +272,17 @@ static int prepare(epiqp_job *j)
     if (s || (s = settle_points(j)) || (s = check_memory(j))) {
         return s;
     }
-    epiq_part **parts[] = {&j->ev, &j->inf, &j->uncorrected, &j->ba, &j->infinite};
+    epiq_part **parts[] = {&j->ev, &j->inf, &j->ba, &j->infinite};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         if (!(*parts[k] = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof **parts[k]))) {
             return EPIQ_E_NOMEM;
         }
     }
+    j->corrected = epiqp_arena_alloc(c, &j->scratch, j->points * EPIQ_CORRECTIONS, sizeof *j->corrected);
     j->prediction = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof(double));
     j->iterations = epiqp_arena_alloc(c, &j->scratch, j->o.members + j->o.batches, sizeof(double));
     j->answer->points = epiqp_arena_alloc(c, &j->answer->arena, j->points, sizeof(epiq_point));
-    if (!j->prediction || !j->iterations || !j->answer->points) {
+    if (!j->corrected || !j->prediction || !j->iterations || !j->answer->points) {
         return EPIQ_E_NOMEM;
     }
     s = epiqp_fit_new(&j->e, &j->o, j->n, j->data->d, j->data->x, j->data->y, j->points, j->at, &j->fit);
@@ -316,8 +317,11 @@ static int solve_kernel(epiqp_job *j)
         j->answer->result.timing.kernel = j->fit.ridge.fill_s;
         j->answer->result.timing.factor = j->fit.ridge.factor_s;
     }
+    if (!s && c && !(j->kernel_prediction = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof(double)))) {
+        s = EPIQ_E_NOMEM;
+    }
     for (ptrdiff_t p = 0; !s && c && p < j->points; p++) {
-        j->prediction[p] = epiqp_dot(j->n, c + p * j->n, j->data->y);
+        j->prediction[p] = j->kernel_prediction[p] = epiqp_dot(j->n, c + p * j->n, j->data->y);
     }
     if (!s && j->fit.solved) {
         s = epiqp_warn_jitter(j, j->fit.ridge.jitter);
@@ -376,8 +380,7 @@ int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
         return EPIQ_E_NOMEM;
     }
     *answer = (epiqp_answer){.warnings = {.arena = &answer->arena}};
-    epiqp_run live = epiqp_run_begin(c, o);
-    epiqp_job j = {.e = live.env,
+    epiqp_job j = {.e = epiqp_run_begin(c, o),
                    .data = data,
                    .o = *o,
                    .engine = epiqp_engine_of(o),
@@ -393,7 +396,7 @@ int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
     epiqp_state_close(j.state);
     epiqp_fit_free(c, &j.fit);
     epiqp_arena_free(c, &j.scratch);
-    epiqp_run_end(&live);
+    epiqp_run_end();
     atomic_store(&c->stop, false); /* a request to stop ends with the call it was for */
     answer->result.points = answer->points;
     answer->result.point_count = at->count;
@@ -424,11 +427,11 @@ int epiq_kernel(epiq_ctx *c, const epiq_data *data, const epiq_options *o, doubl
     if (s || (s = epiqp_rows_new(c, data->n, data->d, data->x, &rows))) {
         return s;
     }
-    epiqp_run live = epiqp_run_begin(c, o);
+    epiqp_env e = epiqp_run_begin(c, o);
     epiqp_net net = epiqp_net_of(o, data->d);
     epiqp_arch arch = epiqp_arch_of(&net);
-    epiqp_kernel_cross(&live.env, &arch, &rows, &rows, ntk, nngp);
-    epiqp_run_end(&live);
+    epiqp_kernel_cross(&e, &arch, &rows, &rows, ntk, nngp);
+    epiqp_run_end();
     epiqp_rows_free(c, &rows);
     return EPIQ_OK;
 }

@@ -1,10 +1,15 @@
 /* ev.c - EV, the procedural variance: the spread of m networks trained on the same rows (docs/method.md section 3). */
 #include "est/est.h"
 
-epiq_part epiqp_part_of(double variance, double df, double level, epiq_method method)
+#include <float.h>
+
+epiq_part epiq_part_of(double variance, double df, double level, epiq_method method)
 {
+    if (!(variance >= 0 && variance <= DBL_MAX)) {
+        return (epiq_part){.method = method};
+    }
     epiq_part part = {.known = 1, .variance = variance, .method = method};
-    if (variance > 0 && df > 0) {
+    if (variance > 0 && df > 0 && df <= DBL_MAX && level > 0 && level < 1) {
         epiqp_variance_interval(variance, df, level, &part.lo, &part.hi);
         part.has_interval = part.lo > 0 && part.hi <= 1e300; /* at a fraction of a degree of freedom hi has no bound */
         part.df = df;
@@ -27,12 +32,12 @@ static double spread(const double *h, ptrdiff_t count, ptrdiff_t stride)
 
 epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level)
 {
-    return epiqp_part_of(spread(h, count, stride), (double)(count - 1), level, EPIQ_BY_EV);
+    return epiq_part_of(spread(h, count, stride), (double)(count - 1), level, EPIQ_BY_EV);
 }
 
 epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level)
 {
-    return epiqp_part_of(spread(h, count, stride) / (double)count, (double)(count - 1), level, EPIQ_BY_BA);
+    return epiq_part_of(spread(h, count, stride) / (double)count, (double)(count - 1), level, EPIQ_BY_BA);
 }
 
 int epiqp_estimate_ev(epiqp_job *j)
@@ -72,6 +77,7 @@ int epiqp_estimate_ev(epiqp_job *j)
         }
     }
     j->members_trained = true;
+    j->member_h = h;
     if (keep_rows) {
         j->members_mean = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof(double));
         if (!j->members_mean) {

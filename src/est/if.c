@@ -30,7 +30,7 @@ epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff
         spread += u * u;
     }
     double df = spread > 0 ? fmin(2 * total * total / spread, (double)(groups - 1)) : (double)(groups - 1);
-    return epiqp_part_of(total * largest * largest, df, level, EPIQ_BY_IF);
+    return epiq_part_of(total * largest * largest, df, level, EPIQ_BY_IF);
 }
 
 /* ---- the kernel the influence function uses ---- */
@@ -180,15 +180,18 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
     double *sums = v + j->n;
     for (ptrdiff_t p = 0; p < j->points && !s; p++) {
         const double *c = r->c + p * j->n;
-        epiq_correction ways[2] = {EPIQ_CORRECTION_NONE, (epiq_correction)o->correction};
-        epiq_part *parts[2] = {&j->uncorrected[p], &j->inf[p]};
-        for (int k = 0; k < 2; k++) {
+        epiq_part *versions = j->corrected + p * EPIQ_CORRECTIONS;
+        for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
+            if (how != EPIQ_CORRECTION_NONE && !leverage) {
+                continue;
+            }
             for (ptrdiff_t i = 0; i < j->n; i++) {
                 double residual = j->members_mean ? data->y[i] - j->members_mean[i] : r->shift * r->alpha[i];
-                v[i] = c[i] * corrected(r, ways[k], residual, i);
+                v[i] = c[i] * corrected(r, (epiq_correction)how, residual, i);
             }
-            *parts[k] = epiqp_if(v, j->n, data->group, data->groups, sums, o->level);
+            versions[how] = epiqp_if(v, j->n, data->group, data->groups, sums, o->level);
         }
+        j->inf[p] = versions[o->correction];
         if (o->influential > 0) {
             s = list_influential(j, r, c, &j->answer->points[p]);
         }
@@ -205,7 +208,8 @@ static int from_stopped(epiqp_job *j)
     double *sums = epiqp_arena_alloc(j->e.c, &j->scratch, j->data->groups, sizeof *sums);
     for (ptrdiff_t p = 0; sums && p < j->points; p++) {
         const double *v = j->stopped_v + p * j->n;
-        j->inf[p] = j->uncorrected[p] = epiqp_if(v, j->n, j->data->group, j->data->groups, sums, j->o.level);
+        j->inf[p] = epiqp_if(v, j->n, j->data->group, j->data->groups, sums, j->o.level);
+        j->corrected[p * EPIQ_CORRECTIONS + EPIQ_CORRECTION_NONE] = j->inf[p];
     }
     return sums ? EPIQ_OK : EPIQ_E_NOMEM;
 }

@@ -42,11 +42,7 @@ typedef struct {
 } epiqp_env;
 
 /* Choose backend and threads; keep OpenBLAS's own threads out of the way until epiqp_run_end gives them back. */
-typedef struct {
-    epiqp_env env;
-    int blas_threads;
-} epiqp_run;
-epiqp_run epiqp_run_begin(epiq_ctx *c, const epiq_options *o);
-void epiqp_run_end(epiqp_run *run);
+epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o);
+void epiqp_run_end(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <cblas.h>
 #include <limits.h>
 #include <omp.h>
+#include <pthread.h>
 
 extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w,
@@ -73,21 +74,36 @@ static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
 
 const epiqp_la epiqp_la_blas = {"blas", gemm, gemv, trsm, potrf, syev};
 
-epiqp_run epiqp_run_begin(epiq_ctx *c, const epiq_options *o)
+/* OpenBLAS has one number of threads for the whole process: the first run to begin sets it to one, the last to end sets
+ * it back, so that runs of several contexts at once do not disturb each other. */
+static pthread_mutex_t blas_lock = PTHREAD_MUTEX_INITIALIZER;
+static int blas_runs, blas_threads_before;
+
+static void hold_blas(int change)
 {
-    epiqp_run run = {{c, o->backend == EPIQ_BACKEND_REF ? &epiqp_la_ref : &epiqp_la_blas,
-                      o->threads > 0 ? (int)o->threads : omp_get_num_procs()},
-                     0};
-    if (openblas_get_num_threads && openblas_set_num_threads) {
-        run.blas_threads = openblas_get_num_threads();
+    if (!openblas_get_num_threads || !openblas_set_num_threads) {
+        return;
+    }
+    pthread_mutex_lock(&blas_lock);
+    if (change > 0 && blas_runs == 0) {
+        blas_threads_before = openblas_get_num_threads();
         openblas_set_num_threads(1);
     }
-    return run;
+    blas_runs += change;
+    if (blas_runs == 0) {
+        openblas_set_num_threads(blas_threads_before);
+    }
+    pthread_mutex_unlock(&blas_lock);
 }
 
-void epiqp_run_end(epiqp_run *run)
+epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o)
 {
-    if (run->blas_threads > 0) {
-        openblas_set_num_threads(run->blas_threads);
-    }
+    hold_blas(1);
+    return (epiqp_env){c, o->backend == EPIQ_BACKEND_REF ? &epiqp_la_ref : &epiqp_la_blas,
+                       o->threads > 0 ? (int)o->threads : omp_get_num_procs()};
+}
+
+void epiqp_run_end(void)
+{
+    hold_blas(-1);
 }

@@ -71,6 +71,7 @@ static const epiq_warning *warned(const char *code)
 
 TEST(influence_function_matches_the_theorem_and_refitting)
 {
+    static const epiq_correction WAYS[] = {EPIQ_CORRECTION_NONE, EPIQ_CORRECTION_JACKKNIFE, EPIQ_CORRECTION_UNBIASED};
     for (int problem = 0; problem < 4; problem++) {
         for (int how = 0; how < 3; how++) {
             golden_load(GOLDEN "if.txt");
@@ -86,9 +87,7 @@ TEST(influence_function_matches_the_theorem_and_refitting)
             o.lambda = config[3];
             o.level = config[4];
             o.influential = 12;
-            o.correction = how == 0   ? EPIQ_CORRECTION_NONE
-                           : how == 1 ? EPIQ_CORRECTION_JACKKNIFE
-                                      : EPIQ_CORRECTION_UNBIASED;
+            o.correction = WAYS[how];
             const double tol = 1e-9; /* promised; the condition number of A is below 1e5 here */
             int64_t label[12];
             for (int i = 0; i < 12; i++) {
@@ -103,7 +102,10 @@ TEST(influence_function_matches_the_theorem_and_refitting)
                     CLOSE(point->data.lo, (grouped ? P("group_lo") : P("lo"))[k], tol);
                     CLOSE(point->data.hi, (grouped ? P("group_hi") : P("hi"))[k], tol);
                     CLOSE(point->data.df, (grouped ? P("group_nu") : P("nu"))[k], tol);
-                    CLOSE(point->uncorrected.variance, (grouped ? P("group_V") : P("V"))[p], tol);
+                    for (int other = 0; other < 3; other++) { /* all versions come with any of them */
+                        CLOSE(point->corrected[WAYS[other]].variance, (grouped ? P("group_V") : P("V"))[2 * other + p],
+                              tol);
+                    }
                     CLOSE(point->procedural.variance, P("tau2")[p], tol);
                     CLOSE(point->prediction, P("prediction")[p], tol);
                     EQ(point->procedural.method, EPIQ_BY_INFINITE);
@@ -272,6 +274,90 @@ TEST(any_two_methods_give_both_parts)
 }
 
 /* Every part, for every engine, in every combination: no NaN, intervals around estimates. */
+static double sample_variance(const double *v, ptrdiff_t count)
+{
+    double mean = 0, sum = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        mean += v[k] / (double)count;
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        sum += (v[k] - mean) * (v[k] - mean);
+    }
+    return sum / (double)(count - 1);
+}
+
+TEST(the_answer_lists_the_predictions_it_is_made_of)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_LINEAR;
+    o.scale = EPIQ_SCALE_STANDARD; /* so that target units differ from scaled ones */
+    EQ(run_synth(&o), EPIQ_OK);
+    double kernel[2];
+    for (int p = 0; p < 2; p++) {
+        const epiq_point *point = &r->points[p];
+        EQ(point->member_count, 6);
+        EQ(point->batch_count, 4);
+        double mean = 0;
+        for (int k = 0; k < 6; k++) {
+            mean += point->members[k] / 6;
+        }
+        const double tol = 1e-10; /* six predictions of order 0.3 that differ by 1e-2: rounding of 1e-16/1e-4 */
+        CLOSE(mean, point->prediction, tol);
+        CLOSE(sample_variance(point->members, 6), point->procedural.variance, tol);
+        CLOSE(sample_variance(point->batches, 4) / 4, point->ensemble.variance, tol);
+        EQ(point->kernel_prediction.known, 1);
+        kernel[p] = point->kernel_prediction.value;
+        epiq_part same = epiq_part_of(point->procedural.variance, point->procedural.df, o.level, EPIQ_BY_EV);
+        CLOSE(same.lo, point->procedural.lo, tol);
+        CLOSE(same.hi, point->procedural.hi, tol);
+        epiq_part narrower = epiq_part_of(same.variance, same.df, 0.9, EPIQ_BY_EV);
+        TRUE(same.lo < narrower.lo && narrower.hi < same.hi);
+    }
+    o.engine = EPIQ_ENGINE_INFINITE; /* whose prediction is the kernel's */
+    EQ(run_synth(&o), EPIQ_OK);
+    for (int p = 0; p < 2; p++) {
+        CLOSE(r->points[p].prediction, kernel[p], 1e-12);
+        EQ(r->points[p].member_count, 0);
+    }
+    EQ(epiq_part_of(1, 4, 1, EPIQ_BY_EV).has_interval, 0);
+    EQ(epiq_part_of(1, NAN, 0.9, EPIQ_BY_EV).has_interval, 0);
+    EQ(epiq_part_of(NAN, 4, 0.9, EPIQ_BY_EV).known, 0);
+    done();
+}
+
+TEST(contexts_at_work_at_once_do_not_disturb_each_other)
+{
+    enum { RUNS = 8 };
+    double alone = 0, together[RUNS];
+    for (int turn = 0; turn < 2; turn++) {
+#pragma omp parallel for num_threads(turn ? 4 : 1)
+        for (int k = 0; k < (turn ? RUNS : 1); k++) {
+            epiq_ctx *own = NULL;
+            epiq_data *rows = NULL;
+            epiq_points *points = NULL;
+            epiq_result *result = NULL;
+            epiq_options o = epiq_options_default();
+            o.scale = EPIQ_SCALE_NONE;
+            o.engine = EPIQ_ENGINE_INFINITE;
+            o.threads = 1;
+            static const double x0[D] = {0.1, 0.1, 0.1};
+            double *x = malloc(300 * (D + 1) * sizeof *x), *y = x + 300 * D;
+            TRUE(!epiq_ctx_new(&own) && !epiq_synth(own, 1, 300, D, 7, x, y) &&
+                 !epiq_data_new(own, 300, D, x, y, NULL, &o, &rows) && !epiq_points_new(own, rows, &points) &&
+                 !epiq_points_add_rows(own, points, 1, x0) && !epiq_estimate(own, rows, points, &o, &result));
+            *(turn ? &together[k] : &alone) = result ? result->points[0].data.variance : NAN;
+            epiq_result_free(own, result);
+            epiq_points_free(own, points);
+            epiq_data_free(own, rows);
+            epiq_ctx_free(own);
+            free(x);
+        }
+    }
+    for (int k = 0; k < RUNS; k++) {
+        TRUE(together[k] == alone);
+    }
+}
+
 TEST(no_combination_gives_nonsense)
 {
     for (int engine = 0; engine < 3; engine++) {
@@ -284,9 +370,13 @@ TEST(no_combination_gives_nonsense)
             EQ((r->choice != NULL), methods == EPIQ_AUTO);
             for (int p = 0; p < 2; p++) {
                 const epiq_point *point = &r->points[p];
-                const epiq_part *parts[] = {&point->procedural, &point->data,     &point->ensemble,
-                                            &point->single,     &point->infinite, &point->prediction_variance,
-                                            &point->uncorrected};
+                const epiq_part *parts[] = {&point->procedural,
+                                            &point->data,
+                                            &point->ensemble,
+                                            &point->single,
+                                            &point->infinite,
+                                            &point->prediction_variance,
+                                            &point->corrected[EPIQ_CORRECTION_NONE]};
                 for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
                     TRUE(isfinite(parts[k]->variance) && parts[k]->variance >= 0 && isfinite(parts[k]->lo) &&
                          isfinite(parts[k]->hi));
