@@ -1,7 +1,6 @@
 /* args.c - from argv to a filled-in cli: flags in any order, the library's table for all it knows, one sentence if
  * wrong. */
 #include "cli/cli.h"
-#include "report/report.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,6 +19,22 @@ static ptrdiff_t own_count(const verb *v)
     return count;
 }
 
+/* One of the library's that the verb does without, or has a flag of its own for. */
+static bool left_out(const verb *v, const flag *f)
+{
+    for (const char *const *name = v->without; name && *name; name++) {
+        if (strcmp(f->section, *name) == 0 || strcmp(f->name, *name) == 0) {
+            return true;
+        }
+    }
+    for (const flag *own = v->flags; own && own->name; own++) {
+        if (strcmp(f->name, own->name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const flag *verb_flag(const verb *v, ptrdiff_t index)
 {
     ptrdiff_t own = own_count(v);
@@ -28,7 +43,7 @@ const flag *verb_flag(const verb *v, ptrdiff_t index)
     }
     const flag *f = NULL;
     for (ptrdiff_t i = 0, left = index - own; v->model && left >= 0 && (f = epiq_options_info(i)); i++) {
-        left -= !v->without || strcmp(f->section, v->without) != 0;
+        left -= !left_out(v, f);
     }
     return f;
 }

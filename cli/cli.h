@@ -5,6 +5,8 @@
 #define CLI_H
 
 #include "epiq.h"
+#include "report/report.h"
+#include "study/study.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,11 +22,11 @@ typedef struct {
     const char *name, *operand, *usage, *summary; /* operand: what the one positional argument is called; NULL: none */
     const flag *flags;                            /* its own, up to one without a name; may be NULL */
     bool model;                                   /* takes the library's options too, */
-    const char *without;                          /* except this section */
+    const char *const *without;                   /* except these sections or options, up to NULL; may be NULL */
     bool hidden;
     int (*run)(cli *c);
 } verb;
-extern const verb VERB_DEMO, VERB_ESTIMATE, VERB_KERNEL, VERB_OPTIONS, VERB_SYNTH;
+extern const verb VERB_DEMO, VERB_ESTIMATE, VERB_KERNEL, VERB_OPTIONS, VERB_STUDY, VERB_SYNTH;
 
 struct cli {
     const verb *verb;
@@ -58,6 +60,7 @@ void help_verb(const verb *v);
 __attribute__((format(printf, 2, 3))) int complain(int code, const char *fmt,
                                                    ...); /* "epiq: ..." on one line; returns code */
 void warn(const char *message);
+int exit_code(int status);            /* of the library */
 int failed(const cli *c, int status); /* the library's sentence and its exit code, or that a signal stopped it */
 
 /* ---- output: whole files or none ---- */
@@ -76,18 +79,25 @@ int output_stdout(void);              /* everything printed has arrived */
 
 /* ---- while the library works: signals stop it, a terminal sees how far it is ---- */
 
-void watch_start(epiq_ctx *c, bool quiet);
+void watch_start(epiq_ctx *const *contexts, int count, bool quiet); /* they must live as long as the watch */
+int watch_progress(void *user, const epiq_progress *p);             /* for epiq_ctx_on_progress */
+int watch_study(void *user, const study_progress *p);               /* for study_job.report */
 void watch_end(void);
 int watch_signal(void); /* the one that arrived, 0: none */
 double now(void);       /* seconds, monotonic */
+
+/* ---- what came of it ---- */
+
+report_style terminal_style(void);
+long long peak_rss(void); /* bytes */
 
 /* ---- estimate and demo ---- */
 
 typedef struct {
     int (*load)(cli *c, epiq_data **data, epiq_points **at); /* returns a status of the library */
     const char *before, *after;                              /* said around the text, NULL: nothing */
-} job;
-int run_estimate(cli *c, const job *j);
+} estimation;
+int run_estimate(cli *c, const estimation *j);
 
 /* Flags of every verb that writes a result. */
 /* clang-format off */

@@ -27,7 +27,7 @@ static int run(cli *c)
 {
     return run_estimate(
         c,
-        &(job){
+        &(estimation){
             .load = load,
             .before =
                 "200 made-up rows: eight features in [0, 0.2], y the sum of their sines plus noise of 0.1. Networks "
@@ -48,6 +48,6 @@ const verb VERB_DEMO = {
     .summary = "makes data, estimates, explains: nothing to prepare",
     .flags = FLAGS,
     .model = true,
-    .without = "Columns", /* it brings its own */
+    .without = (const char *const[]){"Columns", NULL}, /* it brings its own */
     .run = run,
 };

@@ -19,7 +19,7 @@ static int load(cli *c, epiq_data **data, epiq_points **at)
 
 static int run(cli *c)
 {
-    return run_estimate(c, &(job){.load = load});
+    return run_estimate(c, &(estimation){.load = load});
 }
 
 static const flag FLAGS[] = {

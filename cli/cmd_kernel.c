@@ -1,7 +1,6 @@
 /* cmd_kernel.c - epiq kernel: the population kernels of the scaled rows as NPY files, to check them or use them
  * elsewhere. */
 #include "cli/cli.h"
-#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +55,8 @@ static int run(cli *c)
     epiq_data *data = NULL;
     output list[2];
     int code = CODE_OK, count = 0;
-    watch_start(c->ctx, args_value(c, "quiet"));
+    watch_start(&c->ctx, 1, args_value(c, "quiet"));
+    epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
     for (int i = 0; i < 2 && !code; i++) {
         code = m[i].path ? output_open(&m[i].out, m[i].path, c) : CODE_OK;
     }

@@ -1,6 +1,5 @@
 /* cmd_synth.c - epiq synth: one of the three synthetic sets of docs/method.md as CSV on standard output. */
 #include "cli/cli.h"
-#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

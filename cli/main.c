@@ -1,6 +1,5 @@
 /* main.c - the table of verbs, --help and --version, and complaining in one sentence. */
 #include "cli/cli.h"
-#include "report/report.h"
 
 #include <fcntl.h>
 #include <locale.h>
@@ -9,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const verb *const VERBS[] = {&VERB_DEMO, &VERB_ESTIMATE, &VERB_SYNTH, &VERB_KERNEL, &VERB_OPTIONS, NULL};
+static const verb *const VERBS[] = {&VERB_DEMO,  &VERB_ESTIMATE, &VERB_SYNTH, &VERB_KERNEL,
+                                    &VERB_STUDY, &VERB_OPTIONS,  NULL};
 
 int complain(int code, const char *fmt, ...)
 {
@@ -34,6 +34,12 @@ int failed(const cli *c, int status)
     if (watch_signal()) {
         return complain(CODE_SIGNAL + watch_signal(), "stopped");
     }
+    const char *message = epiq_message(c->ctx);
+    return complain(exit_code(status), "%s", *message ? message : epiq_status_text(status));
+}
+
+int exit_code(int status)
+{
     static const struct {
         int status, code;
     } codes[] = {{EPIQ_E_USAGE, CODE_USAGE}, {EPIQ_E_DATA, CODE_FILE}, {EPIQ_E_FILE, CODE_FILE}};
@@ -41,8 +47,7 @@ int failed(const cli *c, int status)
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         code = codes[i].status == status ? codes[i].code : code;
     }
-    const char *message = epiq_message(c->ctx);
-    return complain(code, "%s", *message ? message : epiq_status_text(status));
+    return code;
 }
 
 static const char *verb_name(const void *from, ptrdiff_t index)

@@ -1,6 +1,5 @@
 /* run.c - what estimate and demo have in common: open the outputs, load, estimate, write. */
 #include "cli/cli.h"
-#include "report/report.h"
 
 #include <langinfo.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static long long peak_rss(void)
+long long peak_rss(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
@@ -19,7 +18,7 @@ static long long peak_rss(void)
 #endif
 }
 
-static report_style terminal_style(void)
+report_style terminal_style(void)
 {
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     return (report_style){
@@ -37,7 +36,7 @@ static int stopped(const epiq_options *o)
                : complain(code, "stopped; --state FILE would have kept the finished members for the next run");
 }
 
-static void print_text(const job *j, const epiq_result *r, const report_run *run)
+static void print_text(const estimation *j, const epiq_result *r, const report_run *run)
 {
     if (j->before) {
         printf("%s\n\n", j->before);
@@ -48,7 +47,7 @@ static void print_text(const job *j, const epiq_result *r, const report_run *run
     }
 }
 
-static int write_result(const cli *c, const job *j, const epiq_result *r, const report_run *run, output *json,
+static int write_result(const cli *c, const estimation *j, const epiq_result *r, const report_run *run, output *json,
                         output *csv)
 {
     bool quiet = args_value(c, "quiet"), text = !quiet && json->file != stdout && csv->file != stdout;
@@ -74,7 +73,7 @@ static int write_result(const cli *c, const job *j, const epiq_result *r, const 
     return code;
 }
 
-int run_estimate(cli *c, const job *j)
+int run_estimate(cli *c, const estimation *j)
 {
     const char *json_path = args_value(c, "json"), *csv_path = args_value(c, "csv");
     if (json_path && csv_path && (strcmp(json_path, csv_path) == 0 || same_file(json_path, csv_path))) {
@@ -87,7 +86,8 @@ int run_estimate(cli *c, const job *j)
     epiq_result *r = NULL;
     report_run run = {.command = c->command, .options = &c->options};
     double began = now();
-    watch_start(c->ctx, args_value(c, "quiet"));
+    watch_start(&c->ctx, 1, args_value(c, "quiet"));
+    epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
     int code = json_path ? output_open(&json, json_path, c) : CODE_OK;
     if (!code && csv_path) {
         code = output_open(&csv, csv_path, c);

@@ -8,13 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static epiq_ctx *working; /* set before the handlers are */
+static epiq_ctx *const *working; /* set before the handlers are */
+static int working_count;
 static volatile sig_atomic_t caught;
 
 static struct {
     bool shown, drawn;
     char stage[32];
-    ptrdiff_t first;      /* units done when the stage was first heard of: resumed ones took no time */
+    double first, last;   /* share done when the stage was first heard of (resumed work took no time), and last time */
     double began, redraw; /* seconds */
 } line;
 
@@ -35,7 +36,9 @@ static void on_signal(int sig)
 {
     if (!caught) {
         caught = sig;
-        epiq_ctx_stop(working);
+        for (int i = 0; i < working_count; i++) {
+            epiq_ctx_stop(working[i]);
+        }
         return;
     }
     output_remove_temporaries();
@@ -43,52 +46,73 @@ static void on_signal(int sig)
     raise(sig);
 }
 
-static void draw(const epiq_progress *p, double time_s)
+static void draw(const char *head, double share, double time_s)
 {
     enum { BAR = 30 };
     char left[32] = "";
     double spent = time_s - line.began;
-    if (p->done > line.first && spent > 1) {
-        double rest = spent * (double)(p->all - p->done) / (double)(p->done - line.first);
+    if (share > line.first && spent > 1) {
+        double rest = spent * (1 - share) / (share - line.first);
         if (rest < 100) {
             snprintf(left, sizeof left, "  %.0f s left", rest);
         } else {
             snprintf(left, sizeof left, "  %.0f min left", rest / 60);
         }
     }
-    int filled = p->all > 0 ? (int)(BAR * p->done / p->all) : 0;
+    int filled = (int)(BAR * share);
     char bar[BAR + 1];
     memset(bar, ' ', BAR);
     memset(bar, '#', (size_t)filled);
     bar[BAR] = '\0';
-    fprintf(stderr, "\r%-8s %td/%td [%s]%s\033[K", p->stage, p->done, p->all, bar, caught ? "  stopping" : left);
+    fprintf(stderr, "\r%s [%s]%s\033[K", head, bar, caught ? "  stopping" : left);
     line.drawn = true;
 }
 
-static int on_progress(void *user, const epiq_progress *p)
+/* stage: what the time left is about; skipped: this share of the work was found finished. */
+static int heard(const char *stage, const char *head, double share, bool skipped)
 {
-    (void)user;
     double t = now();
-    bool fresh = strncmp(line.stage, p->stage, sizeof line.stage - 1) != 0;
-    if (fresh) {
-        snprintf(line.stage, sizeof line.stage, "%s", p->stage);
-        line.first = p->done;
+    if (strncmp(line.stage, stage, sizeof line.stage - 1) != 0) {
+        snprintf(line.stage, sizeof line.stage, "%s", stage);
+        line.first = share;
         line.began = t;
+    } else if (skipped) {
+        line.first += share - line.last;
     }
+    line.last = share;
     if (line.shown && t >= line.redraw) {
-        draw(p, t);
+        draw(head, share, t);
         line.redraw = t + 0.1;
     }
     return caught != 0;
 }
 
-void watch_start(epiq_ctx *c, bool quiet)
+int watch_progress(void *user, const epiq_progress *p)
+{
+    (void)user;
+    char head[64];
+    snprintf(head, sizeof head, "%-8s %td/%td", p->stage, p->done, p->all);
+    return heard(p->stage, head, p->all > 0 ? (double)p->done / (double)p->all : 0, false);
+}
+
+int watch_study(void *user, const study_progress *p)
+{
+    static ptrdiff_t cell;
+    (void)user;
+    char head[160];
+    snprintf(head, sizeof head, "cell %td/%td (%s): %td/%td", p->number, p->cells, p->cell, p->done, p->all);
+    bool fresh = cell != p->number; /* what is finished when a cell begins was found so */
+    cell = p->number;
+    return heard("study", head, p->fraction, fresh);
+}
+
+void watch_start(epiq_ctx *const *contexts, int count, bool quiet)
 {
     const char *terminal = getenv("TERM");
-    working = c;
+    working = contexts;
+    working_count = count;
     line.shown = !quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
     line.redraw = now() + 0.2; /* what is over by then needs no line */
-    epiq_ctx_on_progress(c, on_progress, NULL);
     /* A shell script starts background jobs with SIGINT ignored; a signal sent by name is still meant. nohup is too.
      * Without SA_RESTART, so that waiting for standard input ends as well. */
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -104,7 +128,7 @@ void watch_start(epiq_ctx *c, bool quiet)
 
 void watch_end(void)
 {
-    epiq_ctx_on_progress(working, NULL, NULL);
+    epiq_ctx_on_progress(working[0], NULL, NULL);
     if (line.drawn) {
         fputs("\r\033[K", stderr);
         line.drawn = false;

@@ -85,7 +85,12 @@ EPIQ_API void epiq_ctx_stop(epiq_ctx *c);
 enum { EPIQ_IF = 1, EPIQ_EV = 2, EPIQ_BA = 4, EPIQ_AUTO = 8 }; /* methods, or-ed together */
 typedef enum { EPIQ_ENGINE_NETWORK, EPIQ_ENGINE_LINEAR, EPIQ_ENGINE_INFINITE } epiq_engine;
 typedef enum { EPIQ_KERNEL_POPULATION, EPIQ_KERNEL_EMPIRICAL } epiq_kernel_kind; /* "own" for the linear engine */
-typedef enum { EPIQ_CORRECTION_UNBIASED, EPIQ_CORRECTION_JACKKNIFE, EPIQ_CORRECTION_NONE } epiq_correction;
+typedef enum {
+    EPIQ_CORRECTION_ROWWISE,
+    EPIQ_CORRECTION_UNBIASED,
+    EPIQ_CORRECTION_JACKKNIFE,
+    EPIQ_CORRECTION_NONE
+} epiq_correction;
 enum { EPIQ_CORRECTIONS = EPIQ_CORRECTION_NONE + 1 };
 typedef enum { EPIQ_HBAR_KERNEL, EPIQ_HBAR_ENSEMBLE } epiq_hbar;
 typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD } epiq_optimizer;

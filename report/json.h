@@ -2,6 +2,8 @@
 #ifndef REPORT_JSON_H
 #define REPORT_JSON_H
 
+#include "epiq.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -23,5 +25,7 @@ void json_integer(json *j, const char *key, long long v);
 void json_real(json *j, const char *key, double v);       /* null when not finite */
 void json_text(json *j, const char *key, const char *v);  /* null when NULL */
 void json_token(json *j, const char *key, const char *v); /* already JSON: a number in its own notation */
+
+void report_json_options(json *j, const epiq_options *o); /* "options": the whole table */
 
 #endif

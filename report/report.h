@@ -1,11 +1,12 @@
-/* report.h - finished results on paper: JSON, CSV, text for people, and NPY matrices.
- * The writers read an epiq_result and the manifest of the run, compute nothing and check nothing: write errors stay in
+/* report.h - finished results on paper: JSON, CSV, text for people, web pages, and NPY matrices.
+ * The writers read an epiq_result or a study_result and the manifest of the run, compute nothing and check nothing: write errors stay in
  * the FILE, where the caller looks for them once at the end.
  */
 #ifndef REPORT_H
 #define REPORT_H
 
 #include "epiq.h"
+#include "study/study.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,6 +29,22 @@ typedef struct {
 void report_text(FILE *out, const epiq_result *r, const report_run *run, report_style style);
 
 void report_npy(FILE *out, ptrdiff_t rows, ptrdiff_t columns, const double *a); /* version 1.0, float64, C order */
+
+/* ---- studies ---- */
+
+/* The options written are r->options, with what the study chose filled in. */
+typedef struct {
+    const char *command;         /* as typed, quoted for a shell */
+    const epiq_options *options; /* as asked for */
+    double seconds;
+    long long peak_rss_bytes;
+    const char *machine; /* "x86_64, 2 cores, MODEL NAME"; may be NULL */
+} report_study_run;
+
+void report_study_text(FILE *out, const study_result *r, const report_study_run *run, report_style style);
+void report_study_json(FILE *out, const study_result *r, const report_study_run *run);
+void report_study_html(FILE *out, const study_result *r,
+                       const report_study_run *run); /* one file, offline, no script */
 
 /* ---- pieces the writers share ---- */
 

@@ -17,7 +17,7 @@ static void option_text(json *j, const char *key, const epiq_options *o, const c
 }
 
 /* The whole table: an option whose default is a number is written as one. */
-static void write_options(json *j, const epiq_options *o)
+void report_json_options(json *j, const epiq_options *o)
 {
     json_object(j, "options", JSON_LINES);
     const epiq_option_info *info;
@@ -50,7 +50,7 @@ static void write_run(json *j, const epiq_result *r, const report_run *run)
     json_real(j, "seconds", run->seconds);
     json_integer(j, "peak_rss_bytes", run->peak_rss_bytes);
     json_text(j, "data_sha256", run->data.sha256 && *run->data.sha256 ? run->data.sha256 : NULL);
-    write_options(j, run->options);
+    report_json_options(j, run->options);
     json_end(j);
 }
 

@@ -154,7 +154,7 @@ static void write_block(const page *g, const epiq_point *p)
     write_bar(g, p);
     if (p->data.has_interval) {
         label(g, "data interval");
-        fputs("assumes noise of one size; where it varies with the features it covers less often\n", g->out);
+        fputs("covers less often where the noise is concentrated around this point\n", g->out);
     }
     if (p->check.known) {
         label(g, "check");

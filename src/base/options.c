@@ -85,8 +85,9 @@ static const row TABLE[] = {
     CHOICE(kernel, "kernel", "population", "population|empirical",
            "tangent kernel: its expectation, or from drawn networks"),
     CHOICE(hbar, "hbar", "kernel", "kernel|ensemble", "mean prediction: kernel regression, or the mean of the members"),
-    CHOICE(correction, "correction", "unbiased", "unbiased|jackknife|none",
-           "for leverage; none is the formula as published"),
+    CHOICE(correction, "correction", "rowwise", "rowwise|unbiased|jackknife|none",
+           "for leverage: rowwise lets the noise differ from row to row, unbiased takes it to be equal; none is the "
+           "formula as published"),
     CHOICE(linear_kernel, "linear-kernel", "population", "population|own", "kernel of engine linear"),
 #undef SECTION
 #define SECTION "Running"

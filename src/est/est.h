@@ -62,6 +62,17 @@ epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double le
  * sums: scratch of `groups` doubles. */
 epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff_t groups, double *sums, double level);
 
+/* Noise row by row, from the residuals: rowwise.c. It needs the ridge's inverse. */
+typedef struct {
+    double *excess;  /* n: what each row's noise is more than its standardised residual squared, in unit^2 */
+    double unit;     /* the largest standardised residual */
+    double kurtosis; /* of them */
+} epiqp_rowwise;
+int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, const double *residual, epiqp_rowwise *out);
+/* v: c times the standardised residuals; uncorrected: V as printed; u: scratch of n. */
+epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double uncorrected,
+                           double *u, double level, bool *floored);
+
 /* Gradient flow stopped at time t (engine infinite): c (points by n) and, if v is not NULL, v (points by n), closed in
  * the eigenbasis of the kernel. */
 int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v);

@@ -70,6 +70,9 @@ static int resolve(epiqp_job *j)
             return EPIQ_E_NOMEM;
         }
     }
+    if (o->correction == EPIQ_CORRECTION_ROWWISE && j->data->groups < j->n) {
+        o->correction = EPIQ_CORRECTION_UNBIASED; /* rows of a group share their noise */
+    }
     if (o->methods & EPIQ_BA && j->n < 2 * o->batches) {
         return j->n < 4
                    ? epiqp_fail(j->e.c, EPIQ_E_DATA, "%td rows are too few to batch; leave ba out of --methods", j->n)

@@ -10,8 +10,13 @@ epiq_part epiq_part_of(double variance, double df, double level, epiq_method met
     }
     epiq_part part = {.known = 1, .variance = variance, .method = method};
     if (variance > 0 && df > 0 && df <= DBL_MAX && level > 0 && level < 1) {
-        epiqp_variance_interval(variance, df, level, &part.lo, &part.hi);
-        part.has_interval = part.lo > 0 && part.hi <= 1e300; /* at a fraction of a degree of freedom hi has no bound */
+        double lo, hi;
+        epiqp_variance_interval(variance, df, level, &lo, &hi);
+        if (lo > 0 && hi <= 1e300) { /* at a fraction of a degree of freedom there is no upper end */
+            part.has_interval = 1;
+            part.lo = lo;
+            part.hi = hi;
+        }
         part.df = df;
     }
     return part;

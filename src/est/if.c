@@ -154,43 +154,64 @@ static void describe_fit(epiqp_job *j, const epiqp_ridge *r)
 
 /* ---- the estimator ---- */
 
-static double corrected(const epiqp_ridge *r, epiq_correction how, double residual, ptrdiff_t i)
+/* What the residual of row i is divided by. */
+static double standard(const epiqp_ridge *r, epiq_correction how, ptrdiff_t i)
 {
     switch (how) {
+    case EPIQ_CORRECTION_NONE:
+        return 1;
     case EPIQ_CORRECTION_JACKKNIFE:
-        return residual / (r->shift * r->diagonal[i]);
-    case EPIQ_CORRECTION_UNBIASED:
-        return residual / (r->shift * sqrt(r->norm2[i]));
+        return r->shift * r->diagonal[i];
     default:
-        return residual;
+        return r->shift * sqrt(r->norm2[i]);
+    }
+}
+
+/* All versions at one point. Rows in groups have no noise of their own: there rowwise stays unbiased. */
+static void versions_at(epiqp_job *j, const epiqp_ridge *r, const epiqp_rowwise *rows, const double *residual,
+                        const double *c, bool leverage, double *v, epiq_part *out, ptrdiff_t *floored)
+{
+    const epiq_data *data = j->data;
+    double *scratch = v + j->n;
+    for (int how = EPIQ_CORRECTIONS - 1; how >= 0; how--) { /* none first: rowwise asks for it */
+        if (how != EPIQ_CORRECTION_NONE && !leverage) {
+            continue;
+        }
+        for (ptrdiff_t i = 0; i < j->n; i++) {
+            v[i] = c[i] * residual[i] / standard(r, (epiq_correction)how, i);
+        }
+        bool low = false;
+        out[how] =
+            how == EPIQ_CORRECTION_ROWWISE && rows->excess
+                ? epiqp_if_rowwise(rows, v, c, j->n, out[EPIQ_CORRECTION_NONE].variance, scratch, j->o.level, &low)
+                : epiqp_if(v, j->n, data->group, data->groups, scratch, j->o.level);
+        *floored += low;
     }
 }
 
 static int from_ridge(epiqp_job *j, epiqp_ridge *r)
 {
     const epiq_options *o = &j->o;
-    const epiq_data *data = j->data;
     bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 ||
                     j->n <= EPIQP_CHEAP_ROWS; /* else two thirds of the time */
     int s = leverage ? epiqp_ridge_leverage(&j->e, r) : EPIQ_OK;
-    double *v = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + data->groups, sizeof *v);
-    if (s || !v) {
+    double *residual = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * j->n, sizeof *residual);
+    if (s || !residual) {
         return s ? s : EPIQ_E_NOMEM;
     }
-    double *sums = v + j->n;
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        residual[i] = j->members_mean ? j->data->y[i] - j->members_mean[i] : r->shift * r->alpha[i];
+    }
+    epiqp_rowwise rows = {0};
+    if (leverage && j->data->groups == j->n) {
+        s = epiqp_rowwise_new(j, r, residual, &rows);
+    }
+    epiqp_tri_free(j->e.c, &r->inverse);
+    ptrdiff_t floored = 0;
     for (ptrdiff_t p = 0; p < j->points && !s; p++) {
         const double *c = r->c + p * j->n;
         epiq_part *versions = j->corrected + p * EPIQ_CORRECTIONS;
-        for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
-            if (how != EPIQ_CORRECTION_NONE && !leverage) {
-                continue;
-            }
-            for (ptrdiff_t i = 0; i < j->n; i++) {
-                double residual = j->members_mean ? data->y[i] - j->members_mean[i] : r->shift * r->alpha[i];
-                v[i] = c[i] * corrected(r, (epiq_correction)how, residual, i);
-            }
-            versions[how] = epiqp_if(v, j->n, data->group, data->groups, sums, o->level);
-        }
+        versions_at(j, r, &rows, residual, c, leverage, residual + j->n, versions, &floored);
         j->inf[p] = versions[o->correction];
         if (o->influential > 0) {
             s = list_influential(j, r, c, &j->answer->points[p]);
@@ -198,6 +219,13 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
     }
     if (leverage) {
         describe_fit(j, r);
+    }
+    if (!s && floored && o->correction == EPIQ_CORRECTION_ROWWISE) {
+        s = epiqp_warn(
+            j->e.c, j->warnings, "noise_by_row",
+            "at %td of %td points the noise of single rows all but cancels in the data variance; half of the "
+            "uncorrected value is given instead; compare with --correction unbiased",
+            floored, j->points);
     }
     return s || r == &j->fit.ridge ? s : epiqp_warn_jitter(j, r->jitter);
 }

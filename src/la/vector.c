@@ -3,19 +3,21 @@
  */
 #include "la/vector.h"
 
+enum { PARTS = 16 }; /* independent sums: they vectorise, and they lose fewer digits than one */
+
 EPIQP_VERSIONS double epiqp_dot(ptrdiff_t n, const double *x, const double *y)
 {
-    double part[16] = {0}, sum = 0; /* independent sums: they vectorise, and they lose fewer digits than one */
+    double part[PARTS] = {0}, sum = 0;
     ptrdiff_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        for (int k = 0; k < 16; k++) {
+    for (; i + PARTS <= n; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
             part[k] += x[i + k] * y[i + k];
         }
     }
     for (; i < n; i++) {
         sum += x[i] * y[i];
     }
-    for (int k = 0; k < 16; k++) {
+    for (int k = 0; k < PARTS; k++) {
         sum += part[k];
     }
     return sum;
@@ -25,6 +27,37 @@ EPIQP_VERSIONS void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, 
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         y[i] += a * x[i];
+    }
+}
+
+EPIQP_VERSIONS double epiqp_pull(ptrdiff_t n, double pull, const double *restrict theta, const double *restrict from,
+                                 double *restrict grad)
+{
+    double part[PARTS] = {0}, sum = 0;
+    ptrdiff_t i = 0;
+    for (; i + PARTS <= n; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            double step = theta[i + k] - from[i + k];
+            part[k] += step * step;
+            grad[i + k] += pull * step;
+        }
+    }
+    for (; i < n; i++) {
+        double step = theta[i] - from[i];
+        sum += step * step;
+        grad[i] += pull * step;
+    }
+    for (int k = 0; k < PARTS; k++) {
+        sum += part[k];
+    }
+    return sum;
+}
+
+EPIQP_VERSIONS void epiqp_mix(ptrdiff_t n, double a, const double *restrict x, double b, const double *restrict y,
+                              double c, double *restrict z, double e, const double *restrict g)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        z[i] = a * x[i] + b * y[i] + c * z[i] + e * g[i];
     }
 }
 

@@ -17,6 +17,14 @@ double epiqp_dot(ptrdiff_t n, const double *x, const double *y);
 /* y += a x */
 void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y);
 
+/* grad += pull (theta - from); returns |theta - from|^2 */
+double epiqp_pull(ptrdiff_t n, double pull, const double *restrict theta, const double *restrict from,
+                  double *restrict grad);
+
+/* z = a x + b y + c z + e g */
+void epiqp_mix(ptrdiff_t n, double a, const double *restrict x, double b, const double *restrict y, double c,
+               double *restrict z, double e, const double *restrict g);
+
 /* f = s relu(f + beta b) */
 void epiqp_relu(ptrdiff_t n, double s, double beta, const double *restrict b, double *restrict f);
 

@@ -54,13 +54,17 @@ int epiqp_pass_new(epiq_ctx *c, const epiqp_net *net, epiqp_pass *out)
                         .t = epiqp_alloc(c, chunk, sizeof(double)),
                         .delta = epiqp_alloc(c, chunk, sizeof(double)),
                         .back = epiqp_alloc(c, chunk, sizeof(double))};
-    bool thin = net->depth == 1 && net->d <= EPIQP_THIN_FEATURES;
-    if (!out->g || !out->t || !out->delta || !out->back ||
-        (thin && epiqp_thin_new(c, net->d, net->width, &out->thin))) {
+    if (!out->g || !out->t || !out->delta || !out->back) {
         epiqp_pass_free(c, out);
         return EPIQ_E_NOMEM;
     }
     return EPIQ_OK;
+}
+
+int epiqp_pass_single(epiq_ctx *c, const epiqp_net *net, epiqp_pass *w)
+{
+    bool thin = net->depth == 1 && net->d <= EPIQP_THIN_FEATURES;
+    return thin ? epiqp_thin_new(c, net->d, net->width, &w->thin) : EPIQ_OK;
 }
 
 void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w)
@@ -164,7 +168,7 @@ double epiqp_net_squares(const epiqp_env *e, const epiqp_net *net, const double 
                          const double *y, double scale, double *h, double *grad, epiqp_pass *w)
 {
     double sum = 0, sum_u = 0;
-    bool thin = w->thin.block && e->la != &epiqp_la_ref;
+    bool thin = w->thin.block;
     ptrdiff_t last = weights_at(net, net->depth + 1) + net->width; /* where the output's bias is */
     if (thin) {
         epiqp_thin_begin(&w->thin, net->beta, theta);
@@ -188,7 +192,7 @@ double epiqp_net_squares(const epiqp_env *e, const epiqp_net *net, const double 
             sum_u += u[k];
         }
         if (thin) {
-            epiqp_thin_reverse(&w->thin, rows, x + i * net->d, u);
+            epiqp_thin_reverse(&w->thin, rows, u);
         } else {
             chunk_reverse(e, net, theta, rows, x + i * net->d, u, grad, w);
         }

@@ -21,9 +21,11 @@ void epiqp_net_init(const epiqp_net *net, epiqp_stream s, double *theta);
 /* Scratch of one thread for passes over any number of rows. */
 typedef struct {
     double *g, *t, *delta, *back;
-    epiqp_thin thin; /* with a block when the network is thin enough for it */
+    epiqp_thin thin; /* with a block where epiqp_net_squares goes in single precision */
 } epiqp_pass;
 int epiqp_pass_new(epiq_ctx *c, const epiqp_net *net, epiqp_pass *out);
+/* Let epiqp_net_squares of this pass compute in single precision, if the network is thin (net/thin.h). */
+int epiqp_pass_single(epiq_ctx *c, const epiqp_net *net, epiqp_pass *w);
 void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w);
 
 /* h = network at n rows x (n by d) */

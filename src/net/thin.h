@@ -1,5 +1,10 @@
 /* thin.h - the loss and its gradient for one hidden layer over few features, the commonest case by far, in short vector
- * loops: twice as fast as matrix products, whose inner size would be the handful of features. net.c uses it and judges it.
+ * loops of single precision: several times as fast as matrix products in double, whose inner size would be the handful of
+ * features. Weights, gradients and outputs are double outside. Unit k is on in row i where f_ik > 0, and then
+ *     S_ka = sum_i u_i [f_ik > 0] x_ia   (a = 1 .. d, and x = 1 for the bias)
+ * is all that J'u needs: s W_2k S_ka for W_1 and, since g = s f there, s (W_1 S + beta b_1 S_bias) for W_2. Only S
+ * is summed in single precision, and over the rows of one chunk; chunks add up in double, so that the number of rows costs
+ * no digits. Numbers must be of ordinary size: train/loss.c sees to it, and net.c's matrix products are the judge.
  */
 #ifndef EPIQP_THIN_H
 #define EPIQP_THIN_H
@@ -8,22 +13,35 @@
 
 enum { EPIQP_THIN_FEATURES = 64, EPIQP_THIN_ROWS = 64 };
 
-/* Scratch for one network shape; widths are padded to a multiple of 32 with units that are always off. */
+typedef struct epiqp_thin_loops epiqp_thin_loops;
+
+/* Scratch for one network shape. Units go in blocks of 64, the last one filled up with units that are always off. */
 typedef struct {
-    ptrdiff_t d, width, padded, stride;
+    ptrdiff_t d, width, blocks;
+    const epiqp_thin_loops *loops; /* for this machine's instructions */
     double *block;
-    double *wt, *b, *w2;    /* d by stride: W_1 transposed; stride each: beta b_1, W_2 */
-    double *gwt, *gb, *gw2; /* their gradients */
-    double *g, *sums;       /* rows by stride: activations; rows by 8: parts of the outputs */
+    double *sums; /* blocks by d + 1 by 64: S, the bias last */
+    float *w;     /* blocks by d + 2 by 64: s W_1 transposed, s beta b_1, W_2 */
+    float *x;     /* rows by d + 1: the chunk's features, and 1 */
+    float *part;  /* rows by 16 at most: parts of the outputs */
+    int *on;      /* blocks by rows by 64: all bits set where a unit is on */
 } epiqp_thin;
+
+/* The passes in vectors of one instruction set */
+struct epiqp_thin_loops {
+    void (*forward)(epiqp_thin *t, ptrdiff_t rows, double *h);
+    void (*reverse)(epiqp_thin *t, ptrdiff_t rows, const float *u);
+};
+const epiqp_thin_loops *epiqp_thin_set(int k); /* those this machine can run, the fastest (k = 0) first; then NULL */
 
 int epiqp_thin_new(epiq_ctx *c, ptrdiff_t d, ptrdiff_t width, epiqp_thin *out);
 void epiqp_thin_free(epiq_ctx *c, epiqp_thin *t);
 
-void epiqp_thin_begin(epiqp_thin *t, double beta, const double *theta); /* take the weights, clear the gradients */
+void epiqp_thin_begin(epiqp_thin *t, double beta, const double *theta); /* take the weights, clear the sums */
 /* h = W_2 s relu(W_1 x + beta b_1), without the output's bias, for at most EPIQP_THIN_ROWS rows */
 void epiqp_thin_forward(epiqp_thin *t, ptrdiff_t rows, const double *x, double *h);
-void epiqp_thin_reverse(epiqp_thin *t, ptrdiff_t rows, const double *x, const double *u); /* adds J'u of those rows */
-void epiqp_thin_end(const epiqp_thin *t, double beta, double *grad); /* grad += what was added up */
+void epiqp_thin_reverse(epiqp_thin *t, ptrdiff_t rows, const double *u); /* adds up J'u of the rows last forwarded */
+void epiqp_thin_end(epiqp_thin *t, double beta,
+                    double *grad); /* grad += what was added up, but for the output's bias */
 
 #endif

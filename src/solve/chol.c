@@ -240,41 +240,36 @@ int epiqp_chol_inverse(const epiqp_env *e, const epiqp_tri *l, epiqp_tri *invers
     return s;
 }
 
-int epiqp_chol_inverse_rows(const epiqp_env *e, const epiqp_tri *l, double *diagonal, double *norm2)
+void epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out)
 {
-    epiqp_tri inverse;
-    int s = epiqp_chol_inverse(e, l, &inverse);
-    if (s) {
-        return s;
-    }
 #pragma omp parallel for schedule(static) num_threads(e->threads)
-    for (ptrdiff_t b = 0; b < inverse.blocks; b++) {
-        ptrdiff_t top = b * EPIQP_BLOCK, mine = epiqp_tri_rows(&inverse, b);
+    for (ptrdiff_t b = 0; b < t->blocks; b++) {
+        ptrdiff_t top = b * EPIQP_BLOCK, mine = epiqp_tri_rows(t, b);
         double sum[EPIQP_BLOCK] = {0};
         for (ptrdiff_t j = 0; j < b; j++) { /* to the left of the diagonal block */
-            const double *block = epiqp_tri_block(&inverse, b, j);
+            const double *block = epiqp_tri_block(t, b, j);
             for (ptrdiff_t k = 0; k < EPIQP_BLOCK; k++) {
+                double weight = s[j * EPIQP_BLOCK + k];
                 for (ptrdiff_t i = 0; i < mine; i++) {
-                    sum[i] += block[i + k * mine] * block[i + k * mine];
+                    sum[i] += block[i + k * mine] * block[i + k * mine] * weight;
                 }
             }
         }
         for (ptrdiff_t i = 0; i < mine; i++) {
             for (ptrdiff_t k = 0; k < mine; k++) {
-                double v = epiqp_tri_get(&inverse, top + i, top + k);
-                sum[i] += v * v;
+                double v = epiqp_tri_get(t, top + i, top + k);
+                sum[i] += v * v * s[top + k];
             }
-            diagonal[top + i] = epiqp_tri_get(&inverse, top + i, top + i);
         }
-        for (ptrdiff_t i = b + 1; i < inverse.blocks; i++) { /* below it: the columns of the rows further down */
-            const double *block = epiqp_tri_block(&inverse, i, b);
-            ptrdiff_t rows = epiqp_tri_rows(&inverse, i);
+        for (ptrdiff_t i = b + 1; i < t->blocks; i++) { /* below it: the columns of the rows further down */
+            const double *block = epiqp_tri_block(t, i, b), *below = s + i * EPIQP_BLOCK;
+            ptrdiff_t rows = epiqp_tri_rows(t, i);
             for (ptrdiff_t k = 0; k < mine; k++) {
-                sum[k] += epiqp_dot(rows, block + k * rows, block + k * rows);
+                for (ptrdiff_t l = 0; l < rows; l++) {
+                    sum[k] += block[l + k * rows] * block[l + k * rows] * below[l];
+                }
             }
         }
-        memcpy(norm2 + top, sum, (size_t)mine * sizeof *sum);
+        memcpy(out + top, sum, (size_t)mine * sizeof *sum);
     }
-    epiqp_tri_free(e->c, &inverse);
-    return EPIQ_OK;
 }

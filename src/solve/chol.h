@@ -51,7 +51,7 @@ void epiqp_chol_solve(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, do
 /* A^-1 (its lower triangle) from the factor. */
 int epiqp_chol_inverse(const epiqp_env *e, const epiqp_tri *l, epiqp_tri *inverse);
 
-/* diag(A^-1) and the squared norms of A^-1's rows, n each. */
-int epiqp_chol_inverse_rows(const epiqp_env *e, const epiqp_tri *l, double *diagonal, double *norm2);
+/* out_i = sum_j t_ij^2 s_j, n each: t symmetric, its entries squared, times s. */
+void epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out);
 
 #endif

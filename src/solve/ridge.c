@@ -32,19 +32,27 @@ int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r)
         return EPIQ_OK;
     }
     double *diagonal = epiqp_alloc(e->c, 2 * r->n, sizeof *diagonal);
-    int s = diagonal ? epiqp_chol_inverse_rows(e, &r->factor, diagonal, diagonal + r->n) : EPIQ_E_NOMEM;
+    int s = diagonal ? epiqp_chol_inverse(e, &r->factor, &r->inverse) : EPIQ_E_NOMEM;
     if (s) {
         epiqp_free(e->c, diagonal);
         return s;
     }
     r->diagonal = diagonal;
     r->norm2 = diagonal + r->n;
+    for (ptrdiff_t i = 0; i < r->n; i++) {
+        diagonal[i] = 1; /* for a moment: every square counts once */
+    }
+    epiqp_tri_squares_times(e, &r->inverse, diagonal, r->norm2);
+    for (ptrdiff_t i = 0; i < r->n; i++) {
+        diagonal[i] = epiqp_tri_get(&r->inverse, i, i);
+    }
     return EPIQ_OK;
 }
 
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r)
 {
     epiqp_tri_free(c, &r->factor);
+    epiqp_tri_free(c, &r->inverse);
     epiqp_free(c, r->alpha);
     epiqp_free(c, r->c);
     epiqp_free(c, r->diagonal);

@@ -13,7 +13,8 @@ typedef struct {
     epiqp_tri factor;
     double *alpha;            /* n */
     double *c;                /* points by n: c of point p starts at c + p n */
-    double *diagonal, *norm2; /* n each, or NULL until epiqp_ridge_leverage */
+    epiqp_tri inverse;        /* A^-1, from epiqp_ridge_leverage on until someone frees it */
+    double *diagonal, *norm2; /* n each, of A^-1: its diagonal and its rows' squares; NULL until epiqp_ridge_leverage */
     double fill_s, factor_s;
 } epiqp_ridge;
 

@@ -24,7 +24,7 @@ static int walk_new(const epiqp_env *e, const epiqp_task *t, ptrdiff_t rows, wal
     w->x = epiqp_alloc(e->c, rows * t->net->d, sizeof(double));
     w->y = epiqp_alloc(e->c, rows, sizeof(double));
     w->order = epiqp_alloc(e->c, t->n, sizeof *w->order);
-    return w->grad && w->x && w->y && w->order ? epiqp_pass_new(e->c, t->net, &w->pass) : EPIQ_E_NOMEM;
+    return w->grad && w->x && w->y && w->order ? epiqp_task_pass(e, t, &w->pass) : EPIQ_E_NOMEM;
 }
 
 static void walk_free(const epiqp_env *e, walk *w)

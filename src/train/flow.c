@@ -47,7 +47,7 @@ static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
     for (ptrdiff_t i = 0; i < t->n; i++) {
         f->rows[i] = 1; /* where power iteration starts: J'1 is far from orthogonal to the leading direction */
     }
-    return epiqp_pass_new(e->c, t->net, &f->pass);
+    return epiqp_task_pass(e, t, &f->pass);
 }
 
 /* Largest eigenvalue of (2/n) J J' + 2 lambda by power iteration, going on from the last one's vector. Each turn costs
@@ -86,9 +86,7 @@ static void chebyshev_step(const epiqp_env *e, flow *f, const double *theta, dou
     for (ptrdiff_t j = 2; j <= s; j++) {
         double t2 = 2 * w0 * t1 - t0, mu = 2 * w0 * t1 / t2, nu = -t0 / t2, m = 2 * w1 * t1 / t2;
         epiqp_loss(e, f->task, f->y, f->grad, NULL, &f->pass);
-        for (ptrdiff_t k = 0; k < f->p; k++) {
-            f->before[k] = (1 - mu - nu) * theta[k] + mu * f->y[k] + nu * f->before[k] - m * h * f->grad[k];
-        }
+        epiqp_mix(f->p, 1 - mu - nu, theta, mu, f->y, nu, f->before, -m * h, f->grad);
         double *kept = f->y;
         f->y = f->before;
         f->before = kept;

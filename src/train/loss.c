@@ -4,18 +4,52 @@
 #include <math.h>
 #include <string.h>
 
+/* The largest of n numbers, `step` apart, is 0 or of a size whose products single precision holds with ease. */
+static bool ordinary(ptrdiff_t n, ptrdiff_t step, const double *v)
+{
+    double largest = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(v[i * step]));
+    }
+    return largest == 0 || (largest >= 1e-6 && largest <= 1e6);
+}
+
+/* Rounding moves an output by about 1e-7 sqrt(k), k = |x|^2 + beta^2 (1 + bias_sd^2) being about the kernel's diagonal, and
+ * so R by up to 2e-7 sqrt(k R). R is at least about lambda times the square of what is to be fitted over k: with
+ * k <= 1e6 lambda the noise stays below 2e-4 of R even if all rows err alike, less than training looks at. */
+static bool single_precision_will_do(const epiqp_task *t)
+{
+    const epiqp_net *net = t->net;
+    double squares = epiqp_dot(t->n * net->d, t->x, t->x) / (double)t->n;
+    double k = squares + net->beta * net->beta * (1 + net->bias_sd * net->bias_sd);
+    bool fine = k <= 1e6 * t->lambda && ordinary(1, 1, &net->beta) && ordinary(t->n, 1, t->y) &&
+                ordinary(epiqp_net_params(net), 1, t->theta0);
+    for (ptrdiff_t a = 0; fine && a < net->d; a++) {
+        fine = ordinary(t->n, net->d, t->x + a);
+    }
+    return fine;
+}
+
+int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out)
+{
+    int s = epiqp_pass_new(e->c, t->net, out);
+    if (!s && e->la != &epiqp_la_ref && single_precision_will_do(t)) {
+        s = epiqp_pass_single(e->c, t->net, out);
+        if (s) {
+            epiqp_pass_free(e->c, out);
+        }
+    }
+    return s;
+}
+
 double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, double *grad, double *gradient_rel,
                   epiqp_pass *work)
 {
     ptrdiff_t p = epiqp_net_params(t->net);
     memset(grad, 0, (size_t)p * sizeof *grad);
     double squares = epiqp_net_squares(e, t->net, theta, t->n, t->x, t->y, 2 / (double)t->n, NULL, grad, work);
-    double data = sqrt(epiqp_dot(p, grad, grad)), moved = 0;
-    for (ptrdiff_t k = 0; k < p; k++) {
-        double step = theta[k] - t->theta0[k];
-        moved += step * step;
-        grad[k] += 2 * t->lambda * step;
-    }
+    double data = gradient_rel ? sqrt(epiqp_dot(p, grad, grad)) : 0;
+    double moved = epiqp_pull(p, 2 * t->lambda, theta, t->theta0, grad);
     if (gradient_rel) {
         double parts = data + 2 * t->lambda * sqrt(moved);
         *gradient_rel = parts > 0 ? sqrt(epiqp_dot(p, grad, grad)) / parts : 0;

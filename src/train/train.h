@@ -23,6 +23,9 @@ typedef struct {
     ptrdiff_t iterations; /* gradients of the whole loss, or steps of descent */
 } epiqp_training;
 
+/* Scratch for training, in single precision where the numbers allow it. */
+int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out);
+
 /* R and its gradient. work holds the pass; gradient_rel may be NULL. */
 double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, double *grad, double *gradient_rel,
                   epiqp_pass *work);

@@ -271,6 +271,24 @@ def spread(contributions, level):
     return V, nu, nu * V / chi2_quantile(nu, tail, True), nu * V / chi2_quantile(nu, tail)
 
 
+def spread_rowwise(r, c, M, plain, level):
+    """noise variances s by the Neumann series of P, E[q] = P s; u_i and nu as in section 3"""
+    n = len(r)
+    M2 = M * M
+    P = M2 / M2.sum(axis=1)[:, None]
+    q = r**2 / M2.sum(axis=1)
+    rest = np.eye(n, dtype=object) - P
+    s = q + rest @ q + rest @ (rest @ q) + rest @ (rest @ (rest @ q))
+    v = c * r / vsqrt(M2.sum(axis=1))
+    u = (v - sum(v) / n)**2 + c**2 * (s - q)
+    V = max(sum(u), plain / 2)
+    F = sum((u - sum(u) / n)**2)
+    G = V**2 * (n * sum(q**2) / sum(q)**2 * sum(c**4) / sum(c**2)**2 - mp.mpf(1) / n)
+    nu = min(2 * V**2 / (F + max(mp.mpf(0), G - F) / 5), mp.mpf(n - 1))
+    tail = (1 - mp.mpf(level)) / 2
+    return V, nu, nu * V / chi2_quantile(nu, tail, True), nu * V / chi2_quantile(nu, tail)
+
+
 def make_if():
     rng, level, entries = np.random.default_rng(7), 0.95, {}
     problems = [(1, 0, 1, 1e-3), (1, 1, 1, 1e-3), (2, 1, 0, 1e-2), (3, 0.5, 2, 1e-4)]
@@ -289,7 +307,7 @@ def make_if():
         refit = [inverse(K[k][:, k] + ridge_n * np.eye(n - 1, dtype=object)) @ y[k] for k in keep]
         loo = np.array([y[i] - K[i][keep[i]] @ refit[i] for i in range(n)])
         columns = {key: [] for key in ("prediction", "tau2", "IF", "deletion")}
-        tables = {key: np.empty((3, len(x0)), dtype=object) for key in
+        tables = {key: np.empty((4, len(x0)), dtype=object) for key in
                   ("V", "nu", "lo", "hi", "group_V", "group_nu", "group_lo", "group_hi")}
         errors = []
         for t in range(len(x0)):
@@ -313,6 +331,10 @@ def make_if():
                 for prefix, values in (("", spread(u, level)), ("group_", spread(summed, level))):
                     for key, value in zip(("V", "nu", "lo", "hi"), values):
                         tables[prefix + key][row, t] = value
+            rowwise = spread_rowwise(r, c, M, tables["V"][0, t], level)
+            for key, value in zip(("V", "nu", "lo", "hi"), rowwise):
+                tables[key][3, t] = value
+                tables["group_" + key][3, t] = tables["group_" + key][2, t]  # in groups rowwise stays unbiased
             columns["prediction"].append(prediction)
             columns["tau2"].append(Q00[t, t] - 2 * c @ q0s[:, t] + c @ Q @ c)
             columns["IF"].append(theorem)
@@ -326,7 +348,7 @@ def make_if():
             loo_rmse=mp.sqrt(sum(loo**2) / n), noise=(alpha @ alpha) / (inv * inv).sum()).items()}
     write("if.txt", ["config: depth bias bias_sd lambda level; prediction, tau2: a row for each x0;",
                      "IF, deletion (change of the prediction, ridge lambda n held): n rows, a column for each x0;",
-                     "V, nu, lo, hi, group_*: rows none, jackknife, unbiased, a column for each x0;",
+                     "V, nu, lo, hi, group_*: rows none, jackknife, unbiased, rowwise, a column for each x0;",
                      "group_*: contributions summed within each label of group before squaring"], entries)
 
 

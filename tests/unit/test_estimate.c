@@ -71,9 +71,10 @@ static const epiq_warning *warned(const char *code)
 
 TEST(influence_function_matches_the_theorem_and_refitting)
 {
-    static const epiq_correction WAYS[] = {EPIQ_CORRECTION_NONE, EPIQ_CORRECTION_JACKKNIFE, EPIQ_CORRECTION_UNBIASED};
+    static const epiq_correction WAYS[] = {EPIQ_CORRECTION_NONE, EPIQ_CORRECTION_JACKKNIFE, EPIQ_CORRECTION_UNBIASED,
+                                           EPIQ_CORRECTION_ROWWISE};
     for (int problem = 0; problem < 4; problem++) {
-        for (int how = 0; how < 3; how++) {
+        for (int how = 0; how < 4; how++) {
             golden_load(GOLDEN "if.txt");
             char name[64];
 #define P(what) (snprintf(name, sizeof name, "p%d_" what, problem), golden_get(name, NULL, NULL))
@@ -99,10 +100,12 @@ TEST(influence_function_matches_the_theorem_and_refitting)
                     const epiq_point *point = &r->points[p];
                     int k = 2 * how + p;
                     CLOSE(point->data.variance, (grouped ? P("group_V") : P("V"))[k], tol);
-                    CLOSE(point->data.lo, (grouped ? P("group_lo") : P("lo"))[k], tol);
-                    CLOSE(point->data.hi, (grouped ? P("group_hi") : P("hi"))[k], tol);
+                    double lo = (grouped ? P("group_lo") : P("lo"))[k], hi = (grouped ? P("group_hi") : P("hi"))[k];
+                    EQ(point->data.has_interval, isfinite(hi)); /* at a fraction of a degree of freedom it has no end */
+                    CLOSE(point->data.lo, isfinite(hi) ? lo : 0, tol);
+                    CLOSE(point->data.hi, isfinite(hi) ? hi : 0, tol);
                     CLOSE(point->data.df, (grouped ? P("group_nu") : P("nu"))[k], tol);
-                    for (int other = 0; other < 3; other++) { /* all versions come with any of them */
+                    for (int other = 0; other < 4; other++) { /* all versions come with any of them */
                         CLOSE(point->corrected[WAYS[other]].variance, (grouped ? P("group_V") : P("V"))[2 * other + p],
                               tol);
                     }

@@ -205,8 +205,8 @@ TEST(tangents_and_gradients_are_adjoint_and_match_differences)
     free(moved);
 }
 
-/* The vector loops for thin networks against the plain ones, at widths and sizes that leave remainders everywhere. */
-TEST(thin_loops_agree_with_plain_ones)
+/* Matrix products against plain loops, at widths and sizes that leave remainders everywhere. */
+TEST(passes_agree_between_backends)
 {
     const ptrdiff_t features[] = {1, 7, 8, 9, 13, 64, 65}, widths[] = {1, 31, 32, 33, 100},
                     counts[] = {1, 2, 63, 65, 130};

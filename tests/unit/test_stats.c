@@ -221,6 +221,10 @@ TEST(variance_intervals_match_the_golden_ones)
             for (ptrdiff_t i = 0; i < rows * cols; i++) {
                 double lo, hi;
                 epiqp_variance_interval(table[0][i], table[1][i], 0.95, &lo, &hi);
+                if (isinf(table[3][i])) { /* nu so small that the lower quantile is below every double */
+                    TRUE(isinf(hi));
+                    continue;
+                }
                 CLOSE(lo, table[2][i], 1e-13);
                 CLOSE(hi, table[3][i], 1e-13);
             }

@@ -40,6 +40,46 @@ TEST(the_loss_and_its_gradient_match_the_script)
     }
 }
 
+/* The loops in single precision, for every instruction set of this machine, against matrix products in double: sizes that
+ * leave remainders everywhere, and rows enough to show sums that lose digits. Outputs, and with them residuals however
+ * small, are sums of terms of size |x|. */
+TEST(single_precision_agrees_with_matrix_products)
+{
+    epiqp_env e = env();
+    const ptrdiff_t features[] = {1, 2, 3, 7, 8, 11, 12, 15, 16, 33, 64}, widths[] = {1, 31, 64, 65, 200},
+                    counts[] = {1, 3, 63, 65, 130, 10000};
+    for (int a = 0; a < 11 * 5; a++) {
+        epiqp_net net = {features[a % 11], widths[a % 5], 1, 0.7, 1};
+        ptrdiff_t p = epiqp_net_params(&net), n = counts[a % 6];
+        double *theta = calloc((size_t)(3 * p + n * (net.d + 3)), 8), *want = theta + p, *grad = want + p,
+               *x = grad + p, *y = x + n * net.d, *h = y + n, *h_want = h + n;
+        epiqp_net_init(&net, (epiqp_stream){5, EPIQP_FOR_MEMBER, 0}, theta);
+        epiqp_normals((epiqp_stream){5, 0, 2}, n * (net.d + 1), x);
+        epiqp_pass pass;
+        EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
+        double sum = epiqp_net_squares(&e, &net, theta, n, x, y, 0.3, h_want, want, &pass);
+        double largest = 0, size = sqrt((double)net.d + 2);
+        for (ptrdiff_t k = 0; k < p; k++) {
+            largest = fmax(largest, fabs(want[k]));
+        }
+        EQ(epiqp_pass_single(e.c, &net, &pass), EPIQ_OK);
+        for (int set = 0; epiqp_thin_set(set); set++) {
+            pass.thin.loops = epiqp_thin_set(set);
+            memset(grad, 0, (size_t)p * 8);
+            NEAR(epiqp_net_squares(&e, &net, theta, n, x, y, 0.3, h, grad, &pass), sum,
+                 1e-6 * (sum + (double)n * size));
+            for (ptrdiff_t k = 0; k < p; k++) {
+                NEAR(grad[k], want[k], 1e-6 * (largest + size));
+            }
+            for (ptrdiff_t i = 0; i < n; i++) {
+                NEAR(h[i], h_want[i], 1e-6 * (size + fabs(h_want[i])));
+            }
+        }
+        epiqp_pass_free(e.c, &pass);
+        free(theta);
+    }
+}
+
 /* n rows of y = sum sin x + noise, x0 = (0.1, ...) */
 typedef struct {
     epiqp_net net;
@@ -111,6 +151,51 @@ TEST(the_fast_way_ends_where_descent_left_to_run_does)
     NEAR(median_of(excess, MEMBERS), 0, 0.005);
     NEAR(median_of(gap, MEMBERS), 0, 0.1 * tau);
     NEAR(epiqp_mean(fast, MEMBERS), epiqp_mean(slow, MEMBERS), 0.1 * tau);
+}
+
+/* Data of a size that single precision does not hold with ease are trained in double: the loss is that of the plain pass to
+ * the bit, and nothing overflows. */
+TEST(unusual_sizes_stay_in_double)
+{
+    epiqp_env e = env();
+    enum { N = 50, D = 3 };
+    toy s;
+    const struct {
+        double features, feature, target, lambda, beta;
+        bool single;
+    } cases[] = {{1, 1, 1, 1e-3, 1, true},      {1, 0, 1, 1e-3, 0, true},      {1, 1, 0, 1e-3, 1, true},
+                 {1, 1, 1e5, 1e-3, 1, true},    {1e30, 1, 1, 1e-3, 1, false},  {1e-30, 1, 1, 1e-3, 1, false},
+                 {1, 1e30, 1, 1e-3, 1, false},  {1, 1e-30, 1, 1e-3, 1, false}, {1, 1, 1e30, 1e-3, 1, false},
+                 {1, 1, 1e-30, 1e-3, 1, false}, {1, 1, 1, 1e-9, 1, false},     {1000, 1, 1, 1e-3, 1, false},
+                 {1, 1, 1, 1e-3, 1e4, false},   {1e-30, 1, 1, 1e-3, 0, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        toy_new(&s, N, D, 64, 1);
+        s.net.beta = cases[k].beta;
+        for (ptrdiff_t i = 0; i < N; i++) {
+            s.y[i] *= cases[k].target;
+            s.x[i * D] *= cases[k].feature;
+            for (ptrdiff_t a = 0; a < D; a++) {
+                s.x[i * D + a] *= cases[k].features;
+            }
+        }
+        ptrdiff_t p = epiqp_net_params(&s.net);
+        double *theta = malloc((size_t)p * 24), *theta0 = theta + p, *grad = theta + 2 * p;
+        epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta0);
+        memcpy(theta, theta0, (size_t)p * 8);
+        epiqp_task task = {&s.net, N, s.x, s.y, cases[k].lambda, theta0};
+        epiqp_pass chosen, plain;
+        EQ(epiqp_task_pass(&e, &task, &chosen), EPIQ_OK);
+        EQ(epiqp_pass_new(e.c, &s.net, &plain), EPIQ_OK);
+        EQ(chosen.thin.block != NULL, cases[k].single);
+        double want = epiqp_loss(&e, &task, theta, grad, NULL, &plain);
+        CLOSE(epiqp_loss(&e, &task, theta, grad, NULL, &chosen), want, cases[k].single ? 1e-6 : 0);
+        epiqp_training r;
+        EQ(epiqp_minimise(&e, &task, 100, theta, &r), EPIQ_OK);
+        TRUE(r.loss <= want); /* not NaN, and no worse than at the start */
+        epiqp_pass_free(e.c, &chosen);
+        epiqp_pass_free(e.c, &plain);
+        free(theta);
+    }
 }
 
 /* A smooth problem has one minimum: with the hidden units far from their kinks the answer is ridge regression's. */

@@ -1,0 +1,224 @@
+/* lab.c - all repetitions of some cells, over threads: those in the resume file are taken from there, the others are
+ * made and kept. Also failing with a sentence.
+ */
+#include "study/lab.h"
+
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int lab_fail(study_job *job, int status, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(job->message, sizeof job->message, fmt, args);
+    va_end(args);
+    return status;
+}
+
+ptrdiff_t lab_reps(const lab *l, ptrdiff_t quick, ptrdiff_t usual, ptrdiff_t full)
+{
+    const study_job *job = l->job;
+    return job->reps > 0 ? job->reps : job->size == STUDY_QUICK ? quick : job->size == STUDY_FULL ? full : usual;
+}
+
+lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_t reps)
+{
+    return (lab_cell){.set = set, .n = n, .d = d, .reps = reps, .o = l->result->options};
+}
+
+/* All a sample depends on, in words: the cell and every option but those that change no bit. */
+static char *key_of(const lab_cell *c, const char *sha256)
+{
+    static const char *const SILENT[] = {"threads", "state", "seed"};
+    char *key = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&key, &size);
+    if (!out) {
+        return NULL;
+    }
+    fprintf(out, "sample 1; %s; set %d %s n %td d %td noise %s stream %d seed %llu", epiq_version(), c->set,
+            c->table ? c->table->name : "-", c->n, c->d, lab_noise_name(c->noise), c->stream,
+            (unsigned long long)c->o.seed);
+    const epiq_option_info *info;
+    for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
+        char text[256] = "";
+        bool silent = false;
+        for (size_t k = 0; k < sizeof SILENT / sizeof *SILENT; k++) {
+            silent |= strcmp(info->name, SILENT[k]) == 0;
+        }
+        if (!silent && epiq_options_text(&c->o, i, text, sizeof text) == EPIQ_OK) {
+            fprintf(out, "; %s %s", info->name, text);
+        }
+    }
+    if (sha256) {
+        fprintf(out, "; data %s", sha256);
+    }
+    return fclose(out) == 0 ? key : (free(key), NULL);
+}
+
+/* The checksum of a real table, or NULL with a sentence; synthetic ones have none. */
+static int table_sha256(lab *l, const lab_cell *c, const char **sha256)
+{
+    *sha256 = NULL;
+    if (!c->table) {
+        return EPIQ_OK;
+    }
+    epiq_ctx *worker = l->job->workers[0];
+    epiq_options o = c->o;
+    epiq_data *data = NULL;
+    o.target = c->table->target;
+    int s = lab_read_table(worker, c, l->job->data_dir, &o, &data);
+    if (s) {
+        return lab_fail(l->job, s, "%s", epiq_message(worker));
+    }
+    *sha256 = lab_text(l, "%s", epiq_data_describe(data).sha256);
+    epiq_data_free(worker, data);
+    return *sha256 ? EPIQ_OK : lab_fail(l->job, EPIQ_E_NOMEM, "no memory for the study");
+}
+
+/* Roughly what a repetition costs, to tell the time left: members by rows by features, plus the factor. */
+static double cost(const lab_cell *c)
+{
+    const epiq_options *o = &c->o;
+    double n = (double)c->n, work = n * n * n / 3e6 + n * n * (double)c->d / 1e6;
+    double one = n * ((double)c->d + 6) * (double)o->width / 1e6;
+    if (o->engine == EPIQ_ENGINE_NETWORK && o->methods & (EPIQ_EV | EPIQ_BA)) {
+        double gradients = o->steps > 0 ? (double)o->steps : 1000;
+        work += gradients * one * (double)((o->methods & EPIQ_EV ? o->members : 0) + (o->methods & EPIQ_BA ? 1 : 0));
+    } else if (o->engine == EPIQ_ENGINE_LINEAR) {
+        work += one * (double)(o->members + 1);
+    }
+    return work;
+}
+
+typedef struct {
+    lab *l;
+    lab_cell *cell;
+    const char *key, *label;
+    ptrdiff_t number, cells, done;
+    double before, share, whole; /* work done in earlier cells, in this one, in all */
+    int status;
+} round_trip;
+
+/* partial: of the repetition at work */
+static int say(round_trip *t, double partial)
+{
+    study_job *job = t->l->job;
+    double done = ((double)t->done + partial) / (double)t->cell->reps;
+    study_progress p = {t->label, t->number,     t->cells,
+                        t->done,  t->cell->reps, (t->before + t->share * done) / t->whole};
+    return job->report && job->report(job->user, &p) ? lab_fail(job, EPIQ_E_STOPPED, "stopped") : EPIQ_OK;
+}
+
+/* A repetition that has all threads to itself may be long: its members are heard of too. */
+static int relay(void *user, const epiq_progress *p)
+{
+    return strcmp(p->stage, "members") == 0 && p->all > 0 ? say(user, (double)p->done / (double)p->all) : EPIQ_OK;
+}
+
+/* Repetition rep, on a worker of its own. */
+static void one(round_trip *t, ptrdiff_t rep, epiq_ctx *worker)
+{
+    study_job *job = t->l->job;
+    lab_cell *c = t->cell;
+    double *sample = c->samples + rep * c->length;
+    int before;
+#pragma omp atomic read
+    before = t->status;
+    if (before) {
+        return;
+    }
+    int s = lab_sample(worker, c, job->data_dir, rep, sample);
+#pragma omp critical(lab)
+    {
+        if (s && !t->status) {
+            const char *message = epiq_message(worker);
+            lab_fail(job, s, "%s", *message ? message : epiq_status_text(s));
+        }
+        s = !s && t->l->store ? lab_store_save(t->l->store, job, t->key, rep, c->length, sample) : s;
+        t->done += !s;
+        s = s ? s : say(t, 0);
+        if (s && !t->status) {
+#pragma omp atomic write
+            t->status = s;
+        }
+    }
+}
+
+static int run_cell(round_trip *t)
+{
+    lab *l = t->l;
+    study_job *job = l->job;
+    lab_cell *c = t->cell;
+    bool *there = lab_block(l, c->reps, sizeof *there);
+    c->length = lab_sample_length(c);
+    c->samples = lab_block(l, c->reps * c->length, sizeof *c->samples);
+    if (!there || !c->samples) {
+        return lab_fail(job, EPIQ_E_NOMEM, "no memory for %td repetitions; ask for fewer --reps", c->reps);
+    }
+    for (ptrdiff_t rep = 0; l->store && rep < c->reps; rep++) {
+        int s = lab_store_load(l->store, job, t->key, rep, c->length, c->samples + rep * c->length, &there[rep]);
+        if (s) {
+            return s;
+        }
+        t->done += there[rep];
+    }
+    l->result->repetitions += c->reps;
+    l->result->resumed += t->done;
+    int s = say(t, 0);
+    if (s) {
+        return s;
+    }
+    if (c->reps < job->threads) { /* too few to share out: each gets all threads */
+        c->o.threads = job->threads;
+        c->o.state = l->store && c->o.engine == EPIQ_ENGINE_NETWORK ? lab_text(l, "%s" LAB_MEMBERS, job->state) : NULL;
+        epiq_ctx_on_progress(job->workers[0], relay, t);
+        for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+            if (!there[rep]) {
+                one(t, rep, job->workers[0]);
+            }
+        }
+        epiq_ctx_on_progress(job->workers[0], NULL, NULL);
+    } else {
+        c->o.threads = 1;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(job->threads)
+        for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+            if (!there[rep]) {
+                one(t, rep, job->workers[omp_get_thread_num()]);
+            }
+        }
+    }
+    return t->status;
+}
+
+int lab_run(lab *l, lab_cell *cells, ptrdiff_t count)
+{
+    double whole = 0, before = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        whole += cost(&cells[k]) * (double)cells[k].reps;
+    }
+    int s = EPIQ_OK;
+    for (ptrdiff_t k = 0; k < count && !s; k++) {
+        lab_cell *c = &cells[k];
+        const char *label = c->table ? lab_text(l, "%s", c->table->name)
+                                     : lab_text(l, "set %d, n = %td, d = %td%s%s", c->set, c->n, c->d,
+                                                c->noise ? ", noise " : "", c->noise ? lab_noise_name(c->noise) : "");
+        const char *sha256;
+        s = table_sha256(l, c, &sha256);
+        char *key = s ? NULL : key_of(c, sha256);
+        if (!s && (!key || !label)) {
+            s = lab_fail(l->job, EPIQ_E_NOMEM, "no memory for the study");
+        }
+        if (!s) {
+            double share = cost(c) * (double)c->reps;
+            round_trip t = {l, c, key, label, k + 1, count, 0, before, share, whole, EPIQ_OK};
+            s = run_cell(&t);
+            before += share;
+        }
+        free(key);
+    }
+    return s;
+}

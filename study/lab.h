@@ -1,0 +1,167 @@
+/* lab.h - inside the studies: cells and their repetitions, the resume file, statistics over repetitions, and the notebook
+ * in which a study writes what it finds.
+ */
+#ifndef STUDY_LAB_H
+#define STUDY_LAB_H
+
+#include "study/study.h"
+
+#include <math.h>
+
+extern const char *const LAB_CORRECTIONS[EPIQ_CORRECTIONS];
+
+/* ---- one repetition ---- */
+
+/* What is kept of an answer: NAN where there is none. Then follow the members' predictions and the batches'. */
+enum {
+    S_PREDICTION,
+    S_KERNEL, /* the kernel's prediction */
+    S_EV,
+    S_EV_DF,
+    S_BA,
+    S_BA_DF,
+    S_INFINITE,
+    S_IF,
+    S_IF_DF = S_IF + EPIQ_CORRECTIONS,
+    S_FACTOR = S_IF_DF + EPIQ_CORRECTIONS, /* target units for one scaled unit */
+    S_SECONDS,
+    S_FIXED
+};
+
+typedef enum { NOISE_EQUAL, NOISE_SLOPE, NOISE_FAR, NOISE_NEAR, NOISE_ACROSS } lab_noise;
+const char *lab_noise_name(lab_noise noise);
+
+typedef struct {
+    const char *name, *target; /* NAME.csv in the data folder */
+    ptrdiff_t n, d;
+} lab_table;
+extern const lab_table LAB_TABLES[]; /* the paper's five; ends with a NULL name */
+
+typedef struct {
+    int set;                /* 1, 2, 3; 0: a real table */
+    const lab_table *table; /* which one */
+    ptrdiff_t n, d;
+    lab_noise noise;
+    ptrdiff_t reps;
+    int stream;     /* cells that share it and their distribution share their data sets; networks differ */
+    epiq_options o; /* what every repetition asks */
+    /* filled by lab_run */
+    ptrdiff_t length; /* of a sample */
+    double *samples;  /* reps by length */
+} lab_cell;
+
+ptrdiff_t lab_sample_length(const lab_cell *c);
+int lab_sample(epiq_ctx *ctx, const lab_cell *c, const char *data_dir, ptrdiff_t rep, double *sample);
+int lab_read_table(epiq_ctx *ctx, const lab_cell *c, const char *folder, const epiq_options *o, epiq_data **data);
+double lab_true_function(int set, ptrdiff_t d, const double *x);
+#define LAB_X0 0.1 /* every coordinate of the test point of the synthetic sets */
+
+static inline double lab_get(const lab_cell *c, ptrdiff_t rep, ptrdiff_t field)
+{
+    return c->samples[rep * c->length + field];
+}
+static inline const double *lab_members(const lab_cell *c, ptrdiff_t rep)
+{
+    return c->samples + rep * c->length + S_FIXED;
+}
+static inline const double *lab_batches(const lab_cell *c, ptrdiff_t rep)
+{
+    return lab_members(c, rep) + c->o.members;
+}
+
+/* ---- all repetitions of some cells ---- */
+
+typedef struct {
+    study_job *job;
+    study_result *result;
+    struct lab_store *store;
+    bool no_memory;
+} lab;
+
+int lab_run(lab *l, lab_cell *cells, ptrdiff_t count);
+__attribute__((format(printf, 3, 4))) int lab_fail(study_job *job, int status, const char *fmt, ...);
+ptrdiff_t lab_reps(const lab *l, ptrdiff_t quick, ptrdiff_t usual, ptrdiff_t full); /* or what was asked for */
+/* A synthetic cell with the job's model; m and m' as asked there. */
+lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_t reps);
+
+/* ---- the resume file ---- */
+
+#define LAB_MEMBERS "-members" /* added to its name: where a repetition with many networks keeps them one by one */
+typedef struct lab_store lab_store;
+int lab_store_open(study_job *job, lab_store **out);
+void lab_store_close(lab_store *s);
+bool lab_store_empty(lab_store *s);
+/* key: a text that says all a sample depends on */
+int lab_store_load(lab_store *s, study_job *job, const char *key, ptrdiff_t rep, ptrdiff_t length, double *sample,
+                   bool *there);
+int lab_store_save(lab_store *s, study_job *job, const char *key, ptrdiff_t rep, ptrdiff_t length,
+                   const double *sample);
+
+/* ---- statistics over repetitions ---- */
+
+typedef struct {
+    double value, se;
+} lab_number;
+
+double lab_mean(const double *v, ptrdiff_t count);
+double lab_variance(const double *v, ptrdiff_t count); /* divisor count - 1 */
+
+/* A number made of all repetitions but one (all of them: leave_out < 0), and its jackknife standard error. */
+typedef double lab_statistic(const lab_cell *c, ptrdiff_t leave_out, const void *how);
+lab_number lab_jackknife(const lab_cell *c, lab_statistic *f, const void *how);
+
+study_rate lab_wilson(ptrdiff_t hits, ptrdiff_t trials);
+double lab_normal_quantile(double p);
+/* Anderson-Darling's A^2 for a normal with unknown mean and variance, adjusted for the sample's size, and its p value.
+ * Sorts v. */
+double lab_anderson_darling(double *v, ptrdiff_t count, double *p_value);
+
+/* What is true in a cell, from its repetitions (docs/method.md): tau^2, sigma^2/n, and the variance of an ensemble of
+ * m' = o.batches; the last two by the paper's formula, NAN when no networks were drawn. */
+typedef enum { LAB_TAU2, LAB_DATA, LAB_ENSEMBLE, LAB_PAPER_TAU2, LAB_PAPER_DATA } lab_quantity;
+lab_number lab_truth(const lab_cell *c, lab_quantity which);
+
+/* Over the repetitions: the mean of a field, and its ratio to the truth. */
+lab_number lab_field(const lab_cell *c, ptrdiff_t field);
+lab_number lab_ratio(const lab_cell *c, ptrdiff_t field, lab_quantity which);
+
+/* How often the interval of a variance (field, its degrees of freedom at df) holds the truth at a level. */
+study_rate lab_coverage(const lab_cell *c, ptrdiff_t field, ptrdiff_t df, double truth, double level);
+
+/* A line's truth by both forms, and a field's mean as its estimate, with ratio and coverage. */
+void lab_line_truth(const lab_cell *c, lab_quantity which, study_cell *line);
+void lab_line_estimate(const lab_cell *c, ptrdiff_t field, ptrdiff_t df, lab_quantity which, study_cell *line);
+
+/* ---- the notebook ---- */
+
+study_result *lab_result_new(void);
+study_cell lab_line(const lab_cell *c, const char *quantity, const char *method); /* what applies to the whole cell */
+void lab_add(lab *l, study_cell line);
+__attribute__((format(printf, 2, 3))) void lab_note(lab *l, const char *fmt, ...);
+study_figure *lab_figure(lab *l, const char *title, const char *x_name, const char *y_name, const char *caption);
+void lab_curve(lab *l, study_line line);               /* in the newest figure; its arrays are copied */
+void *lab_block(lab *l, ptrdiff_t count, size_t size); /* zeroed, lives as long as the result */
+__attribute__((format(printf, 2, 3))) const char *lab_text(lab *l, const char *fmt, ...);
+
+/* ---- what the paper prints ---- */
+
+typedef struct {
+    double tau2_truth, tau2, data_truth, data, ensemble_truth, ensemble;
+} lab_published;
+lab_published lab_published_synthetic(int set, ptrdiff_t n, ptrdiff_t d); /* NAN where it prints nothing */
+lab_published lab_published_real(const char *table);
+
+/* ---- the studies ---- */
+
+int study_table1(lab *l);
+int study_table2(lab *l);
+int study_table3(lab *l);
+int study_table4(lab *l);
+int study_figure_members(lab *l);
+int study_timing(lab *l);
+int study_normality(lab *l);
+int study_coverage(lab *l);
+int study_scaling(lab *l);
+int study_decomposition(lab *l);
+
+#endif

@@ -1,0 +1,201 @@
+/* store.c - the resume file: finished repetitions in an SQLite database, so that a study killed at any moment goes on.
+ * A file that is damaged is moved aside, never overwritten: what it holds may still matter to someone.
+ */
+#include "study/lab.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { APPLICATION = 0x65705364, PATIENCE_MS = 10000 }; /* "epSd" */
+
+struct lab_store {
+    sqlite3 *db;
+    sqlite3_stmt *load, *save;
+    const char *path;
+};
+
+static const char *const COMPANIONS[] = {"", "-wal", "-shm"}; /* files SQLite keeps beside the first */
+
+/* FNV-1a, to notice a sample whose bytes have changed on disk. */
+static sqlite3_int64 checksum(const void *bytes, size_t count)
+{
+    const unsigned char *b = bytes;
+    uint64_t sum = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < count; i++) {
+        sum = (sum ^ b[i]) * 0x100000001b3u;
+    }
+    return (sqlite3_int64)sum;
+}
+
+/* Under a name that is free, together with its companions. */
+static int move_aside(lab_store *s, study_job *job, const char *why)
+{
+    char path[4096], from[4096 + 8], to[4096 + 8];
+    int number = 0, length;
+    snprintf(path, sizeof path, "%s", s->path); /* s may go */
+    sqlite3_finalize(s->load);
+    sqlite3_finalize(s->save);
+    sqlite3_close(s->db);
+    s->load = s->save = NULL;
+    s->db = NULL;
+    char aside[4096];
+    do {
+        length = snprintf(aside, sizeof aside, number ? "%s.damaged-%d" : "%s.damaged", path, number);
+        number++;
+    } while (length < (int)sizeof aside && access(aside, F_OK) == 0);
+    for (size_t k = 0; k < sizeof COMPANIONS / sizeof *COMPANIONS; k++) {
+        snprintf(from, sizeof from, "%s%s", path, COMPANIONS[k]);
+        snprintf(to, sizeof to, "%s%s", aside, COMPANIONS[k]);
+        if (rename(from, to) != 0 && k == 0) {
+            return lab_fail(job, EPIQ_E_FILE,
+                            "the resume file %s is damaged (%s) and could not be moved away; remove it", path, why);
+        }
+    }
+    return lab_fail(
+        job, EPIQ_E_FILE,
+        "the resume file %s is damaged (%s); it was moved to %s, and the same command starts the study anew", path, why,
+        aside);
+}
+
+static int trouble(lab_store *s, study_job *job, const char *what)
+{
+    int code = s->db ? sqlite3_errcode(s->db) & 0xff : SQLITE_NOMEM;
+    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
+        return move_aside(s, job, sqlite3_errstr(code));
+    }
+    return lab_fail(job, EPIQ_E_FILE, "%s: the resume file could not be %s (%s); free the disk, or use --state FILE",
+                    s->path, what, s->db ? sqlite3_errmsg(s->db) : "no memory");
+}
+
+static int text_of(lab_store *s, const char *sql, char *text, size_t size)
+{
+    sqlite3_stmt *q;
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+        const unsigned char *value = sqlite3_column_text(q, 0);
+        snprintf(text, size, "%s", value ? (const char *)value : "");
+    }
+    sqlite3_finalize(q);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+static int prepare(lab_store *s, study_job *job)
+{
+    char id[32] = "", tables[32] = "", verdict[256] = "", setup[512], stamp[64];
+    if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
+        return trouble(s, job, "opened");
+    }
+    sqlite3_busy_timeout(s->db, PATIENCE_MS);
+    if (text_of(s, "PRAGMA application_id", id, sizeof id) ||
+        text_of(s, "SELECT count(*) FROM sqlite_master", tables, sizeof tables)) {
+        return trouble(s, job, "read");
+    }
+    bool fresh = strcmp(tables, "0") == 0;
+    if (!fresh && strtol(id, NULL, 10) != APPLICATION) {
+        return lab_fail(job, EPIQ_E_FILE, "%s is a database of something else; name another file with --state",
+                        s->path);
+    }
+    if (text_of(s, "PRAGMA quick_check(1)", verdict, sizeof verdict)) {
+        return trouble(s, job, "read");
+    }
+    if (strcmp(verdict, "ok") != 0) {
+        return move_aside(s, job, "its pages do not fit together");
+    }
+    /* Written after every repetition: with NORMAL a crash of this process loses nothing, one of the machine the newest
+     * few, and the file stays whole. */
+    snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d;", (int)APPLICATION);
+    snprintf(setup, sizeof setup,
+             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; %s"
+             "CREATE TABLE IF NOT EXISTS samples (key TEXT, rep INTEGER, sum INTEGER, sample BLOB, "
+             "PRIMARY KEY (key, rep)) WITHOUT ROWID",
+             fresh ? stamp : "");
+    if (sqlite3_exec(s->db, setup, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(s->db, "SELECT sum, sample FROM samples WHERE key = ?1 AND rep = ?2", -1, &s->load, NULL) !=
+            SQLITE_OK ||
+        sqlite3_prepare_v2(s->db, "INSERT OR IGNORE INTO samples VALUES (?1, ?2, ?3, ?4)", -1, &s->save, NULL) !=
+            SQLITE_OK) {
+        return trouble(s, job, "prepared");
+    }
+    return EPIQ_OK;
+}
+
+int lab_store_open(study_job *job, lab_store **out)
+{
+    lab_store *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s) {
+        return lab_fail(job, EPIQ_E_NOMEM, "no memory for the resume file");
+    }
+    s->path = job->state;
+    int status = prepare(s, job);
+    if (status) {
+        lab_store_close(s);
+        return status;
+    }
+    *out = s;
+    return EPIQ_OK;
+}
+
+void lab_store_close(lab_store *s)
+{
+    if (!s) {
+        return;
+    }
+    sqlite3_finalize(s->load);
+    sqlite3_finalize(s->save);
+    sqlite3_close(s->db);
+    free(s);
+}
+
+bool lab_store_empty(lab_store *s)
+{
+    char any[8] = "";
+    return text_of(s, "SELECT EXISTS (SELECT 1 FROM samples)", any, sizeof any) == SQLITE_OK && strcmp(any, "0") == 0;
+}
+
+void study_forget(const char *state)
+{
+    static const char *const KINDS[] = {"", LAB_MEMBERS};
+    for (size_t k = 0; k < 2 * (sizeof COMPANIONS / sizeof *COMPANIONS); k++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s%s%s", state, KINDS[k % 2], COMPANIONS[k / 2]);
+        unlink(path);
+    }
+}
+
+int lab_store_load(lab_store *s, study_job *job, const char *key, ptrdiff_t rep, ptrdiff_t length, double *sample,
+                   bool *there)
+{
+    size_t bytes = (size_t)length * sizeof *sample;
+    sqlite3_bind_text(s->load, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s->load, 2, rep);
+    int rc = sqlite3_step(s->load);
+    *there = rc == SQLITE_ROW;
+    if (*there) {
+        const void *blob = sqlite3_column_blob(s->load, 1);
+        if ((size_t)sqlite3_column_bytes(s->load, 1) != bytes ||
+            sqlite3_column_int64(s->load, 0) != checksum(blob, bytes)) {
+            return move_aside(s, job, "a sample is not what was written");
+        }
+        memcpy(sample, blob, bytes);
+    } else if (rc != SQLITE_DONE) {
+        return trouble(s, job, "read");
+    }
+    sqlite3_reset(s->load);
+    return EPIQ_OK;
+}
+
+int lab_store_save(lab_store *s, study_job *job, const char *key, ptrdiff_t rep, ptrdiff_t length, const double *sample)
+{
+    size_t bytes = (size_t)length * sizeof *sample;
+    sqlite3_bind_text(s->save, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s->save, 2, rep);
+    sqlite3_bind_int64(s->save, 3, checksum(sample, bytes));
+    sqlite3_bind_blob(s->save, 4, sample, (int)bytes, SQLITE_STATIC);
+    int rc = sqlite3_step(s->save);
+    sqlite3_reset(s->save);
+    return rc == SQLITE_DONE ? EPIQ_OK : trouble(s, job, "written");
+}

@@ -1,0 +1,111 @@
+/* study.c - the table of studies, and running one. */
+#include "study/lab.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    study_info info;
+    int (*run)(lab *l);
+    epiq_engine engine; /* unless another is asked for */
+} STUDIES[] = {
+    {{"table1", "Table 1: synthetic set 1, rows 200 to 1000, features 2 to 32",
+      "n = 200, 3 cells, J = 6; 15 cells, J = 20; J = 100", false},
+     study_table1,
+     EPIQ_ENGINE_NETWORK},
+    {{"table2", "Table 2: five real tables at their mean rows", "2 tables, 6 members; 5 tables, 50 members", true},
+     study_table2,
+     EPIQ_ENGINE_NETWORK},
+    {{"table3", "Table 3: synthetic set 2, 200 rows, features 2 to 16", "2 cells, J = 6; 4 cells, J = 20; J = 100",
+      false},
+     study_table3,
+     EPIQ_ENGINE_NETWORK},
+    {{"table4", "Table 4: synthetic set 3, 500 rows, features 2 to 16", "2 cells, J = 6; 4 cells, J = 20; J = 100",
+      false},
+     study_table4,
+     EPIQ_ENGINE_NETWORK},
+    {{"figure-members", "EV against the number of members, on Boston", "10, 100 or 200 members", true},
+     study_figure_members,
+     EPIQ_ENGINE_NETWORK},
+    {{"timing", "The paper's timing on Boston: EV, IF, BA", "1 run with 6 members; 3 or 5 runs with 50", true},
+     study_timing,
+     EPIQ_ENGINE_NETWORK},
+    {{"normality", "Are predictions normal, as batching assumes?", "40, 100 or 400 data sets", false},
+     study_normality,
+     EPIQ_ENGINE_NETWORK},
+    {{"coverage", "How often the intervals of EV, BA and IF hold the truth",
+      "8 cells, J = 200; 115 cells, J = 200 (n = 1000) to 1000 (n = 200); J = 1000 to 5000, 400 to 2000 "
+      "where noise varies",
+      false},
+     study_coverage,
+     EPIQ_ENGINE_LINEAR},
+    {{"scaling", "How both parts scale with rows, features and members", "J = 100, 300 or 1000", false},
+     study_scaling,
+     EPIQ_ENGINE_LINEAR},
+    {{"decomposition", "One network against ensembles of 2 to 20, and the theory's assumptions", "J = 8, 30 or 200",
+      false},
+     study_decomposition,
+     EPIQ_ENGINE_NETWORK},
+};
+enum { COUNT = sizeof STUDIES / sizeof *STUDIES };
+
+const study_info *study_list(ptrdiff_t index)
+{
+    return index >= 0 && index < COUNT ? &STUDIES[index].info : NULL;
+}
+
+int study_run(study_job *job, study_result **out)
+{
+    ptrdiff_t k = 0;
+    *out = NULL;
+    job->message[0] = '\0';
+    while (k < COUNT && strcmp(STUDIES[k].info.name, job->name) != 0) {
+        k++;
+    }
+    if (k == COUNT) {
+        return lab_fail(job, EPIQ_E_USAGE, "there is no study \"%s\"", job->name);
+    }
+    if (STUDIES[k].info.real_data && !job->data_dir) {
+        return lab_fail(
+            job, EPIQ_E_DATA,
+            "%s needs the real tables; say where boston.csv and the others are with --data-dir or EPIQ_DATA",
+            job->name);
+    }
+    if (STUDIES[k].info.real_data && access(job->data_dir, R_OK | X_OK) != 0) {
+        return lab_fail(job, EPIQ_E_FILE,
+                        "the folder %s cannot be read (%s); name another with --data-dir or EPIQ_DATA", job->data_dir,
+                        strerror(errno));
+    }
+    lab l = {.job = job, .result = lab_result_new()};
+    if (!l.result) {
+        return lab_fail(job, EPIQ_E_NOMEM, "no memory for the study");
+    }
+    l.result->name = STUDIES[k].info.name;
+    l.result->title = STUDIES[k].info.title;
+    l.result->threads = job->threads;
+    l.result->options = job->options;
+    if (!job->engine_given) {
+        l.result->options.engine = STUDIES[k].engine;
+    }
+    if (!job->scale_given) {
+        l.result->options.scale = STUDIES[k].info.real_data ? EPIQ_SCALE_MINMAX : EPIQ_SCALE_NONE;
+    }
+    int s = job->state ? lab_store_open(job, &l.store) : EPIQ_OK;
+    s = s ? s : STUDIES[k].run(&l);
+    if (!s && l.no_memory) {
+        s = lab_fail(job, EPIQ_E_NOMEM, "no memory for what the study found");
+    }
+    bool nothing = l.store && s && lab_store_empty(l.store);
+    lab_store_close(l.store);
+    if (nothing) {
+        study_forget(job->state);
+    }
+    if (s) {
+        study_result_free(l.result);
+        return s;
+    }
+    *out = l.result;
+    return EPIQ_OK;
+}

@@ -1,0 +1,109 @@
+/* study.h - how far to trust the numbers: data sets drawn again and again from known distributions, the estimators asked
+ * about each through epiq.h alone, and their answers held against what is then known to be true.
+ *
+ * A study is a list of cells (a distribution, a size, what to ask); every cell has repetitions, each a pure function of
+ * the seed, the cell and its number. So they run in any order on any number of threads, can be kept in a file, and a
+ * study that was killed ends with the same bits.
+ */
+#ifndef STUDY_H
+#define STUDY_H
+
+#include "epiq.h"
+
+#include <stdbool.h>
+
+/* ---- what a study finds ---- */
+
+/* A proportion with Wilson's 95 % interval; NAN where nothing was counted. */
+typedef struct {
+    double rate, lo, hi;
+} study_rate;
+
+/* One line of the answer. Numbers are NAN, texts NULL and counts 0 where they do not apply. */
+typedef struct {
+    const char *set; /* "1", "2", "3", or the name of a real table */
+    ptrdiff_t n, d;
+    const char *noise;      /* how it depends on x: "equal", "slope", "far", "near", "across" */
+    ptrdiff_t members;      /* networks in the ensemble it is about */
+    const char *quantity;   /* "procedural", "data", "ensemble"; or what else was measured, in words with _ */
+    const char *method;     /* "ev", "if", "ba", "infinite"; or how it was measured */
+    const char *correction; /* of IF */
+    ptrdiff_t reps;         /* data sets (or networks) behind it */
+    double truth, truth_se;
+    double paper_truth, paper_truth_se; /* the same from the same networks by the paper's formula */
+    double estimate, estimate_se;       /* mean over the data sets, or one estimate */
+    double lo, hi;                      /* its 95 % interval, if it is one estimate */
+    double difference, ratio, ratio_se; /* estimate - truth, estimate / truth */
+    study_rate coverage, coverage90;    /* of the truth, by the 95 % and 90 % intervals */
+    double p_value;
+    double published_truth, published; /* what the paper prints for truth and estimate */
+} study_cell;
+
+typedef struct {
+    const char *name;
+    bool marks; /* points; otherwise a line */
+    ptrdiff_t count;
+    const double *x, *y, *lo, *hi; /* lo, hi: a band or error bars; NULL: none */
+} study_line;
+
+typedef struct {
+    const char *title, *x_name, *y_name, *caption;
+    bool log_x, log_y;
+    const study_line *lines;
+    ptrdiff_t line_count;
+} study_figure;
+
+typedef struct {
+    const char *name, *title;
+    const study_cell *cells;
+    ptrdiff_t cell_count;
+    const study_figure *figures;
+    ptrdiff_t figure_count;
+    const char *const *notes; /* sentences: what to know when reading this */
+    ptrdiff_t note_count;
+    ptrdiff_t repetitions, resumed; /* in all; of these, taken from the resume file */
+    int threads;
+    epiq_options options; /* with what the study chose filled in */
+} study_result;
+
+/* ---- running one ---- */
+
+typedef enum { STUDY_QUICK, STUDY_USUAL, STUDY_FULL } study_size;
+
+typedef struct {
+    const char *cell;        /* "set 1, n = 200, d = 8" */
+    ptrdiff_t number, cells; /* which one, of how many */
+    ptrdiff_t done, all;     /* repetitions of it */
+    double fraction;         /* of the whole study's work */
+} study_progress;
+
+typedef struct {
+    const char *name;
+    study_size size;
+    ptrdiff_t reps;       /* 0: as the size says */
+    ptrdiff_t rows;       /* only the cells with so many; 0: all */
+    epiq_options options; /* the model; members and batches are m and m' */
+    bool engine_given;    /* else the study chooses its engine */
+    bool scale_given;     /* else real tables are scaled by minmax and synthetic ones not at all */
+    const char *data_dir; /* where the real tables are; NULL: nowhere */
+    const char *state;    /* resume file; NULL: none */
+    epiq_ctx **workers;   /* one context a thread, made by the caller, who may stop them */
+    int threads;
+    int (*report)(void *user, const study_progress *p); /* may be NULL; non-zero asks to stop */
+    void *user;
+    char message[1024]; /* after a failure: one sentence */
+} study_job;
+
+typedef struct {
+    const char *name, *title;
+    const char *sizes; /* what --quick, nothing and --full run */
+    bool real_data;    /* needs data_dir */
+} study_info;
+const study_info *study_list(ptrdiff_t index); /* NULL past the end */
+
+/* A status of epiq.h; on failure *out is NULL and job->message says why. */
+int study_run(study_job *job, study_result **out);
+void study_result_free(study_result *r);
+void study_forget(const char *state); /* remove a resume file that has served, with what SQLite keeps beside it */
+
+#endif

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Studies: every one runs, killed ones go on to the same bits, wrong requests get one sentence. That their numbers are
+# right is the business of tests/study.sh.
+. "$(dirname "$0")/lib.inc"
+unset EPIQ_DATA
+
+cells() { # what must not depend on threads, time or interruptions
+    sed -n '/^  "cells": \[/,$p' "$1"
+}
+same_cells() {
+    diff <(cells "$1") <(cells "$2") && [ "$(cells "$1" | wc -l)" -gt 5 ]
+}
+
+expect_ok "$epiq" study list
+for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition; do
+    check "$name is listed" says "$out" "^$name "
+done
+
+# ---- the answer ----
+expect_ok "$epiq" study table1 --quick --engine infinite --json one.json --report one.html --threads 1
+check 'the layout of the paper' says "$out" 'IF as printed'
+check 'is JSON' is_json one.json
+check 'the contract'"'"'s fields' says one.json \
+    '^    \{"set": 1, "n": 200, "d": 2,.*"quantity": "data", "method": "if",.*"truth": [0-9.e-]+, "truth_se": [0-9.e-]+,.*"estimate": [0-9.e-]+,.*"ratio": [0-9.e-]+,.*"coverage": [0-9.]+,.*"published": 0.00018'
+check 'a page' says one.html '<!DOCTYPE html>'
+check 'nothing is left behind' test "$(ls)" = "one.html
+one.json"
+expect_ok "$epiq" study table1 --quick --engine infinite --json three.json --quiet --threads 3
+check 'threads change no bit' same_cells one.json three.json
+expect_ok "$epiq" study table1 --quick --engine infinite --json seed.json --quiet --seed 2
+check 'another seed does' bash -c '! cmp -s one.json seed.json'
+expect_ok bash -c "'$epiq' study scaling --quick --reps 4 --json - >stdout.json"
+check 'standard output holds the JSON alone' is_json stdout.json
+for options in '--bias 0' '--bias-sd 0' '--time 100' '--width 64 --engine linear' '--width 16 --engine network --reps 3 --lambda 0.1'; do
+    # shellcheck disable=SC2086
+    expect_ok "$epiq" study table3 --quick --engine infinite $options --json v.json --quiet
+    check 'a variant is JSON' is_json v.json
+done
+for name in coverage scaling decomposition normality; do
+    expect_ok "$epiq" study $name --quick --engine linear --width 32 --reps 5 --json v.json --report v.html --quiet
+    check "$name is JSON" is_json v.json
+done
+rm -f ./*
+
+# ---- stopped and killed: it goes on, and ends with the same bits ----
+slow=(study table3 --quick --engine network --width 64 --reps 40 --members 20)
+expect_ok "$epiq" "${slow[@]}" --json whole.json --quiet
+for signal in KILL KILL KILL INT TERM; do
+    "$epiq" "${slow[@]}" --state kept --quiet 2>>"$err" &
+    sleep 0.4
+    kill -$signal $! 2>/dev/null
+    wait $! 2>/dev/null
+done
+expect_ok "$epiq" "${slow[@]}" --state kept --json resumed.json --quiet
+check 'same bits after five interruptions' same_cells whole.json resumed.json
+check 'something was resumed' says resumed.json '"resumed": [1-9]'
+check 'a file that was named is kept' test -s kept
+"$epiq" "${slow[@]}" --threads 1 2>"$err" >/dev/null &
+sleep 0.3
+kill -INT $!
+wait $!
+code=$?
+check 'SIGINT is told as 130' test $code -eq 130
+check 'with what is kept' says "$err" 'kept in epiq-study-table3.state and the same command continues'
+check 'without a name it is kept here' test -s epiq-study-table3.state
+expect_ok "$epiq" "${slow[@]}" --json again.json --quiet
+check 'same bits' same_cells whole.json again.json
+check 'and is gone when it has served' test ! -e epiq-study-table3.state
+rm -f ./*
+
+# ---- wrong requests ----
+expect_exit 1 'no study "tabel1"; did you mean table1' "$epiq" study tabel1
+expect_exit 1 'usage: epiq study list' "$epiq" study
+expect_exit 1 'reps is "2"; it must be a whole number from 3' "$epiq" study table1 --reps 2
+expect_exit 1 'quick and --full' "$epiq" study table1 --quick --full
+expect_exit 1 'engine is "fast"' "$epiq" study table1 --engine fast
+expect_exit 1 'has no flag --target' "$epiq" study table1 --target y
+expect_exit 1 'single networks; use --engine' "$epiq" study normality --engine infinite
+expect_exit 1 'both name out' "$epiq" study table1 --json out --report out
+expect_exit 2 'table2 needs the real tables.*--data-dir or EPIQ_DATA' "$epiq" study table2
+expect_exit 2 'the folder nowhere cannot be read.*--data-dir' "$epiq" study table2 --data-dir nowhere
+mkdir empty
+expect_exit 2 'empty/boston.csv: No such file' "$epiq" study timing --data-dir empty
+expect_exit 2 'cannot write no/such' "$epiq" study table1 --quick --json no/such
+expect_exit 2 'no/such/state: the resume file could not be opened' "$epiq" study table1 --quick --state no/such/state
+rm -r empty
+
+# ---- a damaged resume file is moved aside and said, and the next run starts anew ----
+quick=("$epiq" study table3 --quick --engine infinite --reps 20)
+expect_ok "${quick[@]}" --json whole.json --state kept --quiet
+damage() { # damage HOW: a copy of the good file, then run
+    cp kept hurt
+    case $1 in
+    text) echo 'not a database' >hurt ;;
+    cut) truncate -s 5000 hurt ;;
+    page) printf 'XXXXXXXXXXXXXXXX' | dd of=hurt bs=1 seek=4096 conv=notrunc 2>/dev/null ;;
+    number) # one byte of a sample, deep in the file
+        printf '\x55' | dd of=hurt bs=1 seek=$(($(stat -c %s hurt) - 40)) conv=notrunc 2>/dev/null ;;
+    esac
+    cp hurt before
+    "${quick[@]}" --state hurt --quiet 2>"$err"
+    check "$1: exit 2" test $? -eq 2
+    check "$1: said" says "$err" '^epiq: the resume file hurt is damaged .*; it was moved to hurt.damaged'
+    check "$1: nothing is lost" cmp -s before hurt.damaged
+    check "$1: moved" test ! -e hurt
+    expect_ok "${quick[@]}" --state hurt --json anew.json --quiet
+    check "$1: anew" same_cells whole.json anew.json
+    rm -f hurt* before
+}
+for how in text cut page number; do
+    damage $how
+done
+if command -v sqlite3 >/dev/null; then
+    sqlite3 other 'CREATE TABLE t (a)'
+    expect_exit 2 'other is a database of something else' "${quick[@]}" --state other
+fi
+
+# ---- a full disk ----
+check 'a full disk is said' bash -c "! '$epiq' study table3 --quick --engine infinite --reps 5 --json /dev/full --quiet 2>full.err"
+check 'in one sentence' says full.err '^epiq: cannot write /dev/full: No space left'
+finish

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# What the studies must show, on distributions whose truth is known. Usage: study.sh EPIQ [long]. The short form takes few
+# data sets and allows for that; the long one is what docs/results.md claims, cell by cell.
+. "$(dirname "$0")/cli/lib.inc"
+long=${2:-}
+
+# every FILE WHICH RULE: the cells whose line matches WHICH, their numbers as awk variables; fails, showing those that do not
+# fulfil RULE, unless there is one and all do
+every() {
+    local file=$1 which=$2 rule=$3
+    awk -v which="$which" '
+        function num(name,   s) {
+            if (!match($0, "\"" name "\": -?[0-9.e+-]+")) return "nan"
+            s = substr($0, RSTART, RLENGTH)
+            sub(/^[^:]*: /, "", s)
+            return s + 0
+        }
+        /^    \{"set"/ && $0 ~ which {
+            seen++
+            truth = num("truth"); estimate = num("estimate"); ratio = num("ratio"); coverage = num("coverage")
+            coverage_90 = num("coverage_90"); reps = num("reps"); se = num("ratio_se"); d = num("d"); n = num("n")
+            p = num("p_value"); error = num("estimate_se"); members = num("members"); published = num("published")
+            if (!('"$rule"')) { print "   " $0; bad++ }
+        }
+        END { exit !(seen > 0 && !bad) }' "$file"
+}
+must() { # must 'what it says' FILE WHICH RULE
+    local problem=
+    shown=$(every "$2" "$3" "$4") || problem="not so: $1
+$shown"
+    verdict "$problem" "$2" "$3" "$4"
+}
+
+# ---- IF, where the truth needs no networks ----
+# J data sets tell a variance to sqrt(2/J): 4.5 % at 1000. Cells named in docs/results.md aside, IF is within a tenth.
+reps=300 near=0.2 covered=0.9
+if [ -n "$long" ]; then
+    reps=1000 near=0.1 covered=0.92
+fi
+for name in table1 table3 table4; do
+    size=--quick
+    [ -n "$long" ] && size=--full
+    expect_ok "$epiq" study $name $size --engine infinite --reps $reps --json $name.json --quiet
+    must 'IF is near the truth' $name.json '"correction": "rowwise"' "ratio > 1 - $near && ratio < 1 + $near"
+    must 'and its 95 % interval covers' $name.json '"correction": "rowwise"' "coverage >= $covered"
+    must 'the 90 % interval too' $name.json '"correction": "rowwise"' "coverage_90 >= $covered - 0.06"
+    must 'as printed it falls short, more with more features' $name.json '"correction": "none"' \
+        'ratio < 1.08 && (d < 8 || ratio < 0.98) && (d < 16 || n > 200 || ratio < 0.7)'
+    must 'jackknife errs upwards at high leverage' $name.json '"correction": "jackknife"' "ratio > 1 - $near && ratio < 1.3"
+done
+must 'the shortfall at n = 200, d = 32' table1.json '"n": 200, "d": 32.*"correction": "none"' \
+    "ratio > 0.33 && ratio < 0.52 && coverage < 0.2" # 0.42, 7 % in an independent computation
+
+# ---- EV and BA, with linearised networks whose variance is known exactly ----
+expect_ok "$epiq" study coverage --quick --engine linear --json coverage.json --quiet
+must 'EV covers at its nominal rate, within 3 binomial errors' coverage.json '"method": "ev"' \
+    '(coverage - 0.95)^2 <= 9 * 0.95 * 0.05 / reps && (coverage_90 - 0.9)^2 <= 9 * 0.9 * 0.1 / reps'
+must 'EV is unbiased' coverage.json '"method": "ev"' '(ratio - 1)^2 <= 16 * se^2'
+must 'BA is of the right size, and high at n/m'"'"' = 40, d = 32' coverage.json '"method": "ba"' \
+    'd < 32 ? ratio > 0.6 && ratio < 1.3 : ratio > 1.15 && ratio < 1.9'
+must 'noise that varies' coverage.json '"noise": "slope".*"correction": "rowwise"' "ratio > 0.75 && ratio < 1.3 && coverage > 0.88"
+
+expect_ok "$epiq" study scaling --quick --json scaling.json --quiet
+must 'sigma^2/n falls like 1/n' scaling.json '"quantity": "data_slope", "method": "in_log_n"' '(estimate + 1)^2 <= (4 * error)^2'
+must 'tau^2 hardly falls' scaling.json '"quantity": "procedural_slope", "method": "in_log_n"' 'estimate > -0.3 && estimate < 0.1'
+must 'tau^2 grows with d' scaling.json '"quantity": "procedural_slope", "method": "in_log_d"' 'estimate > 1.5 && estimate < 3'
+must 'an ensemble varies by sigma^2/n + tau^2/m'"'" scaling.json '"quantity": "ensemble"' '(ratio - 1)^2 <= (4 * se)^2 + 1e-12'
+
+# ---- really trained networks ----
+expect_ok "$epiq" study decomposition --quick --json decomposition.json --quiet
+must 'the law of m'"'"' for trained networks' decomposition.json '"quantity": "ensemble"' '(ratio - 1)^2 <= (4 * se)^2 + 1e-12'
+must 'the procedural bias is small beside tau' decomposition.json '"quantity": "procedural_bias"' 'estimate^2 <= 1e-4'
+expect_ok "$epiq" study normality --quick --json normality.json --quiet
+must 'predictions are not far from normal' normality.json '"quantity": "normality"' 'estimate < 2 && p > 1e-4'
+expect_ok "$epiq" study table1 --quick --json networks.json --quiet
+must 'EV of one data set is of the size of tau^2' networks.json '"method": "ev"' 'ratio > 0.4 && ratio < 2.5'
+must 'BA too' networks.json '"method": "ba"' 'ratio > 0.3 && ratio < 3'
+must 'and IF' networks.json '"correction": "rowwise"' 'ratio > 0.2 && ratio < 8' # six data sets tell little of the truth
+if [ -n "$long" ]; then
+    expect_ok "$epiq" study table3 --reps 12 --json networks.json --quiet
+    must 'EV with 12 data sets' networks.json '"method": "ev"' 'ratio > 0.5 && ratio < 2'
+fi
+
+# ---- real tables ----
+if [ -r "${EPIQ_DATA:-}/boston.csv" ]; then
+    for name in table2 figure-members timing; do
+        expect_ok "$epiq" study $name --quick --json $name.json --quiet
+    done
+    must 'table 2 has the published order of magnitude' table2.json '"method": "(ev|ba)"' 'estimate > published / 10 && estimate < published * 10'
+    must 'EV of Boston' figure-members.json '"members": 10,' 'estimate > 1e-3 && estimate < 1e-1'
+    must 'IF and BA take less than EV took there' timing.json '"quantity": "seconds"' 'estimate > 0 && estimate < published'
+else
+    echo 'SKIPPED: table2, figure-members, timing; set EPIQ_DATA to a folder with boston.csv and the others'
+fi
+finish
