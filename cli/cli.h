@@ -22,6 +22,7 @@ typedef struct {
     const char *name, *operand, *usage, *summary; /* operand: what the one positional argument is called; NULL: none */
     const flag *flags;                            /* its own, up to one without a name; may be NULL */
     bool model;                                   /* takes the library's options too, */
+    bool reads;                                   /* its operand is a file it reads */
     const char *const *without;                   /* except these sections or options, up to NULL; may be NULL */
     bool hidden;
     int (*run)(cli *c);

@@ -36,5 +36,6 @@ const verb VERB_ESTIMATE = {
     .summary = "how far to trust a prediction from the table DATA (CSV, NPY or NPZ; - is standard input), and why",
     .flags = FLAGS,
     .model = true,
+    .reads = true,
     .run = run,
 };

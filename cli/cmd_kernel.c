@@ -94,5 +94,6 @@ const verb VERB_KERNEL = {
     .summary = "the kernels of infinitely wide networks between the scaled rows of DATA",
     .flags = FLAGS,
     .model = true,
+    .reads = true,
     .run = run,
 };

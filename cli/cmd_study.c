@@ -52,7 +52,7 @@ static void describe_machine(char *text, size_t size)
 
 static int fill(cli *c, study_job *job, char *state, size_t size)
 {
-    long long reps = 0, rows = 0;
+    long long reps = 0, n = 0, d = 0;
     const char *const shadowed[] = {"engine", "scale"};
     for (size_t k = 0; k < sizeof shadowed / sizeof *shadowed; k++) {
         const char *value = args_value(c, shadowed[k]);
@@ -61,8 +61,9 @@ static int fill(cli *c, study_job *job, char *state, size_t size)
             return code;
         }
     }
-    int code = args_count(c, "reps", 3, 1000000, &reps);
-    code = code ? code : args_count(c, "n", 1, 1000000, &rows);
+    int code = args_count(c, "reps", 3, 20000, &reps);
+    code = code ? code : args_count(c, "n", 1, 1000000, &n);
+    code = code ? code : args_count(c, "d", 1, 1000000, &d);
     if (code) {
         return code;
     }
@@ -77,7 +78,8 @@ static int fill(cli *c, study_job *job, char *state, size_t size)
                 : args_value(c, "full") ? STUDY_FULL
                                         : STUDY_USUAL,
         .reps = (ptrdiff_t)reps,
-        .rows = (ptrdiff_t)rows,
+        .n = (ptrdiff_t)n,
+        .d = (ptrdiff_t)d,
         .options = c->options,
         .engine_given = args_value(c, "engine"),
         .scale_given = args_value(c, "scale"),
@@ -94,7 +96,7 @@ static int fill(cli *c, study_job *job, char *state, size_t size)
 
 static int write_study(const cli *c, const study_result *r, const report_study_run *run, output *json, output *html)
 {
-    bool text = !args_value(c, "quiet") && json->file != stdout;
+    bool text = !args_value(c, "quiet") && json->file != stdout && html->file != stdout;
     output list[2];
     int count = 0;
     if (json->file) {
@@ -114,6 +116,32 @@ static int write_study(const cli *c, const study_result *r, const report_study_r
     return code;
 }
 
+static int check_table(const study_job *job, const char *path)
+{
+    char table[4096];
+    for (ptrdiff_t i = 0; job->data_dir && study_table(i); i++) {
+        snprintf(table, sizeof table, "%s/%s.csv", job->data_dir, study_table(i));
+        if (same_file(path, table)) {
+            return complain(CODE_FILE, "%s is one of the real tables; name another file", path);
+        }
+    }
+    return CODE_OK;
+}
+
+/* An output must not take the place of what the study reads or keeps. */
+static int check_path(const study_job *job, const char *path)
+{
+    char other[4096];
+    if (!path) {
+        return CODE_OK;
+    }
+    snprintf(other, sizeof other, "%s-members", job->state);
+    if (same_file(path, job->state) || same_file(path, other)) {
+        return complain(CODE_FILE, "%s is the resume file; name another file for the output", path);
+    }
+    return check_table(job, path);
+}
+
 static int work(cli *c, study_job *job, output *json, output *html)
 {
     char machine[256];
@@ -123,9 +151,11 @@ static int work(cli *c, study_job *job, output *json, output *html)
     int status = study_run(job, &r);
     watch_end();
     if (status < 0 && watch_signal()) {
-        return complain(CODE_SIGNAL + watch_signal(),
-                        "stopped; finished repetitions are kept in %s and the same command continues from there",
-                        job->state);
+        int code = CODE_SIGNAL + watch_signal();
+        return job->kept
+                   ? complain(code, "stopped; what is finished is kept in %s and the same command continues from there",
+                              job->state)
+                   : complain(code, "stopped before anything was finished");
     }
     if (status < 0) {
         return complain(exit_code(status), "%s", job->message);
@@ -133,9 +163,10 @@ static int work(cli *c, study_job *job, output *json, output *html)
     describe_machine(machine, sizeof machine);
     int code =
         write_study(c, r, &(report_study_run){c->command, &r->options, now() - began, peak_rss(), machine}, json, html);
+    ptrdiff_t finished = r->repetitions;
     study_result_free(r);
     if (!code && !c->options.state) {
-        study_forget(job->state);
+        study_forget(job->state, finished);
     }
     return code;
 }
@@ -164,6 +195,10 @@ static int run(cli *c)
     if (json_path && html_path && (strcmp(json_path, html_path) == 0 || same_file(json_path, html_path))) {
         return complain(CODE_USAGE, "--json and --report both name %s; only one can be written there", json_path);
     }
+    if ((code = check_path(&job, json_path)) || (code = check_path(&job, html_path)) ||
+        (code = c->options.state ? check_table(&job, c->options.state) : CODE_OK)) {
+        return code;
+    }
     job.workers = calloc((size_t)job.threads, sizeof *job.workers);
     if (!job.workers) {
         code = complain(CODE_NUMERIC, "no memory for %d threads", job.threads);
@@ -189,7 +224,8 @@ static const flag FLAGS[] = {
     {"quick", "Study", "a few cells and repetitions, to see that it works", NULL, "", NULL},
     {"full", "Study", "every cell with the repetitions of the paper or more", NULL, "", NULL},
     {"reps", "Study", "repetitions of each cell (at least 3), whatever the size says", NULL, "", "J"},
-    {"n", "Study", "only the cells of tables and coverage with so many rows", NULL, "", "N"},
+    {"n", "Study", "only the cells of synthetic tables and coverage with so many rows", NULL, "", "N"},
+    {"d", "Study", "only those with so many features", NULL, "", "D"},
     {"data-dir", "Study", "folder with boston.csv and the other real tables (default: the variable EPIQ_DATA)", NULL,
      "", "DIR"},
     {"scale", "Study", "scaling of features and target: standard, minmax or none (default: minmax for real tables)",

@@ -136,6 +136,7 @@ int main(int argc, char **argv)
     hold_standard_descriptors();
     setlocale(LC_CTYPE, "");  /* only to know whether the terminal speaks UTF-8 */
     signal(SIGPIPE, SIG_IGN); /* the write fails instead, and is noticed */
+    signal(SIGXFSZ, SIG_IGN); /* likewise */
     int code = dispatch(argc, argv);
     return code ? code : output_stdout();
 }

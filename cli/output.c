@@ -129,9 +129,9 @@ static const char *taken(const cli *c, const char *path)
             return "a file of points";
         }
     }
-    return c->operand && same_file(path, c->operand)               ? "the data itself"
-           : c->options.state && same_file(path, c->options.state) ? "the state"
-                                                                   : NULL;
+    return c->verb->reads && c->operand && same_file(path, c->operand) ? "the data itself"
+           : c->options.state && same_file(path, c->options.state)     ? "the state"
+                                                                       : NULL;
 }
 
 int output_open(output *o, const char *path, const cli *c)

@@ -129,6 +129,7 @@ void watch_start(epiq_ctx *const *contexts, int count, bool quiet)
 void watch_end(void)
 {
     epiq_ctx_on_progress(working[0], NULL, NULL);
+    working_count = 0; /* a signal from now on finds nobody to stop */
     if (line.drawn) {
         fputs("\r\033[K", stderr);
         line.drawn = false;

@@ -1,32 +1,20 @@
 /* coverage.c - how often the intervals hold the truth, and how far each estimate is from it on average: EV, BA and IF
- * in its three versions, in every cell of the synthetic tables, with equal noise and with noise that varies with x.
+ * in its versions, in every cell of the synthetic tables, with equal noise and with noise that varies with x.
  */
 #include "study/lab.h"
-
-static void add_if(lab *l, const lab_cell *c)
-{
-    for (int way = 0; way < EPIQ_CORRECTIONS; way++) {
-        study_cell line = lab_line(c, "data", "if");
-        line.correction = LAB_CORRECTIONS[way];
-        lab_line_truth(c, LAB_DATA, &line);
-        lab_line_estimate(c, S_IF + way, S_IF_DF + way, LAB_DATA, &line);
-        if (!isnan(line.estimate)) {
-            lab_add(l, line);
-        }
-    }
-}
 
 /* EV claims the variance of retraining on its own rows: linearised networks know that of each data set exactly. */
 static study_rate ev_coverage(const lab_cell *c, double truth, double level)
 {
-    ptrdiff_t hits = 0;
+    ptrdiff_t hits = 0, trials = 0;
     bool own = c->o.engine == EPIQ_ENGINE_LINEAR && c->o.linear_kernel == EPIQ_KERNEL_POPULATION;
     for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
         double target = own ? lab_get(c, rep, S_INFINITE) : truth;
         epiq_part p = epiq_part_of(lab_get(c, rep, S_EV), lab_get(c, rep, S_EV_DF), level, EPIQ_BY_EV);
-        hits += p.lo <= target && target <= p.hi;
+        trials += target > 0;
+        hits += target > 0 && p.has_interval && p.lo <= target && target <= p.hi;
     }
-    return lab_wilson(hits, c->reps);
+    return lab_wilson(hits, trials);
 }
 
 static void add_networks(lab *l, const lab_cell *c)
@@ -74,8 +62,8 @@ int study_coverage(lab *l)
     bool networks = l->result->options.engine != EPIQ_ENGINE_INFINITE;
     for (int noise = NOISE_EQUAL; noise <= NOISE_ACROSS; noise++) {
         for (size_t k = 0; k < CELL_COUNT; k++) {
-            if ((l->job->size == STUDY_QUICK && (!CELLS[k].quick || noise > NOISE_SLOPE)) ||
-                (l->job->rows > 0 && l->job->rows != CELLS[k].n)) {
+            bool some = l->job->size == STUDY_QUICK;
+            if (!lab_wanted(l, CELLS[k].n, CELLS[k].d) || (some && (!CELLS[k].quick || noise > NOISE_SLOPE))) {
                 continue;
             }
             lab_cell c =
@@ -84,6 +72,7 @@ int study_coverage(lab *l)
             c.o.methods = EPIQ_IF | EPIQ_EV | EPIQ_BA;
             if (noise != NOISE_EQUAL) { /* it matters to IF alone, which needs no networks */
                 c.o.engine = EPIQ_ENGINE_INFINITE;
+                c.o.hbar = EPIQ_HBAR_KERNEL;
             }
             if (!networks || noise != NOISE_EQUAL) {
                 c.o.methods = EPIQ_IF | EPIQ_EV;
@@ -92,11 +81,15 @@ int study_coverage(lab *l)
         }
     }
     if (count == 0) {
-        return lab_fail(l->job, EPIQ_E_USAGE, "coverage has no cells with %td rows; leave out --n", l->job->rows);
+        return lab_nothing(l);
     }
     int s = lab_run(l, cells, count);
     for (ptrdiff_t k = 0; !s && k < count; k++) {
-        add_if(l, &cells[k]);
+        lab_published paper = lab_published_synthetic(cells[k].set, cells[k].n, cells[k].d);
+        if (cells[k].noise != NOISE_EQUAL) { /* which the paper does not have */
+            paper.data_truth = paper.data = NAN;
+        }
+        lab_add_if(l, &cells[k], &paper);
         if (cells[k].o.methods & EPIQ_BA) {
             add_networks(l, &cells[k]);
         }

@@ -24,6 +24,17 @@ ptrdiff_t lab_reps(const lab *l, ptrdiff_t quick, ptrdiff_t usual, ptrdiff_t ful
     return job->reps > 0 ? job->reps : job->size == STUDY_QUICK ? quick : job->size == STUDY_FULL ? full : usual;
 }
 
+bool lab_wanted(const lab *l, ptrdiff_t n, ptrdiff_t d)
+{
+    return (!l->job->n || l->job->n == n) && (!l->job->d || l->job->d == d);
+}
+
+int lab_nothing(lab *l)
+{
+    return lab_fail(l->job, EPIQ_E_USAGE, "%s has no such cells; leave out --n and --d%s", l->job->name,
+                    l->job->size == STUDY_QUICK ? ", or --quick" : "");
+}
+
 lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_t reps)
 {
     return (lab_cell){.set = set, .n = n, .d = d, .reps = reps, .o = l->result->options};
@@ -39,6 +50,7 @@ static char *key_of(const lab_cell *c, const char *sha256)
     if (!out) {
         return NULL;
     }
+    /* raise the number when what a sample holds, or how it is computed, changes */
     fprintf(out, "sample 1; %s; set %d %s n %td d %td noise %s stream %d seed %llu", epiq_version(), c->set,
             c->table ? c->table->name : "-", c->n, c->d, lab_noise_name(c->noise), c->stream,
             (unsigned long long)c->o.seed);
@@ -74,8 +86,18 @@ static int table_sha256(lab *l, const lab_cell *c, const char **sha256)
     if (s) {
         return lab_fail(l->job, s, "%s", epiq_message(worker));
     }
-    *sha256 = lab_text(l, "%s", epiq_data_describe(data).sha256);
+    epiq_data_info info = epiq_data_describe(data);
+    *sha256 = lab_text(l, "%s", info.sha256);
+    bool same = info.rows == c->n && info.features == c->d;
+    if (!same) {
+        s = lab_fail(l->job, EPIQ_E_DATA,
+                     "%s.csv has %td rows and %td features, the paper's table %td and %td; get that one",
+                     c->table->name, info.rows, info.features, c->n, c->d);
+    }
     epiq_data_free(worker, data);
+    if (!same) {
+        return s;
+    }
     return *sha256 ? EPIQ_OK : lab_fail(l->job, EPIQ_E_NOMEM, "no memory for the study");
 }
 
@@ -138,7 +160,7 @@ static void one(round_trip *t, ptrdiff_t rep, epiq_ctx *worker)
             const char *message = epiq_message(worker);
             lab_fail(job, s, "%s", *message ? message : epiq_status_text(s));
         }
-        s = !s && t->l->store ? lab_store_save(t->l->store, job, t->key, rep, c->length, sample) : s;
+        s = !s && t->l->store && !t->status ? lab_store_save(t->l->store, job, t->key, rep, c->length, sample) : s;
         t->done += !s;
         s = s ? s : say(t, 0);
         if (s && !t->status) {
@@ -174,7 +196,9 @@ static int run_cell(round_trip *t)
     }
     if (c->reps < job->threads) { /* too few to share out: each gets all threads */
         c->o.threads = job->threads;
-        c->o.state = l->store && c->o.engine == EPIQ_ENGINE_NETWORK ? lab_text(l, "%s" LAB_MEMBERS, job->state) : NULL;
+        c->o.state = l->store && !c->timed && c->o.engine == EPIQ_ENGINE_NETWORK
+                         ? lab_text(l, "%s" LAB_MEMBERS, job->state)
+                         : NULL;
         epiq_ctx_on_progress(job->workers[0], relay, t);
         for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
             if (!there[rep]) {

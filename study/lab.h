@@ -43,6 +43,7 @@ typedef struct {
     ptrdiff_t n, d;
     lab_noise noise;
     ptrdiff_t reps;
+    bool timed;     /* members are not kept one by one, so that the time is that of all of them */
     int stream;     /* cells that share it and their distribution share their data sets; networks differ */
     epiq_options o; /* what every repetition asks */
     /* filled by lab_run */
@@ -81,6 +82,8 @@ typedef struct {
 int lab_run(lab *l, lab_cell *cells, ptrdiff_t count);
 __attribute__((format(printf, 3, 4))) int lab_fail(study_job *job, int status, const char *fmt, ...);
 ptrdiff_t lab_reps(const lab *l, ptrdiff_t quick, ptrdiff_t usual, ptrdiff_t full); /* or what was asked for */
+bool lab_wanted(const lab *l, ptrdiff_t n, ptrdiff_t d);                            /* such a cell? */
+int lab_nothing(lab *l);                                                            /* fail: there was none */
 /* A synthetic cell with the job's model; m and m' as asked there. */
 lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_t reps);
 
@@ -90,7 +93,7 @@ lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_
 typedef struct lab_store lab_store;
 int lab_store_open(study_job *job, lab_store **out);
 void lab_store_close(lab_store *s);
-bool lab_store_empty(lab_store *s);
+bool lab_store_drop_if_unused(lab_store *s); /* closes it; true: this run made it, it held nothing, and it is gone */
 /* key: a text that says all a sample depends on */
 int lab_store_load(lab_store *s, study_job *job, const char *key, ptrdiff_t rep, ptrdiff_t length, double *sample,
                    bool *there);
@@ -103,6 +106,7 @@ typedef struct {
     double value, se;
 } lab_number;
 
+void lab_sort(double *v, ptrdiff_t count); /* ascending */
 double lab_mean(const double *v, ptrdiff_t count);
 double lab_variance(const double *v, ptrdiff_t count); /* divisor count - 1 */
 
@@ -150,6 +154,9 @@ typedef struct {
 } lab_published;
 lab_published lab_published_synthetic(int set, ptrdiff_t n, ptrdiff_t d); /* NAN where it prints nothing */
 lab_published lab_published_real(const char *table);
+
+/* IF in all its versions, a line each. */
+void lab_add_if(lab *l, const lab_cell *c, const lab_published *paper);
 
 /* ---- the studies ---- */
 

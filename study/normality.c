@@ -31,6 +31,7 @@ int study_normality(lab *l)
     lab_cell *one = &cells[0], *fresh = &cells[1];
     one->o.methods = EPIQ_EV;
     one->o.members = reps;
+    one->stream = 1; /* other networks than fresh's */
     fresh->o.methods = EPIQ_EV | EPIQ_BA;
     fresh->o.members = 2; /* the fewest there can be; the first is used */
     if (one->o.engine == EPIQ_ENGINE_INFINITE) {

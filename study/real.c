@@ -1,7 +1,6 @@
 /* real.c - the paper's real tables: table 2, the figure of EV against the number of members, and its timing. */
 #include "study/lab.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static lab_cell real_cell(const lab *l, const lab_table *t, ptrdiff_t reps)
@@ -79,6 +78,9 @@ int study_figure_members(lab *l)
     lab_cell c = real_cell(l, &LAB_TABLES[0], 1);
     ptrdiff_t most = c.o.members = lab_reps(l, 10, 100, 200);
     c.o.methods = EPIQ_EV;
+    if (c.o.engine == EPIQ_ENGINE_INFINITE) {
+        return lab_fail(l->job, EPIQ_E_USAGE, "figure-members counts networks; use --engine network or linear");
+    }
     int s = lab_run(l, &c, 1);
     if (s) {
         return s;
@@ -106,21 +108,18 @@ int study_figure_members(lab *l)
             }
         }
     }
-    if (numbers && lab_figure(l, "EV against the number of members (Boston)", "members", "EV, scaled units",
-                              "The shaded band is the 95 % interval that the first so many members give.")) {
-        ((study_figure *)&l->result->figures[0])->log_y = true;
+    study_figure *f = !numbers
+                          ? NULL
+                          : lab_figure(l, "EV against the number of members (Boston)", "members", "EV, scaled units",
+                                       "The shaded band is the 95 % interval that the first so many members give.");
+    if (f) {
+        f->log_y = true;
         lab_curve(l, (study_line){"EV", false, most - 1, x, y, lo, hi});
     }
     lab_note(l,
              "The paper calls its curve flat from about 30 members; the interval says how flat that is: at 30 it still "
              "spans a factor of 2.8.");
     return EPIQ_OK;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 int study_timing(lab *l)
@@ -136,6 +135,7 @@ int study_timing(lab *l)
     for (int k = 0; k < COUNT; k++) {
         cells[k] = real_cell(l, &LAB_TABLES[0], 1);
         cells[k].o.methods = PARTS[k].method;
+        cells[k].timed = true;
         if (l->job->size == STUDY_QUICK) {
             cells[k].o.members = 6;
         }
@@ -153,7 +153,7 @@ int study_timing(lab *l)
     }
     for (int k = 0; !s && seconds && k < COUNT; k++) {
         double *own = seconds + k * reps;
-        qsort(own, (size_t)reps, sizeof *own, ascending);
+        lab_sort(own, reps);
         study_cell line = lab_line(&cells[k], "seconds", PARTS[k].name);
         line.reps = reps;
         line.members = PARTS[k].method == EPIQ_EV   ? cells[k].o.members

@@ -13,6 +13,11 @@ const lab_table LAB_TABLES[] = {
     {"wine", "quality", 1599, 11}, {"yacht", "resistance", 308, 6},   {NULL, NULL, 0, 0},
 };
 
+const char *study_table(ptrdiff_t index)
+{
+    return index >= 0 && index < (ptrdiff_t)(sizeof LAB_TABLES / sizeof *LAB_TABLES) ? LAB_TABLES[index].name : NULL;
+}
+
 const char *const LAB_CORRECTIONS[EPIQ_CORRECTIONS] = {"rowwise", "unbiased", "jackknife", "none"};
 
 const char *lab_noise_name(lab_noise noise)

@@ -69,11 +69,20 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void lab_sort(double *v, ptrdiff_t count)
+{
+    qsort(v, (size_t)count, sizeof *v, ascending);
+}
+
 /* p by Stephens' fits in D'Agostino and Stephens, Goodness-of-Fit Techniques (1986), table 4.9. */
 double lab_anderson_darling(double *v, ptrdiff_t count, double *p_value)
 {
     double n = (double)count, mean = lab_mean(v, count), sd = sqrt(lab_variance(v, count)), sum = 0;
-    qsort(v, (size_t)count, sizeof *v, ascending);
+    lab_sort(v, count);
+    *p_value = NAN;
+    if (!(sd > 0)) {
+        return NAN;
+    }
     for (ptrdiff_t i = 0; i < count; i++) {
         double below = normal_below((v[i] - mean) / sd), above = normal_below(-(v[count - 1 - i] - mean) / sd);
         sum += (double)(2 * i + 1) * (log(fmax(below, 1e-300)) + log(fmax(above, 1e-300)));
@@ -90,7 +99,7 @@ double lab_anderson_darling(double *v, ptrdiff_t count, double *p_value)
     return a;
 }
 
-/* ---- what is true in a cell (docs/method.md section 7) ---- */
+/* ---- what is true in a cell (docs/method.md section 9) ---- */
 
 /* Over the repetitions but one: mean variance within the members, and the variances of the first m' members' mean (Vm)
  * and of the one network after them (V1). */
@@ -105,11 +114,17 @@ static void add_to(double v, double n, double *mean, double *sum)
     *sum += step * (v - *mean);
 }
 
+/* m', or as many as there are */
+static ptrdiff_t ensemble_of(const lab_cell *c)
+{
+    return c->o.batches < c->o.members ? c->o.batches : c->o.members;
+}
+
 static spreads spreads_of(const lab_cell *c, ptrdiff_t leave_out)
 {
     spreads s = {0};
     double mean_m = 0, sum_m = 0, mean_1 = 0, sum_1 = 0, n = 0;
-    ptrdiff_t m = c->o.batches;
+    ptrdiff_t m = ensemble_of(c);
     for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
         if (rep == leave_out) {
             continue;
@@ -126,7 +141,7 @@ static spreads spreads_of(const lab_cell *c, ptrdiff_t leave_out)
 static double from_networks(const lab_cell *c, ptrdiff_t leave_out, lab_quantity which)
 {
     spreads s = spreads_of(c, leave_out);
-    double m = (double)c->o.batches;
+    double m = (double)ensemble_of(c);
     switch (which) {
     case LAB_TAU2:
         return s.within;
@@ -159,8 +174,9 @@ static double from_closed_form(const lab_cell *c, ptrdiff_t leave_out, lab_quant
 static double truth(const lab_cell *c, ptrdiff_t leave_out, const void *how)
 {
     lab_quantity which = *(const lab_quantity *)how;
-    /* linearised networks have the closed form's variance exactly, and the kernel's prediction as their mean */
-    bool exact = c->o.engine != EPIQ_ENGINE_NETWORK && c->o.linear_kernel == EPIQ_KERNEL_POPULATION;
+    /* linearised networks of one hidden layer have the closed form's variance exactly, and the kernel's mean */
+    bool exact = c->o.engine == EPIQ_ENGINE_INFINITE ||
+                 (c->o.engine == EPIQ_ENGINE_LINEAR && c->o.linear_kernel == EPIQ_KERNEL_POPULATION && c->o.depth == 1);
     if (which >= LAB_PAPER_TAU2 && (c->o.engine == EPIQ_ENGINE_INFINITE || c->o.members <= c->o.batches)) {
         return NAN;
     }
@@ -208,9 +224,9 @@ lab_number lab_ratio(const lab_cell *c, ptrdiff_t field, lab_quantity which)
 study_rate lab_coverage(const lab_cell *c, ptrdiff_t field, ptrdiff_t df, double truth, double level)
 {
     ptrdiff_t hits = 0, trials = 0;
-    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+    for (ptrdiff_t rep = 0; truth > 0 && rep < c->reps; rep++) { /* of an unknown truth nothing is known */
         epiq_part p = epiq_part_of(lab_get(c, rep, field), lab_get(c, rep, df), level, EPIQ_BY_NONE);
-        trials += p.has_interval;
+        trials += p.known;
         hits += p.has_interval && p.lo <= truth && truth <= p.hi;
     }
     return lab_wilson(hits, trials);
@@ -236,4 +252,19 @@ void lab_line_estimate(const lab_cell *c, ptrdiff_t field, ptrdiff_t df, lab_qua
     line->ratio_se = lab_ratio(c, field, which).se;
     line->coverage = lab_coverage(c, field, df, line->truth, 0.95);
     line->coverage90 = lab_coverage(c, field, df, line->truth, 0.9);
+}
+
+void lab_add_if(lab *l, const lab_cell *c, const lab_published *paper)
+{
+    for (int way = 0; way < EPIQ_CORRECTIONS; way++) {
+        study_cell line = lab_line(c, "data", "if");
+        line.correction = LAB_CORRECTIONS[way];
+        lab_line_truth(c, LAB_DATA, &line);
+        lab_line_estimate(c, S_IF + way, S_IF_DF + way, LAB_DATA, &line);
+        line.published_truth = paper->data_truth;
+        line.published = paper->data;
+        if (!isnan(line.estimate)) { /* training stopped at a time has no corrections */
+            lab_add(l, line);
+        }
+    }
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { APPLICATION = 0x65705364, PATIENCE_MS = 10000 }; /* "epSd" */
@@ -15,6 +16,7 @@ struct lab_store {
     sqlite3 *db;
     sqlite3_stmt *load, *save;
     const char *path;
+    bool fresh; /* made by this run */
 };
 
 static const char *const COMPANIONS[] = {"", "-wal", "-shm"}; /* files SQLite keeps beside the first */
@@ -66,8 +68,12 @@ static int trouble(lab_store *s, study_job *job, const char *what)
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
         return move_aside(s, job, sqlite3_errstr(code));
     }
-    return lab_fail(job, EPIQ_E_FILE, "%s: the resume file could not be %s (%s); free the disk, or use --state FILE",
-                    s->path, what, s->db ? sqlite3_errmsg(s->db) : "no memory");
+    const char *remedy = code == SQLITE_BUSY || code == SQLITE_LOCKED
+                             ? "another run uses it; wait for that, or use --state FILE"
+                         : code == SQLITE_CANTOPEN ? "name one in a folder that can be written, with --state"
+                                                   : "free the disk, or use --state FILE";
+    return lab_fail(job, EPIQ_E_FILE, "%s: the resume file could not be %s (%s); %s", s->path, what,
+                    s->db ? sqlite3_errmsg(s->db) : "no memory", remedy);
 }
 
 static int text_of(lab_store *s, const char *sql, char *text, size_t size)
@@ -85,6 +91,10 @@ static int text_of(lab_store *s, const char *sql, char *text, size_t size)
 static int prepare(lab_store *s, study_job *job)
 {
     char id[32] = "", tables[32] = "", verdict[256] = "", setup[512], stamp[64];
+    struct stat there;
+    if (stat(s->path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        return lab_fail(job, EPIQ_E_FILE, "%s is not a regular file; name another resume file with --state", s->path);
+    }
     if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
         return trouble(s, job, "opened");
     }
@@ -93,8 +103,8 @@ static int prepare(lab_store *s, study_job *job)
         text_of(s, "SELECT count(*) FROM sqlite_master", tables, sizeof tables)) {
         return trouble(s, job, "read");
     }
-    bool fresh = strcmp(tables, "0") == 0;
-    if (!fresh && strtol(id, NULL, 10) != APPLICATION) {
+    s->fresh = strcmp(tables, "0") == 0;
+    if (!s->fresh && strtol(id, NULL, 10) != APPLICATION) {
         return lab_fail(job, EPIQ_E_FILE, "%s is a database of something else; name another file with --state",
                         s->path);
     }
@@ -111,7 +121,7 @@ static int prepare(lab_store *s, study_job *job)
              "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; %s"
              "CREATE TABLE IF NOT EXISTS samples (key TEXT, rep INTEGER, sum INTEGER, sample BLOB, "
              "PRIMARY KEY (key, rep)) WITHOUT ROWID",
-             fresh ? stamp : "");
+             s->fresh ? stamp : "");
     if (sqlite3_exec(s->db, setup, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(s->db, "SELECT sum, sample FROM samples WHERE key = ?1 AND rep = ?2", -1, &s->load, NULL) !=
             SQLITE_OK ||
@@ -150,19 +160,40 @@ void lab_store_close(lab_store *s)
     free(s);
 }
 
-bool lab_store_empty(lab_store *s)
+static void unlink_all(const char *state, const char *kind)
 {
-    char any[8] = "";
-    return text_of(s, "SELECT EXISTS (SELECT 1 FROM samples)", any, sizeof any) == SQLITE_OK && strcmp(any, "0") == 0;
+    for (size_t k = 0; k < sizeof COMPANIONS / sizeof *COMPANIONS; k++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s%s%s", state, kind, COMPANIONS[k]);
+        unlink(path);
+    }
 }
 
-void study_forget(const char *state)
+bool lab_store_drop_if_unused(lab_store *s)
 {
-    static const char *const KINDS[] = {"", LAB_MEMBERS};
-    for (size_t k = 0; k < 2 * (sizeof COMPANIONS / sizeof *COMPANIONS); k++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s%s%s", state, KINDS[k % 2], COMPANIONS[k / 2]);
-        unlink(path);
+    char any[8] = "", members[4096];
+    snprintf(members, sizeof members, "%s" LAB_MEMBERS, s->path);
+    bool unused = s->fresh && access(members, F_OK) != 0 &&
+                  text_of(s, "SELECT EXISTS (SELECT 1 FROM samples)", any, sizeof any) == SQLITE_OK &&
+                  strcmp(any, "0") == 0;
+    const char *path = s->path;
+    lab_store_close(s);
+    if (unused) {
+        unlink_all(path, "");
+    }
+    return unused;
+}
+
+void study_forget(const char *state, ptrdiff_t repetitions)
+{
+    char count[32] = "";
+    lab_store s = {.path = state};
+    bool read = sqlite3_open_v2(state, &s.db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+                text_of(&s, "SELECT count(*) FROM samples", count, sizeof count) == SQLITE_OK;
+    sqlite3_close(s.db);
+    if (read && strtoll(count, NULL, 10) <= repetitions) {
+        unlink_all(state, "");
+        unlink_all(state, LAB_MEMBERS);
     }
 }
 

@@ -97,10 +97,9 @@ int study_run(study_job *job, study_result **out)
     if (!s && l.no_memory) {
         s = lab_fail(job, EPIQ_E_NOMEM, "no memory for what the study found");
     }
-    bool nothing = l.store && s && lab_store_empty(l.store);
-    lab_store_close(l.store);
-    if (nothing) {
-        study_forget(job->state);
+    job->kept = s && l.store && !lab_store_drop_if_unused(l.store);
+    if (!s) {
+        lab_store_close(l.store);
     }
     if (s) {
         study_result_free(l.result);

@@ -81,7 +81,7 @@ typedef struct {
     const char *name;
     study_size size;
     ptrdiff_t reps;       /* 0: as the size says */
-    ptrdiff_t rows;       /* only the cells with so many; 0: all */
+    ptrdiff_t n, d;       /* only the cells with so many rows, features; 0: all */
     epiq_options options; /* the model; members and batches are m and m' */
     bool engine_given;    /* else the study chooses its engine */
     bool scale_given;     /* else real tables are scaled by minmax and synthetic ones not at all */
@@ -92,6 +92,7 @@ typedef struct {
     int (*report)(void *user, const study_progress *p); /* may be NULL; non-zero asks to stop */
     void *user;
     char message[1024]; /* after a failure: one sentence */
+    bool kept;          /* and whether the resume file holds something */
 } study_job;
 
 typedef struct {
@@ -104,6 +105,8 @@ const study_info *study_list(ptrdiff_t index); /* NULL past the end */
 /* A status of epiq.h; on failure *out is NULL and job->message says why. */
 int study_run(study_job *job, study_result **out);
 void study_result_free(study_result *r);
-void study_forget(const char *state); /* remove a resume file that has served, with what SQLite keeps beside it */
+/* Remove a resume file that has served, unless it holds more than so many repetitions: then others are in it too. */
+void study_forget(const char *state, ptrdiff_t repetitions);
+const char *study_table(ptrdiff_t index); /* names of the real tables, NAME.csv in data_dir; NULL past the end */
 
 #endif

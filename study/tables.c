@@ -22,21 +22,6 @@ static void procedural(lab *l, const lab_cell *c, const lab_cell *ev, const lab_
     lab_add(l, line);
 }
 
-static void data(lab *l, const lab_cell *c, const lab_published *paper)
-{
-    for (int way = 0; way < EPIQ_CORRECTIONS; way++) {
-        study_cell line = lab_line(c, "data", "if");
-        line.correction = LAB_CORRECTIONS[way];
-        lab_line_truth(c, LAB_DATA, &line);
-        lab_line_estimate(c, S_IF + way, S_IF_DF + way, LAB_DATA, &line);
-        line.published_truth = paper->data_truth;
-        line.published = paper->data;
-        if (!isnan(line.estimate)) { /* training stopped at a time has no corrections */
-            lab_add(l, line);
-        }
-    }
-}
-
 static void ensemble(lab *l, const lab_cell *c, const lab_published *paper)
 {
     bool networks = c->o.engine != EPIQ_ENGINE_INFINITE;
@@ -65,8 +50,8 @@ static int table(lab *l, int set, const ptrdiff_t *n, const ptrdiff_t *d)
     ptrdiff_t step = networks ? 2 : 1, reps = dear ? lab_reps(l, 6, 20, 100) : lab_reps(l, 100, 100, 100);
     for (ptrdiff_t i = 0; n[i]; i++) {
         for (ptrdiff_t k = 0; d[k]; k++) {
-            bool wanted = job->rows > 0 ? n[i] == job->rows : job->size != STUDY_QUICK || i == 0;
-            if (!wanted || (job->size == STUDY_QUICK && k % 2)) {
+            bool some = job->size == STUDY_QUICK && !job->n && !job->d; /* a few rows of it will do */
+            if (!lab_wanted(l, n[i], d[k]) || (some && (i > 0 || k % 2))) {
                 continue;
             }
             lab_cell c = lab_synthetic(l, set, n[i], d[k], reps), ev = c;
@@ -83,14 +68,14 @@ static int table(lab *l, int set, const ptrdiff_t *n, const ptrdiff_t *d)
         }
     }
     if (count == 0) {
-        return lab_fail(l->job, EPIQ_E_USAGE, "%s has no cells with %td rows; leave out --n", job->name, job->rows);
+        return lab_nothing(l);
     }
     int s = lab_run(l, cells, count);
     for (ptrdiff_t k = 0; !s && k < count; k += step) {
         const lab_cell *c = &cells[k];
         lab_published paper = lab_published_synthetic(set, c->n, c->d);
         procedural(l, c, networks ? &cells[k + 1] : NULL, &paper);
-        data(l, c, &paper);
+        lab_add_if(l, c, &paper);
         ensemble(l, c, &paper);
     }
     if (s) {
@@ -101,6 +86,9 @@ static int table(lab *l, int set, const ptrdiff_t *n, const ptrdiff_t *d)
              "variance of %s over data sets; standard errors are jackknifed over data sets.",
              reps, dear ? "the networks trained on each" : "infinitely many networks, in closed form",
              dear ? "the ensemble's prediction" : "the mean prediction");
+    lab_note(l, "The truth's own error, given beside it, moves all rates of a cell together: with few data sets a rate "
+                "far from "
+                "its level says little.");
     if (dear) {
         lab_note(l,
                  "The paper's form, from V1 (one network) and Vm (the ensemble), has the same expectation and a far "

@@ -43,23 +43,29 @@ done
 rm -f ./*
 
 # ---- stopped and killed: it goes on, and ends with the same bits ----
+interrupt() { # interrupt SIGNAL STATE command...: when a repetition is finished and kept, or after 30 s; leaves its exit code in $code
+    local signal=$1 state=$2 tries=300 before
+    shift 2
+    before=$(sqlite3 "$state" 'SELECT count(*) FROM samples' 2>/dev/null || echo 0)
+    "$@" >/dev/null 2>"$err" &
+    while [ $((tries--)) -gt 0 ] && kill -0 $! 2>/dev/null &&
+        [ "$(sqlite3 "$state" 'SELECT count(*) FROM samples' 2>/dev/null || echo 0)" -le "$before" ]; do
+        sleep 0.1
+    done
+    kill -"$signal" $! 2>/dev/null
+    wait $! 2>/dev/null
+    code=$?
+}
 slow=(study table3 --quick --engine network --width 64 --reps 40 --members 20)
 expect_ok "$epiq" "${slow[@]}" --json whole.json --quiet
 for signal in KILL KILL KILL INT TERM; do
-    "$epiq" "${slow[@]}" --state kept --quiet 2>>"$err" &
-    sleep 0.4
-    kill -$signal $! 2>/dev/null
-    wait $! 2>/dev/null
+    interrupt $signal kept "$epiq" "${slow[@]}" --state kept --quiet
 done
 expect_ok "$epiq" "${slow[@]}" --state kept --json resumed.json --quiet
 check 'same bits after five interruptions' same_cells whole.json resumed.json
 check 'something was resumed' says resumed.json '"resumed": [1-9]'
 check 'a file that was named is kept' test -s kept
-"$epiq" "${slow[@]}" --threads 1 2>"$err" >/dev/null &
-sleep 0.3
-kill -INT $!
-wait $!
-code=$?
+interrupt INT epiq-study-table3.state "$epiq" "${slow[@]}" --threads 1
 check 'SIGINT is told as 130' test $code -eq 130
 check 'with what is kept' says "$err" 'kept in epiq-study-table3.state and the same command continues'
 check 'without a name it is kept here' test -s epiq-study-table3.state
@@ -68,14 +74,27 @@ check 'same bits' same_cells whole.json again.json
 check 'and is gone when it has served' test ! -e epiq-study-table3.state
 rm -f ./*
 
+# a short run does not take a long one's file with it
+interrupt INT epiq-study-table3.state "$epiq" "${slow[@]}" --threads 1
+expect_ok "$epiq" study table3 --quick --engine infinite --reps 3 --quiet
+check 'still there' test -s epiq-study-table3.state
+expect_ok "$epiq" "${slow[@]}" --json again.json --quiet
+check 'and of use' says again.json '"resumed": [1-9]'
+rm -f ./*
+
 # ---- wrong requests ----
 expect_exit 1 'no study "tabel1"; did you mean table1' "$epiq" study tabel1
 expect_exit 1 'usage: epiq study list' "$epiq" study
 expect_exit 1 'reps is "2"; it must be a whole number from 3' "$epiq" study table1 --reps 2
+expect_exit 1 'has no such cells; leave out --n and --d' "$epiq" study table1 --n 200 --d 7
 expect_exit 1 'quick and --full' "$epiq" study table1 --quick --full
 expect_exit 1 'engine is "fast"' "$epiq" study table1 --engine fast
 expect_exit 1 'has no flag --target' "$epiq" study table1 --target y
 expect_exit 1 'single networks; use --engine' "$epiq" study normality --engine infinite
+expect_exit 2 'is the resume file' "$epiq" study table3 --json epiq-study-table3.state
+expect_exit 2 'is the resume file' "$epiq" study table3 --state kept --report kept-members
+expect_exit 1 'counts networks; use --engine' env EPIQ_DATA=. "$epiq" study figure-members --engine infinite
+expect_exit 2 'is not a regular file' "$epiq" study table3 --quick --state /dev/null
 expect_exit 1 'both name out' "$epiq" study table1 --json out --report out
 expect_exit 2 'table2 needs the real tables.*--data-dir or EPIQ_DATA' "$epiq" study table2
 expect_exit 2 'the folder nowhere cannot be read.*--data-dir' "$epiq" study table2 --data-dir nowhere
@@ -84,6 +103,12 @@ expect_exit 2 'empty/boston.csv: No such file' "$epiq" study timing --data-dir e
 expect_exit 2 'cannot write no/such' "$epiq" study table1 --quick --json no/such
 expect_exit 2 'no/such/state: the resume file could not be opened' "$epiq" study table1 --quick --state no/such/state
 rm -r empty
+mkdir tables
+printf 'a,medv\n1,2\n3,4\n5,7\n' >tables/boston.csv
+expect_exit 2 'boston.csv has 3 rows and 1 features, the paper' "$epiq" study timing --data-dir tables
+expect_exit 2 'is one of the real tables' "$epiq" study timing --data-dir tables --json tables/boston.csv
+expect_exit 2 'is one of the real tables' "$epiq" study timing --data-dir tables --state tables/boston.csv
+rm -r tables
 
 # ---- a damaged resume file is moved aside and said, and the next run starts anew ----
 quick=("$epiq" study table3 --quick --engine infinite --reps 20)
@@ -110,12 +135,16 @@ damage() { # damage HOW: a copy of the good file, then run
 for how in text cut page number; do
     damage $how
 done
-if command -v sqlite3 >/dev/null; then
-    sqlite3 other 'CREATE TABLE t (a)'
-    expect_exit 2 'other is a database of something else' "${quick[@]}" --state other
-fi
+sqlite3 other 'CREATE TABLE t (a)'
+expect_exit 2 'other is a database of something else' "${quick[@]}" --state other
 
 # ---- a full disk ----
+rm -f ./*
+(ulimit -f 40 && "${quick[@]}" --reps 500 --quiet) 2>"$err"
+check 'no room for the resume file: exit 2' test $? -eq 2
+check 'one sentence' says "$err" '^epiq: epiq-study-table3.state: the resume file could not be written .*; free the disk'
+expect_ok "${quick[@]}" --reps 500 --json rest.json --quiet
+check 'what was written is not lost' says rest.json '"resumed": [1-9]'
 check 'a full disk is said' bash -c "! '$epiq' study table3 --quick --engine infinite --reps 5 --json /dev/full --quiet 2>full.err"
 check 'in one sentence' says full.err '^epiq: cannot write /dev/full: No space left'
 finish
