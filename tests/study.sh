@@ -19,7 +19,8 @@ every() {
             seen++
             truth = num("truth"); estimate = num("estimate"); ratio = num("ratio"); coverage = num("coverage")
             coverage_90 = num("coverage_90"); reps = num("reps"); se = num("ratio_se"); d = num("d"); n = num("n")
-            p = num("p_value"); error = num("estimate_se"); members = num("members"); published = num("published")
+            p = num("p_value"); truth_error = num("truth_se"); paper_error = num("paper_truth_se")
+             error = num("estimate_se"); members = num("members"); published = num("published")
             if (!('"$rule"')) { print "   " $0; bad++ }
         }
         END { exit !(seen > 0 && !bad) }' "$file" 2>/dev/null
@@ -32,23 +33,25 @@ $shown"
 }
 
 # ---- IF, where the truth needs no networks ----
-# J data sets tell a variance to sqrt(2/J): 4.5 % at 1000. Cells named in docs/results.md aside, IF is within a tenth.
-reps=300 near=0.2 covered=0.9
+# J data sets tell a variance to sqrt(2/J), so there are more of them where they are cheap: 2.2 % at n = 200 (J = 4000),
+# 3.2 % at n = 500, 3.7 % at n = 1000. IF is within a tenth in every cell, but for those docs/results.md names.
 if [ -n "$long" ]; then
-    reps=1000 near=0.1 covered=0.92
+    cells='table1:200:4000 table1:500:2000 table1:1000:1500 table3:200:4000 table4:500:2000' near=0.1 covered=0.92
+else
+    cells='table1:200:400 table3:200:400' near=0.2 covered=0.9
 fi
-for name in table1 table3 table4; do
-    size=--quick
-    [ -n "$long" ] && size=--full
-    expect_ok "$epiq" study $name $size --engine infinite --reps $reps --json $name.json --quiet
-    must 'IF is near the truth' $name.json '"correction": "rowwise"' "ratio > 1 - $near && ratio < 1 + $near"
-    must 'and its 95 % interval covers' $name.json '"correction": "rowwise"' "coverage >= $covered"
-    must 'the 90 % interval too' $name.json '"correction": "rowwise"' "coverage_90 >= $covered - 0.06"
-    must 'as printed it falls short, more with more features' $name.json '"correction": "none"' \
-        'ratio < 1.08 && (d < 8 || ratio < 0.98) && (d < 16 || n > 200 || ratio < 0.7)'
-    must 'jackknife errs upwards at high leverage' $name.json '"correction": "jackknife"' "ratio > 1 - $near && ratio < 1.3"
+for cell in $cells; do
+    IFS=: read -r name n reps <<<"$cell"
+    file=$name-$n.json
+    expect_ok "$epiq" study "$name" --n "$n" --engine infinite --reps "$reps" --json "$file" --quiet
+    must 'IF is near the truth' "$file" '"correction": "rowwise"' "ratio > 1 - $near && ratio < 1 + $near"
+    must 'and its 95 % interval covers' "$file" '"correction": "rowwise"' "coverage >= $covered"
+    must 'the 90 % interval too' "$file" '"correction": "rowwise"' "coverage_90 >= $covered - 0.06"
+    must 'as printed it falls short, more with more features' "$file" '"correction": "none"' \
+        'ratio < 1.08 && (d < 8 || ratio < 1) && (d < 16 || n > 200 || ratio < 0.75)'
+    must 'jackknife errs upwards at high leverage' "$file" '"correction": "jackknife"' "ratio > 1 - $near && ratio < 1.3"
 done
-must 'the shortfall at n = 200, d = 32' table1.json '"n": 200, "d": 32.*"correction": "none"' \
+must 'the shortfall at n = 200, d = 32' table1-200.json '"n": 200, "d": 32.*"correction": "none"' \
     "ratio > 0.33 && ratio < 0.52 && coverage < 0.2" # 0.42, 7 % in an independent computation
 
 # ---- EV and BA, with linearised networks whose variance is known exactly ----
@@ -74,8 +77,10 @@ expect_ok "$epiq" study normality --quick --json normality.json --quiet
 must 'predictions are not far from normal' normality.json '"quantity": "normality"' 'estimate < 2 && p > 1e-4'
 expect_ok "$epiq" study table1 --quick --json networks.json --quiet
 must 'EV of one data set is of the size of tau^2' networks.json '"method": "ev"' 'ratio > 0.4 && ratio < 2.5'
-must 'BA too' networks.json '"method": "ba"' 'ratio > 0.3 && ratio < 3'
-must 'and IF' networks.json '"correction": "rowwise"' 'ratio > 0.2 && ratio < 8' # six data sets tell little of the truth
+# six data sets tell little of the truth, and nothing where the data part is a tenth of the procedural one
+must 'BA too' networks.json '"d": [28],.*"method": "ba"' 'ratio > 0.2 && ratio < 5'
+must 'and IF' networks.json '"d": [28],.*"correction": "rowwise"' 'estimate > 5e-5 && estimate < 5e-4'
+must 'the paper'"'"'s formula is noisier' networks.json '"method": "ev"' 'paper_error > 1.5 * truth_error'
 if [ -n "$long" ]; then
     expect_ok "$epiq" study table3 --reps 12 --json networks.json --quiet
     must 'EV with 12 data sets' networks.json '"method": "ev"' 'ratio > 0.5 && ratio < 2'
