@@ -8,22 +8,29 @@ long=${2:-}
 # fulfil RULE, unless there is one and all do
 every() {
     local file=$1 which=$2 rule=$3
-    awk -v which="$which" '
-        function num(name,   s) {
-            if (!match($0, "\"" name "\": -?[0-9.e+-]+")) return log(-1) # not a number: no comparison holds
-            s = substr($0, RSTART, RLENGTH)
-            sub(/^[^:]*: /, "", s)
-            return s + 0
+    awk -v which="$which" -v rule="$rule" '
+        function num(key, variable,   s) { # a rule that asks for a number that is not there is not fulfilled
+            if (match($0, "\"" key "\": -?[0-9.e+-]+")) {
+                s = substr($0, RSTART, RLENGTH)
+                sub(/^[^:]*: /, "", s)
+                return s + 0
+            }
+            if ((" " rule " ") ~ ("[^a-z_0-9]" variable "[^a-z_0-9]")) absent = 1
+            return 0
         }
         /^    \{"set"/ && $0 ~ which {
             seen++
-            truth = num("truth"); estimate = num("estimate"); ratio = num("ratio"); coverage = num("coverage")
-            coverage_90 = num("coverage_90"); reps = num("reps"); se = num("ratio_se"); d = num("d"); n = num("n")
-            p = num("p_value"); truth_error = num("truth_se"); paper_error = num("paper_truth_se")
-             error = num("estimate_se"); members = num("members"); published = num("published")
-            if (!('"$rule"')) { print "   " $0; bad++ }
+            absent = 0
+            n = num("n", "n"); d = num("d", "d"); reps = num("reps", "reps"); members = num("members", "members")
+            truth = num("truth", "truth"); truth_error = num("truth_se", "truth_error")
+            paper_error = num("paper_truth_se", "paper_error")
+            estimate = num("estimate", "estimate"); error = num("estimate_se", "error")
+            ratio = num("ratio", "ratio"); se = num("ratio_se", "se"); p = num("p_value", "p")
+            coverage = num("coverage", "coverage"); coverage_90 = num("coverage_90", "coverage_90")
+            published = num("published", "published")
+            if (absent || !('"$rule"')) { print "   " $0; bad++ }
         }
-        END { exit !(seen > 0 && !bad) }' "$file" 2>/dev/null
+        END { exit !(seen > 0 && !bad) }' "$file"
 }
 must() { # must 'what it says' FILE WHICH RULE
     local problem=
