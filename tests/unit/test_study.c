@@ -200,6 +200,7 @@ TEST(if_of_fresh_data_is_unbiased_and_covers)
         hits += inf[k].lo <= truth && truth <= inf[k].hi;
     }
     CLOSE(sum, truth, 0.15); /* 0.997 over 4000 data sets; the truth itself is known to sqrt(2/R), 4.5 % */
-    covers(hits, R, 0.93);   /* measured over 4000 data sets; nominal 0.95 */
+    covers(hits, R,
+           0.957); /* 0.959 measured over 4000 data sets; nominal 0.95, and rowwise intervals are a little wide */
     free(inf);
 }
