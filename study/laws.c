@@ -65,6 +65,10 @@ static void law_of_members(lab *l, const lab_cell *c)
         hi[k] = got.value + 2 * got.se;
         expected[k] = want.value;
     }
+    lab_note(l,
+             "Both sides of the law of m' are of the same networks: they agree if members are trained independently of "
+             "each other given the data, which is what is checked; at m' = %d they are one number.",
+             MEMBERS);
     study_figure *f =
         lab_figure(l, "An ensemble's variance against its size", "networks in the ensemble", "variance over data sets",
                    "Marks: measured, with two standard errors. Line: "
@@ -269,8 +273,8 @@ int study_decomposition(lab *l)
         lab_add(l, line);
     }
     lab_note(l, "model_error: the kernel's mean prediction less the true function at the test point; it is a constant "
-                "and in no "
-                "variance. procedural_bias: the trained networks' mean less the kernel's prediction on the same rows.");
+                "and in no variance. procedural_bias: the trained networks' mean less the kernel's prediction on the "
+                "same rows.");
     lab_note(l,
              "The theorem assumes a procedural bias that does not depend on the data: its variance over data sets "
              "(procedural_bias_variance), and its covariance with the data part, should be near 0 beside "
