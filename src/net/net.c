@@ -247,6 +247,38 @@ void epiqp_net_jvp(const epiqp_env *e, const epiqp_net *net, const double *theta
     }
 }
 
+void epiqp_net_normal(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
+                      const double *v, double *out, epiqp_pass *w)
+{
+    ptrdiff_t last = epiqp_net_params(net) - 1; /* the output's bias */
+    double t[CHUNK], sum = 0;
+    bool thin = w->thin.block;
+    memset(out, 0, (size_t)(last + 1) * sizeof *out);
+    if (thin) {
+        epiqp_thin_begin(&w->thin, net->beta, theta);
+        epiqp_thin_aim(&w->thin, net->beta, theta, v);
+    }
+    for (ptrdiff_t i = 0; i < n; i += CHUNK) {
+        ptrdiff_t rows = epiqp_min(CHUNK, n - i);
+        if (!thin) {
+            epiqp_net_jvp(e, net, theta, v, rows, x + i * net->d, t, w);
+            epiqp_net_vjp(e, net, theta, rows, x + i * net->d, t, out, w);
+            continue;
+        }
+        epiqp_thin_forward(&w->thin, rows, x + i * net->d, t);
+        epiqp_thin_tangent(&w->thin, rows, t);
+        for (ptrdiff_t k = 0; k < rows; k++) {
+            t[k] += net->beta * v[last];
+            sum += t[k];
+        }
+        epiqp_thin_reverse(&w->thin, rows, t);
+    }
+    if (thin) {
+        epiqp_thin_end(&w->thin, net->beta, out);
+        out[last] += net->beta * sum;
+    }
+}
+
 int epiqp_features_new(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
                        epiqp_features *out)
 {

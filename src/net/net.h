@@ -21,10 +21,10 @@ void epiqp_net_init(const epiqp_net *net, epiqp_stream s, double *theta);
 /* Scratch of one thread for passes over any number of rows. */
 typedef struct {
     double *g, *t, *delta, *back;
-    epiqp_thin thin; /* with a block where epiqp_net_squares goes in single precision */
+    epiqp_thin thin; /* with a block where epiqp_net_squares and epiqp_net_normal go in single precision */
 } epiqp_pass;
 int epiqp_pass_new(epiq_ctx *c, const epiqp_net *net, epiqp_pass *out);
-/* Let epiqp_net_squares of this pass compute in single precision, if the network is thin (net/thin.h). */
+/* Let the two compute in single precision with this pass, if the network is thin (net/thin.h). */
 int epiqp_pass_single(epiq_ctx *c, const epiqp_net *net, epiqp_pass *w);
 void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w);
 
@@ -41,6 +41,10 @@ void epiqp_net_vjp(const epiqp_env *e, const epiqp_net *net, const double *theta
                    const double *u, double *grad, epiqp_pass *w);
 void epiqp_net_jvp(const epiqp_env *e, const epiqp_net *net, const double *theta, const double *v, ptrdiff_t n,
                    const double *x, double *tangent, epiqp_pass *w);
+
+/* out = J'J v */
+void epiqp_net_normal(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
+                      const double *v, double *out, epiqp_pass *w);
 
 /* What the empirical kernel is made of: for each row, g_l (l = 1 .. L) and delta_l = dh/df_l, width numbers each. */
 typedef struct {

@@ -39,9 +39,9 @@ enum { BLOCK = 64, MOST_LANES = 16 };
 
 const epiqp_thin_loops *epiqp_thin_set(int k)
 {
-    static const epiqp_thin_loops plain = {forward_4, reverse_4};
+    static const epiqp_thin_loops plain = {forward_4, tangent_4, reverse_4};
 #ifdef X86_SETS
-    static const epiqp_thin_loops v3 = {forward_8, reverse_8}, v4 = {forward_16, reverse_16};
+    static const epiqp_thin_loops v3 = {forward_8, tangent_8, reverse_8}, v4 = {forward_16, tangent_16, reverse_16};
     if (__builtin_cpu_supports("x86-64-v4") && k-- == 0) {
         return &v4;
     }
@@ -58,13 +58,14 @@ int epiqp_thin_new(epiq_ctx *c, ptrdiff_t d, ptrdiff_t width, epiqp_thin *out)
     ptrdiff_t sums = blocks * (d + 1) * BLOCK, w = blocks * (d + 2) * BLOCK, on = blocks * rows * BLOCK;
     *out = (epiqp_thin){.d = d, .width = width, .blocks = blocks, .loops = epiqp_thin_set(0)};
     /* in this order every part starts at a multiple of 64 bytes, as vectors must */
-    out->block = epiqp_alloc(c, sums + (w + on + rows * MOST_LANES + rows * (d + 1) + 1) / 2, sizeof(double));
+    out->block = epiqp_alloc(c, sums + (2 * w + on + rows * MOST_LANES + rows * (d + 1) + 1) / 2, sizeof(double));
     if (!out->block) {
         return EPIQ_E_NOMEM;
     }
     out->sums = out->block;
     out->w = (float *)(out->sums + sums);
-    out->on = (int *)(out->w + w);
+    out->v = out->w + w;
+    out->on = (int *)(out->v + w);
     out->part = (float *)(out->on + on);
     out->x = out->part + rows * MOST_LANES;
     return EPIQ_OK;
@@ -99,6 +100,21 @@ EPIQP_VERSIONS void epiqp_thin_begin(epiqp_thin *t, double beta, const double *t
             w[d * BLOCK + j] = (float)(s * beta * b[k + j]);
             w[(d + 1) * BLOCK + j] = (float)w2[k + j];
         }
+    }
+}
+
+EPIQP_VERSIONS void epiqp_thin_aim(epiqp_thin *t, double beta, const double *theta, const double *v)
+{
+    const ptrdiff_t d = t->d, at_b = t->width * d, at_w2 = at_b + t->width;
+    const double s = slope(t);
+    for (ptrdiff_t k = 0; k < t->blocks * BLOCK; k++) {
+        float *to = t->v + k / BLOCK * BLOCK * (d + 2) + k % BLOCK;
+        bool real = k < t->width; /* units that fill the last block up are off */
+        double w2 = real ? s * theta[at_w2 + k] : 0, v2 = real ? s * v[at_w2 + k] : 0;
+        for (ptrdiff_t a = 0; a < d; a++) {
+            to[a * BLOCK] = real ? (float)(w2 * v[k * d + a] + v2 * theta[k * d + a]) : 0;
+        }
+        to[d * BLOCK] = real ? (float)(beta * (w2 * v[at_b + k] + v2 * theta[at_b + k])) : 0;
     }
 }
 
@@ -137,6 +153,11 @@ void epiqp_thin_forward(epiqp_thin *t, ptrdiff_t rows, const double *x, double *
         t->x[i * (d + 1) + d] = 1;
     }
     t->loops->forward(t, rows, h);
+}
+
+void epiqp_thin_tangent(epiqp_thin *t, ptrdiff_t rows, double *h)
+{
+    t->loops->tangent(t, rows, h);
 }
 
 void epiqp_thin_reverse(epiqp_thin *t, ptrdiff_t rows, const double *u)

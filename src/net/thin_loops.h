@@ -1,4 +1,4 @@
-/* thin_loops.h - the two loops of thin.c for vectors of LANES floats, which the instructions of TARGET hold in one
+/* thin_loops.h - the loops of thin.c for vectors of LANES floats, which the instructions of TARGET hold in one
  * register each; included once for every such set. A compiler left to cut wide vectors up itself makes them crawl.
  *     LANES, TARGET, NAME(x)    the vector, the attribute, and the name x of this set
  *     FORWARD, COLUMNS          rows by 4 vectors, and columns of S by 1 vector, whose sums stay in registers
@@ -9,11 +9,12 @@
 typedef float VECTOR __attribute__((vector_size(4 * LANES)));
 typedef int MASK __attribute__((vector_size(4 * LANES)));
 
-/* `count` rows from i over the UNITS units from k */
-TARGET INLINE void NAME(forward_tile)(epiqp_thin *t, ptrdiff_t k, ptrdiff_t i, int count)
+/* `count` rows from i over the UNITS units from k: the outputs' parts, which say where units are on; or, along a direction,
+ * the tangents' parts there */
+TARGET INLINE void NAME(forward_tile)(epiqp_thin *t, ptrdiff_t k, ptrdiff_t i, int count, bool along)
 {
     const ptrdiff_t d = t->d, step = BLOCK / LANES;
-    const VECTOR *w = (const VECTOR *)(t->w + k / BLOCK * BLOCK * (d + 2) + k % BLOCK), zero = {0};
+    const VECTOR *w = (const VECTOR *)((along ? t->v : t->w) + k / BLOCK * BLOCK * (d + 2) + k % BLOCK), zero = {0};
     const float *x = t->x + i * (d + 1);
     VECTOR f[FORWARD][4];
     for (int r = 0; r < count; r++) {
@@ -32,24 +33,27 @@ TARGET INLINE void NAME(forward_tile)(epiqp_thin *t, ptrdiff_t k, ptrdiff_t i, i
         MASK *on = (MASK *)(t->on + (k / BLOCK * EPIQP_THIN_ROWS + i + r) * BLOCK + k % BLOCK);
         VECTOR part = zero;
         for (int j = 0; j < 4; j++) {
-            MASK above = f[r][j] > zero;
-            part += (VECTOR)((MASK)f[r][j] & above) * w[(d + 1) * step + j];
-            on[j] = above;
+            if (along) {
+                part += (VECTOR)((MASK)f[r][j] & on[j]);
+            } else {
+                on[j] = f[r][j] > zero;
+                part += (VECTOR)((MASK)f[r][j] & on[j]) * w[(d + 1) * step + j];
+            }
         }
         ((VECTOR *)t->part)[i + r] += part;
     }
 }
 
-TARGET static void NAME(forward)(epiqp_thin *t, ptrdiff_t rows, double *h)
+TARGET INLINE void NAME(over_rows)(epiqp_thin *t, ptrdiff_t rows, double *h, bool along)
 {
     memset(t->part, 0, (size_t)(rows * LANES) * sizeof *t->part);
     for (ptrdiff_t k = 0; k < t->blocks * BLOCK; k += UNITS) {
         ptrdiff_t i = 0;
         for (; i + FORWARD <= rows; i += FORWARD) {
-            NAME(forward_tile)(t, k, i, FORWARD);
+            NAME(forward_tile)(t, k, i, FORWARD, along);
         }
         for (; i < rows; i++) {
-            NAME(forward_tile)(t, k, i, 1);
+            NAME(forward_tile)(t, k, i, 1, along);
         }
     }
     for (ptrdiff_t i = 0; i < rows; i++) {
@@ -58,6 +62,16 @@ TARGET static void NAME(forward)(epiqp_thin *t, ptrdiff_t rows, double *h)
             h[i] += (double)t->part[i * LANES + j];
         }
     }
+}
+
+TARGET static void NAME(forward)(epiqp_thin *t, ptrdiff_t rows, double *h)
+{
+    NAME(over_rows)(t, rows, h, false);
+}
+
+TARGET static void NAME(tangent)(epiqp_thin *t, ptrdiff_t rows, double *h)
+{
+    NAME(over_rows)(t, rows, h, true);
 }
 
 /* `count` columns of S from a, for one block of units, `together` vectors at a time */

@@ -11,11 +11,12 @@
 typedef enum {
     EPIQP_FOR_SYNTH_X = 1,
     EPIQP_FOR_SYNTH_NOISE = 2,
-    EPIQP_FOR_MEMBER = 3,     /* stream = member */
-    EPIQP_FOR_BATCH = 4,      /* stream = batch */
-    EPIQP_FOR_SHUFFLE = 5,    /* of rows into batches */
-    EPIQP_FOR_ORDER = 6,      /* of a member's mini-batches; stream = member */
-    EPIQP_FOR_BATCH_ORDER = 7 /* likewise of a batch's network */
+    EPIQP_FOR_MEMBER = 3,      /* stream = member */
+    EPIQP_FOR_BATCH = 4,       /* stream = batch */
+    EPIQP_FOR_SHUFFLE = 5,     /* of rows into batches */
+    EPIQP_FOR_ORDER = 6,       /* of a member's mini-batches; stream = member */
+    EPIQP_FOR_BATCH_ORDER = 7, /* likewise of a batch's network */
+    EPIQP_FOR_SEARCH = 9       /* of leading directions: where it starts */
 } epiqp_purpose;
 
 typedef struct {

@@ -6,7 +6,9 @@
  *     Y_0 = theta, Y_1 = Y_0 - (w1/w0) h g(Y_0)
  *     Y_j = (1 - mu_j - nu_j) Y_0 + mu_j Y_{j-1} + nu_j Y_{j-2} - m_j h g(Y_{j-1})
  *     mu_j = 2 w0 b_j/b_{j-1}, nu_j = -b_j/b_{j-2}, m_j = 2 w1 b_j/b_{j-1}
- * Stable while h times the largest curvature is below about (2 - 4 eps/3) s^2.
+ * Stable while h times the largest curvature is below about (2 - 4 eps/3) s^2. The few directions of largest curvature
+ * have long come to rest while the others still move: they are slowed down, g -> (I - sum_j c_j v_j v_j') g with
+ * c_j = 1 - cap/curvature_j, to a pace that still is many times that of the step, and s shrinks with the root of the cap.
  */
 #include "train/train.h"
 
@@ -16,26 +18,42 @@
 static const double DAMPING = 0.05; /* eps */
 static const double REACH = 1.9;    /* h curvature <= REACH s^2: 2 - 4 eps/3, less a little */
 static const double FIRST = 0.1;    /* first steps, in units of the fastest direction's time */
-static const double GROWTH = 0.1;   /* step over time passed; with 0.25 it ends about twice as far from descent's end */
+static const double GROWTH = 0.2;   /* step over time passed; with 0.3 it ends about twice as far from descent's end */
 static const double MARGIN = 1.1;   /* on the largest curvature, which power iteration underestimates */
-/* Converged: the last doubling of time lowered the loss by less than this fraction. */
-static const double SETTLED = 3e-4;
-/* The slowest directions move at rate 2 lambda: wait for 1/lambda, but for so many gradients at most. */
+
+/* Directions slowed down: this many at most, sought again when time has grown by a factor RENEWED or the loss has risen by
+ * a fraction STRAYED, which shows that they have turned away. Each stays PACE times as fast as the time passed asks, and is
+ * slowed by SLOWEST at most, since a stage moves by about 2/cap times the gradient and overshoots a kink by as much. */
+enum { LEADING = 8 };
+static const double RENEWED = 4, STRAYED = 1e-3, PACE = 50, SLOWEST = 12;
+
+/* In units of 1/lambda, the time of the slowest directions: the longest step; when all but the kinks has come to rest, and
+ * steps become short and shrink with the square of the time, so that what rattles at kinks settles, where long steps would
+ * go on from one minimum to the next; and the earliest end. */
+static const double LONGEST = 0.3, SETTLING = 2, SHORT = 0.05, ENOUGH = 2.6, LOOK = 0.2;
+/* Converged: since the last look, LOOK earlier (or half the time when PATIENCE gradients were not enough for a small
+ * lambda), the loss fell by less than this fraction; what is left falls by less again. */
+static const double SETTLED = 1e-3;
 static const ptrdiff_t PATIENCE = 20000;
 static const ptrdiff_t MOST_GRADIENTS = 200000;
 
 typedef struct {
     const epiqp_task *task;
     ptrdiff_t p;
-    double curvature; /* the largest, of R */
-    double *block, *grad, *y, *before, *old, *rows;
+    double curvature; /* the largest, of R as slowed */
+    int slowed;       /* directions that are, */
+    double searched;  /* when they were last sought, */
+    double c[LEADING];
+    double *block, *grad, *y, *before, *old;
+    double *leading, *image; /* LEADING by p: v_j, and J'J v_j while they are sought */
+    double *probe;           /* where power iteration goes on from */
     epiqp_pass pass;
 } flow;
 
 static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
 {
     *f = (flow){.task = t, .p = epiqp_net_params(t->net)};
-    f->block = epiqp_alloc(e->c, 4 * f->p + t->n, sizeof(double));
+    f->block = epiqp_alloc(e->c, (5 + 2 * LEADING) * f->p, sizeof(double));
     if (!f->block) {
         return EPIQ_E_NOMEM;
     }
@@ -43,29 +61,106 @@ static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
     f->y = f->grad + f->p;
     f->before = f->y + f->p;
     f->old = f->before + f->p;
-    f->rows = f->old + f->p;
-    for (ptrdiff_t i = 0; i < t->n; i++) {
-        f->rows[i] = 1; /* where power iteration starts: J'1 is far from orthogonal to the leading direction */
+    f->probe = f->old + f->p;
+    f->leading = f->probe + f->p;
+    f->image = f->leading + LEADING * f->p;
+    /* any direction will do to start from, if it does not miss the leading ones */
+    epiqp_uniforms((epiqp_stream){0, EPIQP_FOR_SEARCH, 0}, (1 + LEADING) * f->p, f->probe);
+    for (ptrdiff_t k = 0; k < (1 + LEADING) * f->p; k++) {
+        f->probe[k] -= 0.5;
     }
     return epiqp_task_pass(e, t, &f->pass);
 }
 
-/* Largest eigenvalue of (2/n) J J' + 2 lambda by power iteration, going on from the last one's vector. Each turn costs
- * about two gradients. */
+/* g <- (I - sum c v v') g */
+static void slow_down(const flow *f, double *g)
+{
+    for (int j = 0; j < f->slowed; j++) {
+        const double *v = f->leading + j * f->p;
+        epiqp_axpy(f->p, -f->c[j] * epiqp_dot(f->p, v, g), v, g);
+    }
+}
+
+/* Returns the norm v had, and makes it 1; a zero vector stays. */
+static double normalise(ptrdiff_t p, double *v)
+{
+    double norm = sqrt(epiqp_dot(p, v, v));
+    for (ptrdiff_t k = 0; k < p && norm > 0; k++) {
+        v[k] /= norm;
+    }
+    return norm;
+}
+
+/* Curvature of R in a direction along which J'J stretches by `norm` */
+static double curvature_of(const flow *f, double norm)
+{
+    return 2 * (norm / (double)f->task->n + f->task->lambda);
+}
+
+/* Largest curvature in slowed time by power iteration, going on from the last one's vector. */
 static void measure_curvature(const epiqp_env *e, flow *f, const double *theta, int turns)
 {
     const epiqp_task *t = f->task;
     double norm = 0;
     for (int k = 0; k < turns; k++) {
-        memset(f->y, 0, (size_t)f->p * sizeof *f->y);
-        epiqp_net_vjp(e, t->net, theta, t->n, t->x, f->rows, f->y, &f->pass);
-        epiqp_net_jvp(e, t->net, theta, f->y, t->n, t->x, f->rows, &f->pass);
-        norm = sqrt(epiqp_dot(t->n, f->rows, f->rows));
-        for (ptrdiff_t i = 0; i < t->n; i++) {
-            f->rows[i] = norm > 0 ? f->rows[i] / norm : 1;
+        normalise(f->p, f->probe);
+        epiqp_net_normal(e, t->net, theta, t->n, t->x, f->probe, f->y, &f->pass);
+        slow_down(f, f->y);
+        norm = sqrt(epiqp_dot(f->p, f->y, f->y));
+        if (norm > 0) {
+            memcpy(f->probe, f->y, (size_t)f->p * sizeof *f->y);
         }
     }
-    f->curvature = MARGIN * 2 * (norm / (double)t->n + t->lambda);
+    f->curvature = MARGIN * curvature_of(f, norm);
+}
+
+/* One turn of subspace iteration: leading <- orthonormal, in order of curvature, from J'J leading; stretch_j their stretch.
+ */
+static int turn_leading(const epiqp_env *e, flow *f, const double *theta, double *stretch)
+{
+    const epiqp_task *t = f->task;
+    double h[LEADING * LEADING];
+    for (int j = 0; j < LEADING; j++) {
+        epiqp_net_normal(e, t->net, theta, t->n, t->x, f->leading + j * f->p, f->image + j * f->p, &f->pass);
+        for (int i = 0; i <= j; i++) {
+            h[i * LEADING + j] = h[j * LEADING + i] = epiqp_dot(f->p, f->leading + i * f->p, f->image + j * f->p);
+        }
+    }
+    int s = e->la->syev(e->c, LEADING, h, stretch); /* ascending */
+    for (int j = 0; !s && j < LEADING; j++) {
+        const double *mix = h + (LEADING - 1 - j) * LEADING;
+        double *v = f->leading + j * f->p;
+        memset(v, 0, (size_t)f->p * sizeof *v);
+        for (int i = 0; i < LEADING; i++) {
+            epiqp_axpy(f->p, mix[i], f->image + i * f->p, v);
+        }
+        for (int i = 0; i < j; i++) {
+            epiqp_axpy(f->p, -epiqp_dot(f->p, f->leading + i * f->p, v), f->leading + i * f->p, v);
+        }
+        stretch[j] = normalise(f->p, v);
+    }
+    return s;
+}
+
+/* Seek the leading directions at theta and slow them down as far as the time passed allows. */
+static int find_leading(const epiqp_env *e, flow *f, const double *theta, double time)
+{
+    double stretch[LEADING];
+    f->slowed = 0;
+    for (int turns = f->searched > 0 ? 1 : 2; turns > 0; turns--) {
+        int s = turn_leading(e, f, theta, stretch);
+        if (s) {
+            return s;
+        }
+    }
+    double cap = fmax(PACE / time, curvature_of(f, stretch[0]) / SLOWEST);
+    while (f->slowed < LEADING && curvature_of(f, stretch[f->slowed]) > cap) {
+        f->c[f->slowed] = 1 - cap / curvature_of(f, stretch[f->slowed]);
+        f->slowed++;
+    }
+    f->searched = time;
+    measure_curvature(e, f, theta, 3);
+    return EPIQ_OK;
 }
 
 /* One step of s stages from theta, whose gradient is in f->grad; the end is left in f->y. */
@@ -80,12 +175,14 @@ static void chebyshev_step(const epiqp_env *e, flow *f, const double *theta, dou
     }
     double w1 = tj / dj, t0 = 1, t1 = w0; /* T_{j-2}, T_{j-1} */
     memcpy(f->before, theta, (size_t)f->p * sizeof *theta);
+    slow_down(f, f->grad);
     for (ptrdiff_t k = 0; k < f->p; k++) {
         f->y[k] = theta[k] - w1 / w0 * h * f->grad[k];
     }
     for (ptrdiff_t j = 2; j <= s; j++) {
         double t2 = 2 * w0 * t1 - t0, mu = 2 * w0 * t1 / t2, nu = -t0 / t2, m = 2 * w1 * t1 / t2;
         epiqp_loss(e, f->task, f->y, f->grad, NULL, &f->pass);
+        slow_down(f, f->grad);
         epiqp_mix(f->p, 1 - mu - nu, theta, mu, f->y, nu, f->before, -m * h, f->grad);
         double *kept = f->y;
         f->y = f->before;
@@ -93,6 +190,18 @@ static void chebyshev_step(const epiqp_env *e, flow *f, const double *theta, dou
         t0 = t1;
         t1 = t2;
     }
+}
+
+/* The next step's length at a time `late`, in units of 1/lambda. */
+static double step(const flow *f, double late)
+{
+    double longest = late < SETTLING ? LONGEST / fmax(1, late) : SHORT * (SETTLING / late) * (SETTLING / late);
+    return fmax(FIRST / f->curvature, fmin(GROWTH * late, longest) / f->task->lambda);
+}
+
+static ptrdiff_t stages(const flow *f, double h)
+{
+    return h * f->curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)ceil(sqrt(h * f->curvature / REACH)));
 }
 
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta, epiqp_training *report)
@@ -104,6 +213,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
         goto end;
     }
     ptrdiff_t limit = most_steps > 0 ? most_steps : MOST_GRADIENTS;
+    bool strayed = false;
     double time = 0, checked_time = 0, checked_loss = INFINITY;
     measure_curvature(e, &f, theta, 10);
     report->loss = epiqp_loss(e, t, theta, f.grad, &report->gradient_rel, &f.pass);
@@ -113,8 +223,12 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             status = epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request during training");
             goto end;
         }
-        double h = fmax(FIRST / f.curvature, GROWTH * time);
-        ptrdiff_t s = h * f.curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)ceil(sqrt(h * f.curvature / REACH)));
+        double late = time * t->lambda, h = step(&f, late);
+        bool worth = stages(&f, h) > 2 && PACE / time < f.curvature / 2 && late < SETTLING;
+        if (((worth && time >= RENEWED * f.searched) || strayed) && (status = find_leading(e, &f, theta, time))) {
+            goto end;
+        }
+        ptrdiff_t s = stages(&f, h);
         if (s > limit - report->iterations) { /* the last step allowed may be a short one */
             s = limit - report->iterations;
             h = fmin(h, REACH * (double)s * (double)s / f.curvature);
@@ -124,8 +238,12 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
         double rel, loss = epiqp_loss(e, t, f.y, f.grad, &rel, &f.pass);
         report->iterations += s;
         if (!(loss <= 1.01 * report->loss)) { /* the flow only descends: the curvature must have grown */
-            double curvature = f.curvature;
             memcpy(f.grad, f.old, (size_t)f.p * sizeof *f.old);
+            strayed = f.slowed && f.searched < time;
+            if (strayed) {
+                continue; /* or rather the slowed directions have turned */
+            }
+            double curvature = f.curvature;
             measure_curvature(e, &f, theta, 5);
             f.curvature = fmax(f.curvature, 1.5 * curvature);
             if (!(f.curvature <= 1e100)) {
@@ -135,12 +253,14 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             }
             continue;
         }
+        strayed = f.slowed && f.searched < time && loss > (1 + STRAYED) * report->loss;
         memcpy(theta, f.y, (size_t)f.p * sizeof *theta);
         time += h;
         report->loss = loss;
         report->gradient_rel = rel;
-        if (time >= 2 * checked_time) {
-            bool slowest = time >= 1 / t->lambda || report->iterations >= PATIENCE;
+        late = time * t->lambda;
+        if (time >= (late < SETTLING ? 2 * checked_time : checked_time + LOOK / t->lambda)) {
+            bool slowest = late >= ENOUGH || report->iterations >= PATIENCE;
             report->converged = slowest && checked_loss - loss <= SETTLED * loss;
             checked_time = time;
             checked_loss = loss;
