@@ -14,10 +14,12 @@ typedef struct {
 epiqp_arch epiqp_arch_of(const epiqp_net *net);
 
 /* Rows laid out for kernels. */
+enum { EPIQP_PANEL = 16 }; /* rows side by side: two of the widest vectors */
 typedef struct {
     ptrdiff_t n, d;
-    const double *x;    /* n by d; not ours */
-    double *xt, *norm2; /* d by n; n: |x|^2 */
+    const double *x; /* n by d; not ours */
+    double *panels;  /* of EPIQP_PANEL rows, each d by EPIQP_PANEL; the last one filled up with zeros */
+    double *norm2;   /* |x|^2, n and as many zeros */
 } epiqp_rows;
 int epiqp_rows_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x,
                    epiqp_rows *out); /* refuses |x|^2 that overflows */
@@ -26,6 +28,13 @@ void epiqp_rows_free(epiq_ctx *c, epiqp_rows *r);
 /* A block of K and/or Q (either may be NULL): rows i0.. of a by rows j0.. of b, column-major. */
 void epiqp_kernel_block(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows, const epiqp_rows *b,
                         ptrdiff_t j0, ptrdiff_t cols, double *k, double *q, ptrdiff_t ld);
+
+/* The loops behind it for the k-th set of instructions this machine has, best first; the last is plain C, which judges
+ * the others; NULL after it. */
+typedef void epiqp_kernel_loop(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows,
+                               const epiqp_rows *b, ptrdiff_t j0, ptrdiff_t cols, double *k, double *q, ptrdiff_t ld);
+epiqp_kernel_loop *epiqp_kernel_set(int k);
+
 void epiqp_kernel_diagonal(const epiqp_arch *arch, const epiqp_rows *a, double *k,
                            double *q); /* of each row with itself */
 

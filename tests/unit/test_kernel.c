@@ -121,6 +121,103 @@ TEST(tiny_and_huge_rows_give_the_same_kernel)
     }
 }
 
+/* ... and K(s x, x') = s K(x, x'): neither row's size shows in the angle. */
+TEST(a_tiny_row_beside_a_huge_one_keeps_its_angle)
+{
+    epiqp_env e = env(&epiqp_la_blas);
+    epiqp_net net = {2, 1, 2, 0, 1};
+    epiqp_arch arch = epiqp_arch_of(&net);
+    epiqp_kernel_loop *loop;
+    for (int set = 0; (loop = epiqp_kernel_set(set)); set++) {
+        double first[4] = {0};
+        for (int k = 0; k <= 120; k += 4) {
+            double s = pow(10, -k), x[8] = {0.3, -0.2, -0.6, 0.9, 0.3 * s, -0.2 * s, 0.4 * s, 0.1 * s}, K[16];
+            epiqp_rows rows;
+            EQ(epiqp_rows_new(e.c, 4, 2, x, &rows), EPIQ_OK);
+            loop(&arch, &rows, 0, 4, &rows, 0, 4, K, NULL, 4);
+            for (int i = 0; i < 4; i++) {
+                int large = i % 2, small = 2 + i / 2;
+                first[i] = k ? first[i] : K[large + 4 * small];
+                CLOSE(K[large + 4 * small] / s, first[i], 1e-14);
+                CLOSE(K[small + 4 * large] / s, first[i], 1e-14);
+            }
+            epiqp_rows_free(e.c, &rows);
+        }
+    }
+}
+
+/* Pairs of every kind: rows at random; parts 1e-16 .. 1e-1 away from equal, parallel, opposite and antiparallel rows;
+ * zero rows; each of them at several sizes. Returns how many there are. */
+enum { HARD_MOST = 400, HARD_D = 5 };
+static ptrdiff_t hard_rows(double size, bool mixed, double *x)
+{
+    double z[HARD_MOST * HARD_D];
+    ptrdiff_t n = 0;
+    epiqp_normals((epiqp_stream){21, 0, 1}, HARD_MOST * HARD_D, z);
+    for (; n < 40; n++) {
+        memcpy(x + n * HARD_D, z + n * HARD_D, HARD_D * sizeof *x);
+    }
+    for (int k = 0; k <= 16; k++) {
+        const double factor[] = {1, -1, 0.3, -3};
+        for (int t = 0; t < 4; t++, n++) {
+            for (int f = 0; f < HARD_D; f++) {
+                double part = k ? pow(10, -k) * z[n * HARD_D + f] : 0;
+                x[n * HARD_D + f] = factor[t] * (x[(k % 3) * HARD_D + f] + part);
+            }
+        }
+    }
+    memset(x + n++ * HARD_D, 0, HARD_D * sizeof *x);
+    memset(x + n++ * HARD_D, 0, HARD_D * sizeof *x);
+    for (ptrdiff_t i = 0; i < n * HARD_D; i++) { /* mixed: sizes from 1/size to size side by side */
+        x[i] *= mixed ? pow(size, (double)(i / HARD_D % 5 - 2) / 2) : size;
+    }
+    return n;
+}
+
+/* Every set of loops against plain C: both carry a few eps of sqrt(K_ii K_jj), 7e-16 at most when this was written.
+ * Blocks begin and end anywhere, and nothing is written beyond them. */
+TEST(vectors_agree_with_plain_c_on_every_kind_of_pair)
+{
+    epiqp_env e = env(&epiqp_la_blas);
+    static double x[HARD_MOST * HARD_D], got[2][HARD_MOST * (HARD_MOST + 1)], want[2][HARD_MOST * (HARD_MOST + 1)];
+    const double sizes[] = {1, 1e-140, 1e-70, 1e70, 1e140, 1e-160}, bias[] = {1, 0, 1e-3, 30};
+    epiqp_kernel_loop *plain = NULL, *loop;
+    int sets = 0;
+    while ((loop = epiqp_kernel_set(sets))) {
+        plain = loop;
+        sets++;
+    }
+    TRUE(sets >= 2);
+    for (int t = 0; t < 11; t++) {
+        ptrdiff_t n = hard_rows(sizes[t % 6], t >= 6, x);
+        epiqp_rows rows;
+        EQ(epiqp_rows_new(e.c, n, HARD_D, x, &rows), EPIQ_OK);
+        for (int depth = 1; depth <= 5; depth++) {
+            for (int b = 0; b < 4; b++) {
+                epiqp_net net = {HARD_D, 1, depth, b == 1 && depth == 2 ? 0 : 0.7, bias[b]};
+                epiqp_arch arch = epiqp_arch_of(&net);
+                plain(&arch, &rows, 0, n, &rows, 0, n, want[0], want[1], n);
+                for (int s = 0; s < sets - 1; s++) {
+                    ptrdiff_t i0 = (s + t) % 7, j0 = (s + depth) % 5, some = n - i0 - b % 3, cols = n - j0 - t % 4;
+                    memset(got, 0xff, sizeof got); /* NaN */
+                    epiqp_kernel_set(s)(&arch, &rows, i0, some, &rows, j0, cols, got[0], b == 2 ? NULL : got[1], n + 1);
+                    for (int m = 0; m < (b == 2 ? 1 : 2); m++) {
+                        for (ptrdiff_t j = 0; j < cols; j++) {
+                            for (ptrdiff_t i = 0; i < some; i++) {
+                                double g = got[m][i + j * (n + 1)], w = want[m][i + i0 + (j + j0) * n];
+                                double scale = sqrt(want[m][(i + i0) * (n + 1)]) * sqrt(want[m][(j + j0) * (n + 1)]);
+                                NEAR(g, w, 2e-15 * scale);
+                            }
+                            EQ(isnan(got[m][some + j * (n + 1)]), true);
+                        }
+                    }
+                }
+            }
+        }
+        epiqp_rows_free(e.c, &rows);
+    }
+}
+
 TEST(network_passes_match_the_script)
 {
     golden_load(GOLDEN "net.txt");

@@ -1,0 +1,193 @@
+/* population_loops.h - population.c's recursion for vectors of LANES doubles, which the instructions of TARGET hold in
+ * one register each; included once for every such set.
+ *     LANES, TARGET, NAME(x)    the vector, the attribute, and the name x of this set
+ *     ROOT(x), ANY(m)           square roots; whether any lane of a mask is set
+ */
+#define VECTOR NAME(vector)
+#define MASK NAME(mask)
+typedef double VECTOR __attribute__((vector_size(8 * LANES)));
+typedef long long MASK __attribute__((vector_size(8 * LANES)));
+
+enum { NAME(ROWS) = 2 * LANES }; /* of a tile */
+
+TARGET INLINE VECTOR NAME(pick)(MASK m, VECTOR yes, VECTOR no)
+{
+    return (VECTOR)(((MASK)yes & m) | ((MASK)no & ~m));
+}
+
+/* e (sign 1) or t (sign -1) of LANES rows x with the row y, and their cut, as single() in population.c has them */
+TARGET static VECTOR NAME(careful)(ptrdiff_t d, const double *x, const double *y, const VECTOR *sp, double sq, double v,
+                                   const VECTOR *sign, VECTOR *cut)
+{
+    VECTOR sum = {0};
+    for (ptrdiff_t f = 0; f < d; f++) {
+        VECTOR xf = *(const VECTOR *)(x + f * EPIQP_PANEL);
+        sum += (xf - y[f]) * (xf + y[f]);
+    }
+    MASK smaller = *sp < sq; /* x, rather than y */
+    VECTOR spsq = *sp * sq, tilt = sum / (*sp + sq) / spsq, inverse = 1 / NAME(pick)(smaller, sq - (VECTOR){0}, *sp);
+    VECTOR last = NAME(pick)(*sign > 0, tilt, (*sp + sq) / spsq), twice = v * last * last;
+    for (ptrdiff_t f = 0; f < d; f++) {
+        VECTOR xf = *(const VECTOR *)(x + f * EPIQP_PANEL), yf = y[f] * *sign;
+        VECTOR z = (xf - yf) * inverse - NAME(pick)(smaller, xf, yf) * tilt;
+        twice += z * z;
+    }
+    *cut = sum;
+    return twice / 2;
+}
+
+/* ROWS rows from x (within a panel; p = |x|^2 + v, sp its root, inverse 1/sp) by `columns` rows from y, likewise q, sq,
+ * inverse_q. */
+TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double *x, const VECTOR *p, const VECTOR *sp,
+                              const VECTOR *inverse, const double *y, const double *q, const double *sq,
+                              const double *inverse_q, int columns, double *k, double *nngp, ptrdiff_t ld)
+{
+    const double v = arch->v, beta2 = arch->beta * arch->beta;
+    VECTOR K[COLUMNS][2], w[COLUMNS][2], cut[COLUMNS][2], sign[COLUMNS][2];
+    for (int c = 0; c < columns; c++) {
+        K[c][0] = K[c][1] = (VECTOR){0};
+    }
+    for (ptrdiff_t f = 0; f < d; f++) {
+        VECTOR x0 = *(const VECTOR *)(x + f * EPIQP_PANEL), x1 = *(const VECTOR *)(x + f * EPIQP_PANEL + LANES);
+        for (int c = 0; c < columns; c++) {
+            K[c][0] += x0 * y[c * d + f];
+            K[c][1] += x1 * y[c * d + f];
+        }
+    }
+    MASK near = {0};
+    for (int c = 0; c < columns; c++) {
+        for (int r = 0; r < 2; r++) {
+            VECTOR rho = (K[c][r] + v) * inverse[r] * inverse_q[c], one = 1 - (VECTOR){0};
+            sign[c][r] = NAME(pick)(rho < 0, -one, one);
+            w[c][r] = 1 - sign[c][r] * rho;
+            cut[c][r] = p[r] - q[c];
+            K[c][r] += beta2;
+            near |= w[c][r] < NEAR;
+        }
+    }
+    if (ANY(near)) {
+        for (int c = 0; c < columns; c++) {
+            for (int r = 0; r < 2; r++) {
+                MASK these = w[c][r] < NEAR;
+                if (ANY(these)) {
+                    VECTOR summed,
+                        small = NAME(careful)(d, x + r * LANES, y + c * d, sp + r, sq[c], v, &sign[c][r], &summed);
+                    w[c][r] = NAME(pick)(these, small, w[c][r]);
+                    cut[c][r] = NAME(pick)(these, summed, cut[c][r]);
+                }
+            }
+        }
+    }
+    VECTOR here[2] = {sp[0], sp[1]};
+    double there[COLUMNS];
+    memcpy(there, sq, (size_t)columns * sizeof *there);
+    for (ptrdiff_t l = 1;; l++) {
+        VECTOR onward[2] = {0}, inverse_on[2] = {0};
+        double onward_q[COLUMNS] = {0}, inverse_on_q[COLUMNS] = {0};
+        if (l < arch->depth) {
+            for (int r = 0; r < 2; r++) {
+                onward[r] = ROOT(p[r] + (double)l * v);
+                inverse_on[r] = 1 / onward[r];
+            }
+            for (int c = 0; c < columns; c++) {
+                onward_q[c] = sqrt(q[c] + (double)l * v);
+                inverse_on_q[c] = 1 / onward_q[c];
+            }
+        }
+        for (int c = 0; c < columns; c++) {
+            for (int r = 0; r < 2; r++) {
+                VECTOR s = w[c][r], root = ROOT(s + s), spsq = here[r] * there[c];
+                VECTOR turn = TURN[TURNS - 1] - (VECTOR){0}, kept = KEPT[KEEPS - 1] - (VECTOR){0};
+                for (int i = TURNS - 2; i >= 0; i--) {
+                    turn = turn * s + TURN[i];
+                    kept = i < KEEPS - 1 ? kept * s + KEPT[i] : kept;
+                }
+                turn *= root;
+                kept *= root * (s + s);
+                MASK opposite = sign[c][r] < 0;
+                VECTOR o = NAME(pick)(opposite, 1 - kept, s - kept);
+                VECTOR through = spsq * NAME(pick)(opposite, kept, 1 - o);
+                K[c][r] = K[c][r] * NAME(pick)(opposite, turn, 1 - turn) + through + beta2;
+                if (l == arch->depth) {
+                    if (k) {
+                        memcpy(k + c * ld + r * LANES, &K[c][r], sizeof(VECTOR));
+                    }
+                    if (nngp) {
+                        through += v;
+                        memcpy(nngp + c * ld + r * LANES, &through, sizeof(VECTOR));
+                    }
+                    continue;
+                }
+                /* pair()'s e with every term divided by r, so that nothing overflows: u = sp sq/r, b = v/r */
+                VECTOR inverse_r = inverse_on[r] * inverse_on_q[c], u = spsq * inverse_r, b = v * inverse_r;
+                VECTOR gap = cut[c][r] / (here[r] + there[c]);
+                VECTOR e = u * o + gap * b * (gap * inverse_r) / (1 + u + b), one = 1 - (VECTOR){0};
+                w[c][r] = NAME(pick)(e < 1, e, one);
+                sign[c][r] = one;
+            }
+        }
+        if (l == arch->depth) {
+            return;
+        }
+        memcpy(here, onward, sizeof here);
+        memcpy(there, onward_q, sizeof there);
+    }
+}
+
+TARGET static void NAME(block)(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows,
+                               const epiqp_rows *b, ptrdiff_t j0, ptrdiff_t cols, double *k, double *nngp, ptrdiff_t ld)
+{
+    enum { STRIP = 128, ROWS = NAME(ROWS) };
+    const ptrdiff_t d = a->d;
+    for (ptrdiff_t from = 0; from < cols; from += STRIP) {
+        ptrdiff_t some = epiqp_min(STRIP, cols - from);
+        double q[STRIP], sq[STRIP], inverse_q[STRIP];
+        for (ptrdiff_t j = 0; j < some; j++) {
+            q[j] = b->norm2[j0 + from + j] + arch->v;
+            sq[j] = sqrt(q[j]);
+            inverse_q[j] = odd(q[j]) ? 0 : 1 / sq[j];
+        }
+        for (ptrdiff_t i = i0 / ROWS * ROWS; i < i0 + rows; i += ROWS) {
+            const double *x = a->panels + i / EPIQP_PANEL * EPIQP_PANEL * d + i % EPIQP_PANEL;
+            VECTOR p[2], sp[2], inverse[2];
+            for (int r = 0; r < 2; r++) {
+                p[r] = *(const VECTOR *)(a->norm2 + i + r * LANES) + arch->v;
+                sp[r] = ROOT(p[r]);
+                inverse[r] = NAME(pick)(p[r] >= ODD, 1 / sp[r], (VECTOR){0});
+            }
+            bool whole = i >= i0 && i + ROWS <= i0 + rows;
+            double part[2][COLUMNS * ROWS]; /* where the tile sticks out of the block */
+            for (ptrdiff_t j = 0, step; j < some; j += step) {
+                step = some - j < COLUMNS ? 1 : COLUMNS;
+                ptrdiff_t at = (from + j) * ld + i - i0, stride = whole ? ld : ROWS;
+                double *to_k = k ? whole ? k + at : part[0] : NULL, *to_q = nngp ? whole ? nngp + at : part[1] : NULL;
+                const double *y = b->x + (j0 + from + j) * d;
+                if (step == COLUMNS) { /* a constant, which unrolls */
+                    NAME(tile)
+                    (arch, d, x, p, sp, inverse, y, q + j, sq + j, inverse_q + j, COLUMNS, to_k, to_q, stride);
+                } else {
+                    NAME(tile)(arch, d, x, p, sp, inverse, y, q + j, sq + j, inverse_q + j, 1, to_k, to_q, stride);
+                }
+                for (ptrdiff_t c = 0; !whole && c < step; c++) {
+                    for (ptrdiff_t r = epiqp_max(0, i0 - i); r < epiqp_min(ROWS, i0 + rows - i); r++) {
+                        if (k) {
+                            k[at + c * ld + r] = part[0][c * ROWS + r];
+                        }
+                        if (nngp) {
+                            nngp[at + c * ld + r] = part[1][c * ROWS + r];
+                        }
+                    }
+                }
+            }
+        }
+    }
+    mend(arch, a, i0, rows, b, j0, cols, k, nngp, ld);
+}
+
+#undef VECTOR
+#undef MASK
+#undef LANES
+#undef TARGET
+#undef NAME
+#undef ROOT
+#undef ANY
