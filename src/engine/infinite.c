@@ -3,6 +3,8 @@
  */
 #include "engine/engine.h"
 
+#include <omp.h>
+
 static bool needs_solve(const epiq_options *o)
 {
     (void)o;
@@ -11,35 +13,51 @@ static bool needs_solve(const epiq_options *o)
 
 const epiqp_engine epiqp_engine_infinite = {"infinite", false, needs_solve, NULL};
 
+enum { TALL = 256, WIDE = 512 }; /* rows and points of one product: near gemm's peak, 1 MB a thread */
+
+/* Rows i.. of L, with Q = L + L' and so c'Q c = 2 c'L c: what is left of the diagonal block, and half of that block. */
+static void half_of_q(const epiqp_fit *f, ptrdiff_t i, ptrdiff_t rows, ptrdiff_t j, ptrdiff_t cols, double *out)
+{
+    epiqp_kernel_block(&f->arch, &f->rows, i, rows, &f->rows, j, cols, NULL, out, rows);
+    for (ptrdiff_t k = 0; j >= i && k < rows * cols; k++) {
+        out[k] /= 2;
+    }
+}
+
+/* tau^2 = Q00 + 2 c'(L c - Q0), a strip of rows after another: each is made once and serves all points. */
 int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double *c, double *tau2)
 {
-    enum { TOGETHER = 512 }; /* points that share one pass over Q, which is made anew for each pass and never stored */
-    ptrdiff_t n = f->rows.n, room = epiqp_min(TOGETHER, f->at.n);
-    double *q0 = epiqp_alloc(e->c, n * room, sizeof *q0), *qc = epiqp_alloc(e->c, n * room, sizeof *qc);
-    int s = q0 && qc ? EPIQ_OK : EPIQ_E_NOMEM;
+    const ptrdiff_t n = f->rows.n, points = f->at.n;
+    const ptrdiff_t wide = epiqp_max(32, epiqp_min(WIDE, points / 4)); /* whatever the threads: the bits depend on it */
+    double *strip = epiqp_alloc(e->c, n * TALL, sizeof *strip);
+    double *products = epiqp_alloc(e->c, e->threads * TALL * wide, sizeof *products);
+    int s = strip && products ? EPIQ_OK : EPIQ_E_NOMEM;
     if (!s) {
         epiqp_kernel_diagonal(&f->arch, &f->at, NULL, tau2);
     }
-    for (ptrdiff_t from = 0; !s && from < f->at.n; from += TOGETHER) {
-        ptrdiff_t points = epiqp_min(TOGETHER, f->at.n - from);
-        const double *some = c + from * n;
-#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
-        for (ptrdiff_t i = 0; i < n; i += EPIQP_BLOCK) { /* block row by block row of Q(X, X) and Q(X, x0) */
-            double block[EPIQP_BLOCK * EPIQP_BLOCK];
-            ptrdiff_t rows = epiqp_min(EPIQP_BLOCK, n - i);
-            epiqp_kernel_block(&f->arch, &f->rows, i, rows, &f->at, from, points, NULL, q0 + i, n);
-            for (ptrdiff_t j = 0; j < n; j += EPIQP_BLOCK) {
-                ptrdiff_t cols = epiqp_min(EPIQP_BLOCK, n - j);
-                epiqp_kernel_block(&f->arch, &f->rows, i, rows, &f->rows, j, cols, NULL, block, rows);
-                e->la->gemm('N', 'N', rows, points, cols, 1, block, rows, some + j, n, j > 0, qc + i, n);
+    for (ptrdiff_t i = 0; !s && i < n; i += TALL) {
+        ptrdiff_t rows = epiqp_min(TALL, n - i);
+#pragma omp parallel num_threads(e->threads)
+        {
+            double *mine = products + omp_get_thread_num() * TALL * wide;
+#pragma omp for schedule(dynamic)
+            for (ptrdiff_t j = 0; j < i + rows; j += EPIQP_BLOCK) {
+                half_of_q(f, i, rows, j, epiqp_min(EPIQP_BLOCK, i + rows - j), strip + j * rows);
             }
-        }
-        for (ptrdiff_t k = 0; k < points; k++) {
-            tau2[from + k] += epiqp_dot(n, some + k * n, qc + k * n) - 2 * epiqp_dot(n, some + k * n, q0 + k * n);
+#pragma omp for schedule(dynamic)
+            for (ptrdiff_t from = 0; from < points; from += wide) {
+                ptrdiff_t some = epiqp_min(wide, points - from);
+                const double *left = c + from * n;
+                epiqp_kernel_block(&f->arch, &f->rows, i, rows, &f->at, from, some, NULL, mine, rows);
+                e->la->gemm('N', 'N', rows, some, i + rows, 1, strip, rows, left, n, -1, mine, rows);
+                for (ptrdiff_t k = 0; k < some; k++) {
+                    tau2[from + k] += 2 * epiqp_dot(rows, left + k * n + i, mine + k * rows);
+                }
+            }
         }
         s = epiqp_stopping(e->c) ? epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request at the closed form") : EPIQ_OK;
     }
-    epiqp_free(e->c, q0);
-    epiqp_free(e->c, qc);
+    epiqp_free(e->c, strip);
+    epiqp_free(e->c, products);
     return s;
 }
