@@ -8,8 +8,6 @@
 typedef double VECTOR __attribute__((vector_size(8 * LANES)));
 typedef long long MASK __attribute__((vector_size(8 * LANES)));
 
-enum { NAME(ROWS) = 2 * LANES }; /* of a tile */
-
 TARGET INLINE VECTOR NAME(pick)(MASK m, VECTOR yes, VECTOR no)
 {
     return (VECTOR)(((MASK)yes & m) | ((MASK)no & ~m));
@@ -36,7 +34,7 @@ TARGET static VECTOR NAME(careful)(ptrdiff_t d, const double *x, const double *y
     return twice / 2;
 }
 
-/* ROWS rows from x (within a panel; p = |x|^2 + v, sp its root, inverse 1/sp) by `columns` rows from y, likewise q, sq,
+/* 2 LANES rows from x (within a panel; p = |x|^2 + v, sp its root, inverse 1/sp) by `columns` rows from y, likewise q, sq,
  * inverse_q. */
 TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double *x, const VECTOR *p, const VECTOR *sp,
                               const VECTOR *inverse, const double *y, const double *q, const double *sq,
@@ -137,44 +135,44 @@ TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double 
 TARGET static void NAME(block)(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows,
                                const epiqp_rows *b, ptrdiff_t j0, ptrdiff_t cols, double *k, double *nngp, ptrdiff_t ld)
 {
-    enum { STRIP = 128, ROWS = NAME(ROWS) };
-    const ptrdiff_t d = a->d;
-    for (ptrdiff_t from = 0; from < cols; from += STRIP) {
-        ptrdiff_t some = epiqp_min(STRIP, cols - from);
-        double q[STRIP], sq[STRIP], inverse_q[STRIP];
-        for (ptrdiff_t j = 0; j < some; j++) {
-            q[j] = b->norm2[j0 + from + j] + arch->v;
-            sq[j] = sqrt(q[j]);
-            inverse_q[j] = odd(q[j]) ? 0 : 1 / sq[j];
+    enum { STRIP = 128 / LANES, ROWS = 2 * LANES }; /* vectors done together: they stay in the first-level cache */
+    const ptrdiff_t d = a->d, end = i0 + rows;
+    for (ptrdiff_t top = i0 / ROWS * ROWS; top < end; top += STRIP * LANES) {
+        ptrdiff_t bottom = epiqp_min(end, top + STRIP * LANES);
+        VECTOR p[STRIP], sp[STRIP], inverse[STRIP];
+        for (ptrdiff_t r = 0; top + r * LANES < (bottom + ROWS - 1) / ROWS * ROWS; r++) {
+            p[r] = *(const VECTOR *)(a->norm2 + top + r * LANES) + arch->v;
+            sp[r] = ROOT(p[r]);
+            inverse[r] = NAME(pick)(p[r] >= ODD, 1 / sp[r], (VECTOR){0});
         }
-        for (ptrdiff_t i = i0 / ROWS * ROWS; i < i0 + rows; i += ROWS) {
-            const double *x = a->panels + i / EPIQP_PANEL * EPIQP_PANEL * d + i % EPIQP_PANEL;
-            VECTOR p[2], sp[2], inverse[2];
-            for (int r = 0; r < 2; r++) {
-                p[r] = *(const VECTOR *)(a->norm2 + i + r * LANES) + arch->v;
-                sp[r] = ROOT(p[r]);
-                inverse[r] = NAME(pick)(p[r] >= ODD, 1 / sp[r], (VECTOR){0});
+        for (ptrdiff_t j = 0, step; j < cols; j += step) {
+            step = cols - j < COLUMNS ? 1 : COLUMNS;
+            const double *y = b->x + (j0 + j) * d;
+            double q[COLUMNS], sq[COLUMNS], inverse_q[COLUMNS];
+            for (ptrdiff_t c = 0; c < step; c++) {
+                q[c] = b->norm2[j0 + j + c] + arch->v;
+                sq[c] = sqrt(q[c]);
+                inverse_q[c] = odd(q[c]) ? 0 : 1 / sq[c];
             }
-            bool whole = i >= i0 && i + ROWS <= i0 + rows;
-            double part[2][COLUMNS * ROWS]; /* where the tile sticks out of the block */
-            for (ptrdiff_t j = 0, step; j < some; j += step) {
-                step = some - j < COLUMNS ? 1 : COLUMNS;
-                ptrdiff_t at = (from + j) * ld + i - i0, stride = whole ? ld : ROWS;
+            for (ptrdiff_t i = top; i < bottom; i += ROWS) {
+                const double *x = a->panels + i / EPIQP_PANEL * EPIQP_PANEL * d + i % EPIQP_PANEL;
+                bool whole = i >= i0 && i + ROWS <= end;
+                double part[2][COLUMNS * ROWS]; /* where the tile sticks out of the block */
+                ptrdiff_t at = j * ld + i - i0, stride = whole ? ld : ROWS, r = (i - top) / LANES;
                 double *to_k = k ? whole ? k + at : part[0] : NULL, *to_q = nngp ? whole ? nngp + at : part[1] : NULL;
-                const double *y = b->x + (j0 + from + j) * d;
                 if (step == COLUMNS) { /* a constant, which unrolls */
                     NAME(tile)
-                    (arch, d, x, p, sp, inverse, y, q + j, sq + j, inverse_q + j, COLUMNS, to_k, to_q, stride);
+                    (arch, d, x, p + r, sp + r, inverse + r, y, q, sq, inverse_q, COLUMNS, to_k, to_q, stride);
                 } else {
-                    NAME(tile)(arch, d, x, p, sp, inverse, y, q + j, sq + j, inverse_q + j, 1, to_k, to_q, stride);
+                    NAME(tile)(arch, d, x, p + r, sp + r, inverse + r, y, q, sq, inverse_q, 1, to_k, to_q, stride);
                 }
                 for (ptrdiff_t c = 0; !whole && c < step; c++) {
-                    for (ptrdiff_t r = epiqp_max(0, i0 - i); r < epiqp_min(ROWS, i0 + rows - i); r++) {
+                    for (ptrdiff_t l = epiqp_max(0, i0 - i); l < epiqp_min(ROWS, end - i); l++) {
                         if (k) {
-                            k[at + c * ld + r] = part[0][c * ROWS + r];
+                            k[at + c * ld + l] = part[0][c * ROWS + l];
                         }
                         if (nngp) {
-                            nngp[at + c * ld + r] = part[1][c * ROWS + r];
+                            nngp[at + c * ld + l] = part[1][c * ROWS + l];
                         }
                     }
                 }
