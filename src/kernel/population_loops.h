@@ -96,6 +96,7 @@ TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double 
             for (int r = 0; r < 2; r++) {
                 VECTOR s = w[c][r], root = ROOT(s + s), spsq = here[r] * there[c];
                 VECTOR turn = TURN[TURNS - 1] - (VECTOR){0}, kept = KEPT[KEEPS - 1] - (VECTOR){0};
+#pragma GCC unroll 32
                 for (int i = TURNS - 2; i >= 0; i--) {
                     turn = turn * s + TURN[i];
                     kept = i < KEEPS - 1 ? kept * s + KEPT[i] : kept;
