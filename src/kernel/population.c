@@ -158,10 +158,10 @@ static const double KEPT[KEEPS] = {
     6.0711998490283105e-08,
 };
 
-/* Pairs with e or t below NEAR get it as single() does, a sum of squares; the others from 1 - |rho|, which has an error of
- * a few units in 1 (the dot product's, and 3 eps of the roots): then the error of the angle, at most
- * 1/sin = 2 times that, and of what is left of opposite rows, at most 1.5/NEAR = 12 times, is at the level of the rounding
- * in K. About one pair of 100 in 13 dimensions. */
+/* Pairs with e or t below NEAR get it as in single(), a sum of squares; the others from 1 - |rho|, whose error is a few
+ * eps: the dot product's, and 3 for the roots. That is at most 2.1 times as much in the angle (1/sin a), and 12 times as
+ * much, relatively, in the Q of nearly opposite rows (1.5/NEAR): the level of the rounding in K. Below lie 1 to 6 pairs of
+ * 100 in the data sets of the studies. */
 static const double NEAR = 0.125;
 
 /* Rows too small for reciprocals, zero without bias above all, are left to single(). */

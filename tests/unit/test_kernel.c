@@ -1,4 +1,5 @@
 /* Population kernels against 50-digit values; empirical kernel and network passes against an independent script. */
+#include "engine/engine.h"
 #include "golden/golden.h"
 #include "kernel/kernel.h"
 #include "test.h"
@@ -216,6 +217,40 @@ TEST(vectors_agree_with_plain_c_on_every_kind_of_pair)
         }
         epiqp_rows_free(e.c, &rows);
     }
+}
+
+/* The closed form, in strips and half of Q, against the quadratic form written out; sizes leave remainders, and the
+ * number of threads changes no bit. */
+TEST(variance_in_closed_form_is_the_quadratic_form)
+{
+    enum { N = 300, POINTS = 150, D = 3 };
+    static double x[(N + POINTS) * D], c[N * POINTS], Q[N * N], Q0[N * POINTS], Q00[POINTS], tau2[2][POINTS];
+    epiqp_env e = env(&epiqp_la_blas);
+    epiqp_net net = {D, 1, 2, 0.5, 1};
+    epiqp_fit f = {.arch = epiqp_arch_of(&net)};
+    epiqp_normals((epiqp_stream){23, 0, 1}, (N + POINTS) * D, x);
+    epiqp_normals((epiqp_stream){23, 0, 2}, N * POINTS, c);
+    EQ(epiqp_rows_new(e.c, N, D, x, &f.rows), EPIQ_OK);
+    EQ(epiqp_rows_new(e.c, POINTS, D, x + N * D, &f.at), EPIQ_OK);
+    epiqp_kernel_cross(&e, &f.arch, &f.rows, &f.rows, NULL, Q);
+    epiqp_kernel_cross(&e, &f.arch, &f.rows, &f.at, NULL, Q0);
+    epiqp_kernel_diagonal(&f.arch, &f.at, NULL, Q00);
+    for (int t = 0; t < 2; t++) {
+        e.threads = t + 1;
+        EQ(epiqp_infinite_variance(&e, &f, c, tau2[t]), EPIQ_OK);
+    }
+    EQ(memcmp(tau2[0], tau2[1], sizeof tau2[0]), 0);
+    for (int k = 0; k < POINTS; k++) {
+        double want = Q00[k], size = Q00[k];
+        for (int i = 0; i < N; i++) {
+            double row = epiqp_dot(N, Q + i * N, c + k * N) - 2 * Q0[i + k * N];
+            want += c[i + k * N] * row;
+            size += fabs(c[i + k * N] * row);
+        }
+        NEAR(tau2[0][k], want, 1e-14 * size); /* sums of 300 terms, twice */
+    }
+    epiqp_rows_free(e.c, &f.rows);
+    epiqp_rows_free(e.c, &f.at);
 }
 
 TEST(network_passes_match_the_script)
