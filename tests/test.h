@@ -1,5 +1,6 @@
 /* test.h - a test is TEST(name) { build something known; call; compare }. A failure prints what was got and wanted.
- * Each program ends with "N passed, N failed" and exits non-zero if any failed.
+ * Each program ends with "N passed, N failed" and exits non-zero if any failed. Its arguments choose tests by parts of
+ * their names: PART those that have it, -PART those that do not.
  */
 #ifndef TEST_H
 #define TEST_H
@@ -57,11 +58,24 @@ static int test_count, test_failures;
         }                                                                                                              \
     } while (0)
 
+static int test_chosen(const char *name, char **parts)
+{
+    int asked = 0, found = 0;
+    for (; *parts; parts++) {
+        if (**parts == '-' && strstr(name, *parts + 1)) {
+            return 0;
+        }
+        asked |= **parts != '-';
+        found |= strstr(name, *parts) != NULL;
+    }
+    return found || !asked;
+}
+
 int main(int argc, char **argv)
 {
     int failed = 0, ran = 0;
     for (int i = 0; i < test_count; i++) {
-        if (argc > 1 && !strstr(test_list[i].name, argv[1])) {
+        if (argc > 1 && !test_chosen(test_list[i].name, argv + 1)) {
             continue;
         }
         int before = test_failures;
