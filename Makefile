@@ -1,7 +1,7 @@
 # make            install what is missing, build build/epiq
 # make demo       build, then a decomposition of made-up data
 # make check      build, then every test (under 5 minutes)
-# make check-long the same with sanitizers and valgrind, and the long tests (under 30 minutes)
+# make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (under 30 minutes)
 # make results    docs/results.md from the studies' JSON in docs/results
 # make install    into PREFIX (default /usr/local)
 BUILD := build
@@ -32,4 +32,4 @@ install: all
 	@cmake --install $(BUILD)
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64
