@@ -2,12 +2,13 @@
 # make demo       build, then a decomposition of made-up data
 # make check      build, then every test (under 5 minutes)
 # make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (under 30 minutes)
+# make bench      build, then epiq against its peers on this machine: bench/results.md (about 25 minutes)
 # make results    docs/results.md from the studies' JSON in docs/results
 # make install    into PREFIX (default /usr/local)
 BUILD := build
 PREFIX ?= /usr/local
 
-.PHONY: all bootstrap demo check check-long results install clean
+.PHONY: all bootstrap demo check check-long bench results install clean
 all: bootstrap
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
@@ -24,6 +25,9 @@ check: all
 
 check-long: all
 	@tools/check-long $(BUILD)
+
+bench:
+	@bench/run
 
 results:
 	@tools/results

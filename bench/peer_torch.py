@@ -1,0 +1,282 @@
+"""PyTorch on the same networks from the same starts to the same loss: float32, on as many threads as there are cores.
+    load BASE N D WIDTH LAMBDA           rows, starts and batches as the library exports them
+    targets R1,R2,...                    epiq's loss of each member; reached is R <= 1.001 of it
+    layout                               seconds of one gradient in every arrangement tried; the fastest is used below
+    tune OPTIMISER MOST SECONDS          best setting of a small grid for two members, within that time: not counted
+    train OPTIMISER SETTING FROM TO MOST seconds for members FROM..TO-1, at most MOST gradients each
+    steps LR COUNT MODE|fastest          seconds of one plain gradient step, and the loss of member 0 after COUNT
+"""
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from serve import serve
+
+CORES = torch.get_num_threads()
+s = SimpleNamespace(layout=("analytic", 1, "inside"), target=None)
+
+
+def load(base, n, d, width, lam):
+    s.n, s.d, s.w, s.lam = int(n), int(d), int(width), float(lam)
+    s.x, s.y = np.fromfile(base + ".x").reshape(s.n, s.d), np.fromfile(base + ".y")
+    s.batch = np.fromfile(base + ".batch", dtype=np.int64)
+    start = np.fromfile(base + ".theta0").reshape(-1, s.w * (s.d + 2) + 1)
+    # W1 and b1 side by side, w by d+1, as if x had a further feature that is 1; then W2, then b2
+    w1 = start[:, :s.w * s.d].reshape(-1, s.w, s.d)
+    b1 = start[:, s.w * s.d:s.w * (s.d + 1), None]
+    first = np.concatenate([w1, b1], 2).reshape(len(start), -1)
+    s.start = torch.tensor(np.concatenate([first, start[:, s.w * (s.d + 1):]], 1), dtype=torch.float32)
+    return {"members": len(start)}
+
+
+def targets(losses):
+    s.target = torch.tensor([float(r) for r in losses.split(",")]) * 1.001
+    return {}
+
+
+class Problem:
+    """R and its gradient of a chunk of members that are trained on the same rows; theta is members x parameters."""
+
+    def __init__(self, members, mode="analytic"):
+        number = int(s.batch.max())
+        rows = s.batch == members[0] if number >= 0 else slice(None)
+        x, y = s.x[rows], s.y[rows]
+        self.x = torch.tensor(np.concatenate([x, np.ones((len(x), 1))], 1), dtype=torch.float32)
+        self.y = torch.tensor(y, dtype=torch.float32)
+        self.start = s.start[members].clone()
+        self.target = s.target[members]
+        self.evaluate = {"analytic": self.analytic, "autograd": self.autograd}.get(mode) or compiled(self.analytic_of)
+        if mode == "compiled":
+            function = self.evaluate
+            self.evaluate = lambda theta: function(theta, self.start, self.x, self.y)
+
+    def analytic(self, theta):
+        return self.analytic_of(theta, self.start, self.x, self.y)
+
+    @staticmethod
+    def analytic_of(theta, start, x, y):
+        c, n, w, k = len(theta), len(x), s.w, s.w * (s.d + 1)
+        scale = (2 / w) ** 0.5
+        first, second = theta[:, :k].view(c, w, s.d + 1), theta[:, k:k + w]
+        if c == 1:
+            f = x @ first[0].T  # n x w
+            g = torch.relu(f)
+            r = scale * (g @ second[0]) + theta[0, -1] - y
+            back = torch.outer(r, second[0]) * (f > 0)
+            parts = [(back.T @ x).view(1, -1) * scale, (r @ g).view(1, -1) * scale, r.sum().view(1, 1)]
+            squares = (r * r).mean().view(1)
+        else:
+            f = torch.matmul(x, first.transpose(1, 2))  # c x n x w
+            g = torch.relu(f)
+            r = scale * torch.bmm(g, second[:, :, None])[:, :, 0] + theta[:, -1:] - y  # c x n
+            back = r[:, :, None] * second[:, None, :] * (f > 0)
+            parts = [torch.matmul(back.transpose(1, 2), x).view(c, -1) * scale,
+                     torch.bmm(r[:, None, :], g)[:, 0] * scale, r.sum(1, keepdim=True)]
+            squares = (r * r).mean(1)
+        moved = theta - start
+        grad = torch.cat(parts, 1).mul_(2 / n).add_(moved, alpha=2 * s.lam)
+        return squares + s.lam * (moved * moved).sum(1), grad
+
+    @torch.enable_grad()
+    def autograd(self, theta):
+        theta = theta.detach().requires_grad_()
+        c, w, k = len(theta), s.w, s.w * (s.d + 1)
+        first, second = theta[:, :k].view(c, w, s.d + 1), theta[:, k:k + w]
+        g = torch.relu(torch.matmul(self.x, first.transpose(1, 2)))
+        h = (2 / w) ** 0.5 * torch.bmm(g, second[:, :, None])[:, :, 0] + theta[:, -1:]
+        loss = ((h - self.y) ** 2).mean(1) + s.lam * ((theta - self.start) ** 2).sum(1)
+        loss.sum().backward()
+        return loss.detach(), theta.grad
+
+
+_compiled = {}
+
+
+def compiled(function):
+    key = s.n, s.d
+    if key not in _compiled:
+        _compiled[key] = torch.compile(function)
+    return _compiled[key]
+
+
+# Optimisers: each goes on until every member of the chunk has come down to its target once, or `most` gradients are
+# spent, or the time is over; it returns which members got there, the gradients spent and the last loss of its first member.
+
+def descend(problem, most, lr, until, update):
+    theta, reached, state = problem.start.clone(), torch.zeros(len(problem.start), dtype=torch.bool), {}
+    for k in range(most):
+        theta, loss = update(problem, theta, lr, k, state)
+        reached |= loss <= problem.target
+        if bool(reached.all()) or not bool((loss < 1e4).all()) or time.perf_counter() > until:
+            break
+    return reached, k + 1, float(loss[0])
+
+
+def gd_step(problem, theta, lr, k, state):
+    loss, grad = problem.evaluate(theta)
+    return theta.sub_(grad, alpha=lr), loss
+
+
+def nesterov_step(problem, theta, lr, k, state):
+    """Momentum k/(k+3), back to 0 for a member whose loss rose."""
+    ahead = state.setdefault("ahead", theta.clone())
+    loss, grad = problem.evaluate(ahead)
+    last = state.get("loss", loss)
+    age = torch.where(loss > last, 0.0, state.get("age", torch.zeros(len(theta))) + 1)
+    new = ahead - lr * grad
+    state["ahead"] = new + (age / (age + 3))[:, None] * (new - theta)
+    state["loss"], state["age"] = loss, age
+    return new, loss
+
+
+def momentum_step(problem, theta, lr, k, state):
+    """Heavy ball with 0.99, the usual largest."""
+    loss, grad = problem.evaluate(theta)
+    v = state.setdefault("v", torch.zeros_like(theta)).mul_(0.99).add_(grad)
+    return theta.sub_(v, alpha=lr), loss
+
+
+def adam_step(problem, theta, lr, k, state):
+    loss, grad = problem.evaluate(theta)
+    m, v = state.setdefault("m", torch.zeros_like(theta)), state.setdefault("v", torch.zeros_like(theta))
+    m.lerp_(grad, 0.1)
+    v.lerp_(grad * grad, 0.001)
+    root = (v / (1 - 0.999 ** (k + 1))).sqrt_().add_(1e-8)
+    return theta.addcdiv_(m, root, value=-lr / (1 - 0.9 ** (k + 1))), loss
+
+
+class Reached(Exception):
+    pass
+
+
+def lbfgs(problem, most, history, until):
+    """torch.optim.LBFGS with a strong Wolfe search, a member at a time."""
+    theta = torch.nn.Parameter(problem.start.clone())
+    optimiser = torch.optim.LBFGS([theta], max_iter=most, max_eval=most, history_size=int(history),
+                                  tolerance_grad=0, tolerance_change=0, line_search_fn="strong_wolfe")
+    spent = 0
+
+    def closure():
+        nonlocal spent
+        spent += 1
+        with torch.no_grad():
+            loss, theta.grad = problem.evaluate(theta.detach())
+        if bool(loss <= problem.target) or time.perf_counter() > until:
+            raise Reached
+        return loss[0]
+
+    loss = torch.tensor([np.inf])
+    try:
+        while spent < most:
+            before = spent
+            optimiser.step(closure)
+            if spent - before < 3:
+                break
+    except Reached:
+        pass
+    loss = problem.evaluate(theta.detach())[0]
+    return loss <= problem.target, spent, float(loss[0])
+
+
+OPTIMISERS = {
+    "gd": (gd_step, [0.01, 0.02, 0.03, 0.04, 0.06]),
+    "nesterov": (nesterov_step, [0.01, 0.02, 0.03, 0.04, 0.06]),
+    "momentum": (momentum_step, [0.0003, 0.001, 0.003, 0.01]),
+    "adam": (adam_step, [0.003, 0.01, 0.03, 0.1]),
+    "lbfgs": (None, [10, 30, 100]),
+}
+
+
+def run_chunk(optimiser, setting, members, most, until):
+    problem = Problem(members, s.layout[0])
+    start = time.perf_counter()
+    update = OPTIMISERS[optimiser][0]
+    with torch.no_grad() if update else torch.enable_grad():
+        if update:
+            reached, spent, loss = descend(problem, most, setting, until, update)
+        else:
+            reached, spent, loss = lbfgs(problem, most, setting, until)
+    return time.perf_counter() - start, int(reached.sum()), len(members), spent, loss
+
+
+def run(optimiser, setting, first, last, most, until=np.inf):
+    """Chunks one after another with all threads inside, or on as many threads as there are cores with one each."""
+    _, size, where = s.layout
+    if optimiser == "lbfgs" or int(s.batch.max()) >= 0:
+        size = 1
+    chunks = [list(range(k, min(k + size, last))) for k in range(first, last, size)]
+    workers = CORES if where == "over" else 1
+    torch.set_num_threads(1 if where == "over" else CORES)
+    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(torch.get_num_threads(),)) as pool:
+        start = time.perf_counter()
+        done = list(pool.map(lambda c: run_chunk(optimiser, setting, c, most, until), chunks))
+        wall = time.perf_counter() - start
+    torch.set_num_threads(CORES)
+    good = [t for t, reached, count, *_ in done if reached == count]
+    # a chunk that never gets there is given the mean time of those that do: in the peer's favour
+    mean = sum(good) / len(good) if good else None
+    return {
+        "seconds": None if mean is None else mean * len(chunks) / workers,
+        "wall": wall,
+        "reached": sum(r for _, r, *_ in done),
+        "members": last - first,
+        "gradients": sorted(spent for *_, spent, _ in done)[len(done) // 2],
+        "loss": done[0][-1],
+    }
+
+
+def gradient_seconds(mode, size, where, steps, lr=1e-4):
+    """Seconds of one gradient step of one member when members are worked on in this arrangement."""
+    kept, s.layout, s.target = (s.layout, s.target), (mode, size, where), torch.zeros(len(s.start))
+    count = min(len(s.start), 2 * size * (CORES if where == "over" else 1))
+    try:
+        run("gd", lr, 0, count, 3)
+        got = run("gd", lr, 0, count, steps)
+    finally:
+        s.layout, s.target = kept
+    return got["wall"] / steps / count, got["loss"]
+
+
+def layout():
+    """Every arrangement with the written-out gradient; then the other two ways to a gradient in the best of them."""
+    tried, failed = [], []
+    grid = [("analytic", size, where) for size in (1, 5, 10) for where in ("inside", "over")]
+    for name in grid:
+        tried.append((gradient_seconds(*name, 40)[0], name))
+    for mode in ("autograd", "compiled"):
+        name = (mode, *min(tried)[1][1:])
+        try:
+            tried.append((gradient_seconds(*name, 40)[0], name))
+        except Exception as error:
+            failed.append(f"{mode}: {error}".splitlines()[0][:100])
+    seconds, s.layout = min(tried)
+    return {"seconds": seconds, "chosen": " ".join(map(str, s.layout)), "failed": failed,
+            "tried": {" ".join(map(str, name)): t for t, name in tried}}
+
+
+def tune(optimiser, most, seconds):
+    best, grid = None, OPTIMISERS[optimiser][1]
+    for setting in grid:
+        share = min(float(seconds) / len(grid), 2 * best[0] if best else np.inf)
+        got = run(optimiser, setting, 0, 2, int(most), time.perf_counter() + share)
+        if got["reached"] == 2 and (best is None or got["seconds"] < best[0]):
+            best = got["seconds"], setting, got["gradients"]
+    if best is None:
+        return {"missing": f"no setting tried gets two members there in {most} gradients and {seconds} s"}
+    return {"setting": best[1], "seconds": best[0], "gradients": best[2]}
+
+
+def train(optimiser, setting, first, last, most):
+    return run(optimiser, float(setting), int(first), int(last), int(most))
+
+
+def steps(lr, count, mode):
+    how = s.layout if mode == "fastest" else (mode, 1, "inside")
+    seconds, loss = gradient_seconds(*how, int(count), float(lr))
+    return {"seconds": seconds, "loss": loss}
+
+
+serve({"load": load, "targets": targets, "layout": layout, "tune": tune, "train": train, "steps": steps})

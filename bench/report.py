@@ -1,0 +1,196 @@
+"""bench/results.md from the figures in bench/out/*.jsonl."""
+import json
+import math
+import statistics
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE / "out"
+TITLES = {
+    "roofline": "What the machine can do, and how near epiq comes",
+    "ev": "EV: training to the same loss",
+    "kernel": "Tangent kernel, factor, influence function",
+    "points": "Many test points",
+    "ba": "BA",
+    "process": "Processes, threads, environment",
+}
+rows = [json.loads(line) for part in TITLES if (OUT / f"{part}.jsonl").exists()
+        for line in open(OUT / f"{part}.jsonl")]
+machine = json.loads((OUT / "machine.json").read_text())
+
+
+def number(v):
+    if v == 0 or not math.isfinite(v):
+        return f"{v:g}"
+    return f"{v:.3g}" if 1e-3 <= abs(v) < 1e3 else f"{v:.0f}" if 1e3 <= abs(v) < 1e6 else f"{v:.2g}"
+
+
+def find(part, case="", who="", what=""):
+    """The median of the one row that matches: its names begin with what is given. None: it was not measured."""
+    got = [r for r in rows if r["part"] == part and r["case"].startswith(case) and r["who"].startswith(who) and
+           r["what"].startswith(what) and r["values"]]
+    return statistics.median(got[0]["values"]) if got else None
+
+
+def every(part, **names):
+    return [r for r in rows if r["part"] == part and r["values"] and all(r[k].startswith(v) for k, v in names.items())]
+
+
+# ---- goals: name, what must hold, and the figure; None where something was not measured ----
+
+def over(a, b):
+    return a / b if a is not None and b else None
+
+
+def most(values):
+    values = [v for v in values if v is not None]
+    return max(values) if values else None
+
+
+def goals():
+    ev_case = next((r["case"] for r in rows if r["part"] == "ev" and "506" in r["case"]), "?")
+    epiq = find("ev", ev_case, "epiq", "EV")
+    plain = find("ev", ev_case, "PyTorch, plain descent 0.01", "EV")
+    plain = min((find("ev", ev_case, r["who"], "EV") for r in every("ev", case=ev_case, who="PyTorch, plain descent 0.01")),
+                default=plain)
+    best = min((statistics.median(r["values"]) for r in every("ev", case=ev_case, who="PyTorch", what="EV")
+                if "plain" not in r["who"]), default=None)
+    settled = [r["values"][0] for r in every("ev", what="loss still")]
+    n8, whole = "n = 8000", "kernel, factor, IF"
+    potrf, peak, band = (find("kernel", n8, "bare dpotrf", whole), find("roofline", f"{machine['cores']} thread", "",
+                         "dgemm"), find("roofline", f"{machine['cores']} thread", "", "triad"))
+    floor = potrf and peak and band and potrf + max(8000**2 / 2 * (3 * 13 + 60) / peak, 4 * 8000**2 / band) / 1e9
+    printed, exact, probes = (find("kernel", n8, f"epiq, {w}", whole) for w in ("as printed", "exact", "200 probes"))
+    peers = [over(find("kernel", c, "epiq, as printed", whole), find("kernel", c, w, whole))
+             for c in ("n = 500,", "n = 2000", n8) for w in ("neural-tangents", "NumPy/SciPy, as")]
+    kernels = [over(find("kernel", c, "neural-tangents", "kernel alone"), find("kernel", c, "epiq", "kernel alone"))
+               for c in ("n = 500,", "n = 2000", n8)]
+    memory = most(find("kernel", n8, f"epiq, {w}", "peak memory") for w in ("as printed", "exact", "200 probes"))
+
+    def threads(case):
+        return over(find("process", case, "1 thread", "threads"), find("process", case, "2 threads", "threads"))
+
+    def environment(case):
+        plain = find("process", case, "nothing set", "environment")
+        return most(over(statistics.median(r["values"]), plain)
+                    for r in every("process", case=case, what="environment") if r["who"] != "nothing set")
+    boston = next((r["case"] for r in rows if r["part"] == "process" and "506" in r["case"]), "?")
+    return [
+        ("EV, 506 rows, 50 members", "<", 5, epiq, "s"),
+        ("... times faster than PyTorch's plain gradient descent", ">=", 100, over(plain, epiq), "x"),
+        ("... times faster than PyTorch's best optimiser", ">=", 5, over(best, epiq), "x"),
+        ("loss still to be gained by ten times the iterations, worst member", "<=", 1e-3, most(settled), ""),
+        ("IF, 506 rows, whole process", "<", 0.1, find("process", boston, "epiq, IF"), "s"),
+        ("BA, 506 rows, whole process", "<", 1, find("process", boston, "epiq, BA"), "s"),
+        ("n = 8000 as printed over bare dpotrf + kernel's bound", "<=", 1.35, over(printed, floor), "x"),
+        ("n = 8000, exact correction, over the same", "<=", 3.3, over(exact, floor), "x"),
+        ("n = 8000, 200 probes, over the same", "<=", 1.6, over(probes, floor), "x"),
+        ("kernel alone: neural-tangents over epiq, n = 500", ">=", 5, kernels[0], "x"),
+        ("kernel alone: neural-tangents over epiq, n = 2000", ">=", 5, kernels[1], "x"),
+        ("kernel alone: neural-tangents over epiq, n = 8000", ">=", 5, kernels[2], "x"),
+        ("kernel, factor, IF: epiq over any peer, worst size", "<=", 1, most(peers), "x"),
+        ("peak memory at n = 8000 over one n x n double matrix", "<=", 1.1, memory, "x"),
+        ("10,000 points at n = 4000 over bare dpotrs", "<=", 1.5,
+         over(find("points", "n = 4000", "epiq"), find("points", "n = 4000", "bare dpotrs")), "x"),
+        ("two threads over one: EV", ">=", 1.8, threads("EV"), "x"),
+        ("two threads over one: kernel", ">=", 1.8, threads("kernel alone"), "x"),
+        ("two threads over one: kernel, factor, IF", ">=", 1.8, threads("kernel, factor"), "x"),
+        ("two threads over one: IF, n = 50", ">=", 0.95, threads("small: IF"), "x"),
+        ("two threads over one: EV, n = 50", ">=", 0.95, threads("small: EV"), "x"),
+        ("slowest setting of BLAS and OpenMP variables over none: EV", "<=", 1.05, environment("EV"), "x"),
+        ("slowest setting of BLAS and OpenMP variables over none: IF", "<=", 1.05, environment("IF"), "x"),
+        ("epiq --version, whole process", "<", 0.01, find("process", "start-up", "epiq"), "s"),
+    ]
+
+
+def goal_table():
+    yield "| goal | wanted | measured | met |"
+    yield "| --- | --- | --- | --- |"
+    for name, sign, bound, value, unit in goals():
+        met = value is not None and (value < bound if sign == "<" else value <= bound if sign == "<=" else
+                                     value >= bound)
+        shown = "not measured" if value is None else f"{number(value)} {unit}".strip()
+        yield f"| {name} | {sign} {bound:g} {unit} | {shown} | {'-' if value is None else 'yes' if met else '**no**'} |"
+
+
+# ---- tables ----
+
+def reference(row, group):
+    """What a row is compared with: epiq's (its first) figure of the same case and quantity."""
+    if row["unit"] != "s":
+        return None
+    if row["what"] == "environment":
+        return next(r for r in group if r["who"] == "nothing set")
+    if row["what"] == "threads":
+        return group[0]
+    kind = row["who"].partition(", ")[2]
+    ours = [r for r in group if r["who"].startswith("epiq")]
+    return next((r for r in ours if kind and r["who"].partition(", ")[2].startswith(kind)), ours[0] if ours else None)
+
+
+def part_table(part):
+    mine = [r for r in rows if r["part"] == part and r["case"] != "harness" and "bound" not in r]
+    if not mine:
+        return
+    yield "| case | quantity | who | median | least - most | over epiq | |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for r in sorted(mine, key=lambda r: (next(i for i, o in enumerate(mine) if o["case"] == r["case"]),
+                                         next(i for i, o in enumerate(mine) if o["what"] == r["what"]))):
+        group = [o for o in mine if (o["case"], o["what"]) == (r["case"], r["what"])]
+        if r["missing"]:
+            yield f"| {r['case']} | {r['what']} | {r['who']} | - | | | {r['missing']} |"
+            continue
+        middle, ref = statistics.median(r["values"]), reference(r, group)
+        ratio = ""
+        if ref and ref is not r and ref["values"]:
+            ratio = number(middle / statistics.median(ref["values"]))
+        spread = f"{number(min(r['values']))} - {number(max(r['values']))}" if len(r["values"]) > 1 else ""
+        yield (f"| {r['case']} | {r['what']} | {r['who']} | {number(middle)} {r['unit']} | {spread} | {ratio} | "
+               f"{r['note']} |")
+
+
+def stage_table():
+    stages = [r for r in rows if "bound" in r]
+    if not stages:
+        return
+    yield ""
+    yield "| stage of epiq | size | who | median s | least - most | Gflop | MB | bound s | share of the bound reached |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for r in stages:
+        yield (f"| {r['what']} | {r['case']} | {r['who']} | {number(statistics.median(r['values']))} | "
+               f"{number(min(r['values']))} - {number(max(r['values']))} | {number(r['flops'] / 1e9)} | "
+               f"{number(r['bytes'] / 1e6)} | {number(r['bound'])} ({r['rate']}) | {100 * r['share']:.0f} % |")
+    yield ""
+    yield ("The bound is the larger of operations over the gemm rate and bytes over the triad rate, both measured above "
+           "with as many threads.")
+
+
+def lines():
+    m = machine
+    peers = m["peers"] if isinstance(m["peers"], str) else ", ".join(f"{k} {v}" for k, v in m["peers"].items())
+    yield "# Benchmarks"
+    yield ""
+    yield "Written by `make bench`; [README.md](README.md) says what is measured and how."
+    yield ""
+    yield (f"{m['epiq']}, commit {m['commit']}, {m['date']}. {m['processor']}, {m['cores']} cores, {m['memory']}, "
+           f"Linux {m['system']}, OpenBLAS {m['openblas']}; load before the run {m['load']}. Peers: {peers}. "
+           f"{m['repetitions']} repetitions unless a row says otherwise, contenders in turn; the median, and the least "
+           "and the most.")
+    yield ""
+    yield "## Goals"
+    yield ""
+    yield from goal_table()
+    for part, title in TITLES.items():
+        table = list(part_table(part))
+        if table:
+            yield from ["", f"## {title}", ""]
+            yield from table
+            if part == "roofline":
+                yield from stage_table()
+    took = [r for r in rows if r["case"] == "harness"]
+    if took:
+        yield ""
+        yield "Time taken: " + ", ".join(f"{r['part']} {r['values'][0]:.0f} s" for r in took) + "."
+
+
+(HERE / "results.md").write_text("\n".join(lines()) + "\n")

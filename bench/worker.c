@@ -1,0 +1,272 @@
+/* worker.c - what the harness asks of the library's inside: the networks' starts and ends, so that peers begin at the
+ * same weights and go to the same loss. One request a line on standard input, one JSON object a line in reply:
+ *     export FILE OUT                  the scaled rows: OUT.x, OUT.y
+ *     members FILE M THREADS OUT       train M networks on all rows; their starts: OUT.theta0
+ *     batches FILE M THREADS OUT       likewise on M batches of rows, as BA deals them: OUT.batch has each row's batch
+ *     settle FILE M THREADS SECONDS    train, then ten times as many iterations more: how far does the loss still fall?
+ *     descend FILE K LR LOSS MOST      steps of plain gradient descent that member K needs to come down to LOSS
+ *     kernel FILE THREADS              seconds of the tangent kernel alone, n x n in full
+ * FILE is NPY, the target in its last column; what is written is plain arrays of doubles (batch: of int64).
+ */
+#include "data/data.h"
+#include "engine/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    epiqp_task task;
+    epiqp_training report;
+    double *x, *y, *theta0, *theta;
+    double loss; /* R at theta, in double precision whatever training used */
+} member;
+
+static epiq_ctx *ctx;
+static epiq_options options;
+static epiq_data *data;
+
+static void demand(int status)
+{
+    if (status < 0) {
+        fprintf(stderr, "worker: %s\n", epiq_message(ctx));
+        exit(1);
+    }
+}
+
+static void *room(ptrdiff_t count, size_t size)
+{
+    void *p = epiqp_alloc(ctx, count, size);
+    demand(p ? EPIQ_OK : EPIQ_E_NOMEM);
+    return p;
+}
+
+static void write_array(const char *base, const char *suffix, const void *a, size_t bytes)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s.%s", base, suffix);
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(a, 1, bytes, f) != bytes || fclose(f)) {
+        perror(path);
+        exit(1);
+    }
+}
+
+static void print_list(const char *name, const member *list, ptrdiff_t count, double (*of)(const member *))
+{
+    printf("\"%s\": [", name);
+    for (ptrdiff_t k = 0; k < count; k++) {
+        printf("%s%.17g", k ? ", " : "", of(&list[k]));
+    }
+    printf("]");
+}
+
+static double loss_of(const member *m)
+{
+    return m->loss;
+}
+
+static double iterations_of(const member *m)
+{
+    return (double)m->report.iterations;
+}
+
+static double loss_at(const epiqp_env *e, const epiqp_task *t, const double *theta)
+{
+    epiqp_pass pass;
+    demand(epiqp_pass_new(ctx, t->net, &pass));
+    double *grad = room(epiqp_net_params(t->net), sizeof *grad);
+    double loss = epiqp_loss(e, t, theta, grad, NULL, &pass);
+    epiqp_free(ctx, grad);
+    epiqp_pass_free(ctx, &pass);
+    return loss;
+}
+
+/* Members of EV, each on all rows; or of BA, each on its batch. The library draws and deals the same. */
+static member *gather(const epiqp_net *net, ptrdiff_t count, bool batches, int64_t *batch)
+{
+    ptrdiff_t p = epiqp_net_params(net), n = data->n, d = data->d;
+    member *list = room(count, sizeof *list);
+    ptrdiff_t *order = room(n, sizeof *order);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        order[i] = i;
+    }
+    epiqp_shuffle((epiqp_stream){options.seed, EPIQP_FOR_SHUFFLE, 0}, 0, n, order);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        batch[order[i]] = batches ? i % count : -1;
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        member *m = &list[k];
+        *m = (member){0};
+        m->x = room(n * (d + 1) + 2 * p, sizeof(double));
+        m->y = m->x + n * d;
+        m->theta0 = m->y + n;
+        m->theta = m->theta0 + p;
+        ptrdiff_t rows = 0;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            if (batch[i] < 0 || batch[i] == k) {
+                memcpy(m->x + rows * d, data->x + i * d, (size_t)d * sizeof(double));
+                m->y[rows++] = data->y[i];
+            }
+        }
+        epiqp_net_init(net, (epiqp_stream){options.seed, batches ? EPIQP_FOR_BATCH : EPIQP_FOR_MEMBER, (uint64_t)k},
+                       m->theta0);
+        memcpy(m->theta, m->theta0, (size_t)p * sizeof(double));
+        m->task = (epiqp_task){net, rows, m->x, m->y, options.lambda, m->theta0};
+    }
+    epiqp_free(ctx, order);
+    return list;
+}
+
+static void release(member *list, ptrdiff_t count)
+{
+    for (ptrdiff_t k = 0; k < count; k++) {
+        epiqp_free(ctx, list[k].x);
+    }
+    epiqp_free(ctx, list);
+}
+
+static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const char *out)
+{
+    epiqp_env e = epiqp_run_begin(ctx, &options);
+    ptrdiff_t p = epiqp_net_params(net);
+    int64_t *batch = room(data->n, sizeof *batch);
+    double *starts = room(count * p, sizeof *starts);
+    member *list = gather(net, count, batches, batch);
+    double began = epiqp_now();
+#pragma omp parallel for schedule(dynamic) num_threads(e.threads)
+    for (ptrdiff_t k = 0; k < count; k++) {
+        demand(epiqp_minimise(&e, &list[k].task, 0, list[k].theta, &list[k].report));
+    }
+    double seconds = epiqp_now() - began;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        memcpy(starts + k * p, list[k].theta0, (size_t)p * sizeof *starts);
+        list[k].loss = loss_at(&e, &list[k].task, list[k].theta);
+    }
+    write_array(out, "theta0", starts, (size_t)(count * p) * sizeof *starts);
+    write_array(out, "batch", batch, (size_t)data->n * sizeof *batch);
+    printf("{\"seconds\": %.6g, ", seconds);
+    print_list("loss", list, count, loss_of);
+    printf(", ");
+    print_list("iterations", list, count, iterations_of);
+    printf("}\n");
+    release(list, count);
+    epiqp_free(ctx, starts);
+    epiqp_free(ctx, batch);
+    epiqp_run_end();
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Go on from where training ended until ten times its iterations are spent, whatever it says about convergence. */
+static void settle(const epiqp_net *net, ptrdiff_t count, double budget_s)
+{
+    epiqp_env e = epiqp_run_begin(ctx, &options);
+    int64_t *batch = room(data->n, sizeof *batch);
+    double *excess = room(count, sizeof *excess);
+    member *list = gather(net, count, false, batch);
+    double began = epiqp_now();
+    ptrdiff_t done = 0;
+#pragma omp parallel for schedule(dynamic) num_threads(e.threads)
+    for (ptrdiff_t k = 0; k < count; k++) {
+        member *m = &list[k];
+        if (epiqp_now() - began > budget_s) {
+            continue;
+        }
+        demand(epiqp_minimise(&e, &m->task, 0, m->theta, &m->report));
+        double loss = loss_at(&e, &m->task, m->theta), least = loss;
+        for (ptrdiff_t left = 10 * m->report.iterations; left > 0;) {
+            epiqp_training more;
+            demand(epiqp_minimise(&e, &m->task, left, m->theta, &more));
+            left -= epiqp_max(1, more.iterations);
+            least = fmin(least, loss_at(&e, &m->task, m->theta));
+        }
+        ptrdiff_t slot;
+#pragma omp atomic capture
+        slot = done++;
+        excess[slot] = loss / least - 1;
+    }
+    qsort(excess, (size_t)done, sizeof *excess, by_size);
+    printf("{\"members\": %td, \"worst\": %.6g, \"median\": %.6g, \"seconds\": %.6g}\n", done, excess[done - 1],
+           excess[done / 2], epiqp_now() - began);
+    release(list, count);
+    epiqp_free(ctx, excess);
+    epiqp_free(ctx, batch);
+    epiqp_run_end();
+}
+
+static void descend(const epiqp_net *net, ptrdiff_t k, double lr, double target, ptrdiff_t most)
+{
+    epiqp_env e = epiqp_run_begin(ctx, &options);
+    int64_t *batch = room(data->n, sizeof *batch);
+    member *list = gather(net, k + 1, false, batch), *m = &list[k];
+    ptrdiff_t p = epiqp_net_params(net), steps = 0;
+    double *grad = room(p, sizeof *grad), loss, early = NAN;
+    epiqp_pass pass;
+    demand(epiqp_task_pass(&e, &m->task, &pass));
+    for (;; steps++) {
+        loss = epiqp_loss(&e, &m->task, m->theta, grad, NULL, &pass);
+        early = steps == 1000 ? loss : early;
+        if (loss <= target || steps == most || !(loss <= 1e6)) {
+            break;
+        }
+        epiqp_axpy(p, -lr, grad, m->theta);
+    }
+    printf("{\"steps\": %td, \"reached\": %s, \"loss\": %.9g, \"loss_1000\": %.9g}\n", steps,
+           loss <= target ? "true" : "false", isfinite(loss) ? loss : 1e300, isfinite(early) ? early : 0);
+    epiqp_pass_free(ctx, &pass);
+    epiqp_free(ctx, grad);
+    epiqp_free(ctx, batch);
+    release(list, k + 1);
+    epiqp_run_end();
+}
+
+int main(void)
+{
+    char line[8192], command[32], file[4096], out[4096];
+    demand(epiq_ctx_new(&ctx));
+    while (fgets(line, sizeof line, stdin)) {
+        options = epiq_options_default();
+        options.target = "y";
+        ptrdiff_t count = 0;
+        int used = 0;
+        double a = 0, b = 0, c = 0;
+        if (sscanf(line, "%31s %4095s %n", command, file, &used) < 2) {
+            return 1;
+        }
+        const char *rest = line + used;
+        demand(epiq_data_read(ctx, file, &options, &data));
+        epiqp_net net = epiqp_net_of(&options, data->d);
+        bool batches = strcmp(command, "batches") == 0;
+        if (strcmp(command, "export") == 0 && sscanf(rest, "%4095s", out) == 1) {
+            write_array(out, "x", data->x, (size_t)(data->n * data->d) * sizeof(double));
+            write_array(out, "y", data->y, (size_t)data->n * sizeof(double));
+            printf("{\"n\": %td, \"d\": %td, \"width\": %td, \"lambda\": %.17g, \"y_factor\": %.17g}\n", data->n,
+                   data->d, options.width, options.lambda, data->y_factor);
+        } else if ((batches || strcmp(command, "members") == 0) &&
+                   sscanf(rest, "%td %td %4095s", &count, &options.threads, out) == 3) {
+            train(&net, count, batches, out);
+        } else if (strcmp(command, "settle") == 0 && sscanf(rest, "%td %td %lf", &count, &options.threads, &a) == 3) {
+            settle(&net, count, a);
+        } else if (strcmp(command, "descend") == 0 && sscanf(rest, "%td %lf %lf %lf", &count, &a, &b, &c) == 4) {
+            descend(&net, count, a, b, (ptrdiff_t)c);
+        } else if (strcmp(command, "kernel") == 0 && sscanf(rest, "%td", &options.threads) == 1) {
+            double *k = room(data->n * data->n, sizeof *k), began = epiqp_now();
+            demand(epiq_kernel(ctx, data, &options, k, NULL));
+            printf("{\"seconds\": %.6g, \"trace\": %.17g}\n", epiqp_now() - began, k[0] + k[data->n * data->n - 1]);
+            epiqp_free(ctx, k);
+        } else {
+            fprintf(stderr, "worker: cannot do %s", line);
+            return 1;
+        }
+        fflush(stdout);
+        epiq_data_free(ctx, data);
+    }
+    epiq_ctx_free(ctx);
+    return 0;
+}
