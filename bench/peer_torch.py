@@ -103,7 +103,7 @@ def compiled(function):
 
 
 # Optimisers: each goes on until every member of the chunk has come down to its target once, or `most` gradients are
-# spent, or the time is over; it returns which members got there, the gradients spent and the last loss of its first member.
+# spent, or the time is over; it returns which members got there, the gradients spent, the last loss of its first member and the last weights.
 
 def descend(problem, most, lr, until, update):
     theta, reached, state = problem.start.clone(), torch.zeros(len(problem.start), dtype=torch.bool), {}
@@ -112,7 +112,7 @@ def descend(problem, most, lr, until, update):
         reached |= loss <= problem.target
         if bool(reached.all()) or not bool((loss < 1e4).all()) or time.perf_counter() > until:
             break
-    return reached, k + 1, float(loss[0])
+    return reached, k + 1, float(loss[0]), theta
 
 
 def gd_step(problem, theta, lr, k, state):
@@ -178,7 +178,7 @@ def lbfgs(problem, most, history, until):
     except Reached:
         pass
     loss = problem.evaluate(theta.detach())[0]
-    return loss <= problem.target, spent, float(loss[0])
+    return loss <= problem.target, spent, float(loss[0]), theta.detach()
 
 
 OPTIMISERS = {
@@ -196,10 +196,13 @@ def run_chunk(optimiser, setting, members, most, until):
     update = OPTIMISERS[optimiser][0]
     with torch.no_grad() if update else torch.enable_grad():
         if update:
-            reached, spent, loss = descend(problem, most, setting, until, update)
+            reached, spent, loss, theta = descend(problem, most, setting, until, update)
         else:
-            reached, spent, loss = lbfgs(problem, most, setting, until)
-    return time.perf_counter() - start, int(reached.sum()), len(members), spent, loss
+            reached, spent, loss, theta = lbfgs(problem, most, setting, until)
+    seconds, k = time.perf_counter() - start, s.w * (s.d + 1)
+    bias = theta[:, s.d:k:s.d + 1]  # members x w: the first layer at x = 0
+    mean = (2 / s.w) ** 0.5 * (torch.relu(bias) * theta[:, k:k + s.w]).sum(1) + theta[:, -1]
+    return seconds, int(reached.sum()), len(members), spent, loss, mean.tolist()
 
 
 def run(optimiser, setting, first, last, most, until=np.inf):
@@ -223,8 +226,9 @@ def run(optimiser, setting, first, last, most, until=np.inf):
         "wall": wall,
         "reached": sum(r for _, r, *_ in done),
         "members": last - first,
-        "gradients": sorted(spent for *_, spent, _ in done)[len(done) // 2],
-        "loss": done[0][-1],
+        "gradients": sorted(d[3] for d in done)[len(done) // 2],
+        "loss": done[0][4],
+        "mean": [h for d in done for h in d[5]],  # predictions where every scaled feature is 0
     }
 
 

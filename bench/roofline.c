@@ -47,31 +47,34 @@ static double *numbers(size_t count)
     return a;
 }
 
+/* The best of three, so that the first one's warming up does not count. */
 static void gemm(int n, bool single)
 {
     size_t size = (size_t)n * (size_t)n;
-    double *a = numbers(size), *b = numbers(size), *c = numbers(size), began, flops = 2.0 * n * n * n;
-    if (single) {
-        float *fa = room(size, sizeof *fa), *fb = room(size, sizeof *fb), *fc = room(size, sizeof *fc);
-        for (size_t i = 0; i < size; i++) {
-            fa[i] = (float)a[i];
-            fb[i] = (float)b[i];
-            fc[i] = 0;
-        }
-        began = epiqp_now();
-        cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, fa, n, fb, n, 0, fc, n);
-        reply(epiqp_now() - began, flops, 12.0 * (double)size);
-        free(fa);
-        free(fb);
-        free(fc);
-    } else {
-        began = epiqp_now();
-        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
-        reply(epiqp_now() - began, flops, 24.0 * (double)size);
+    double *a = numbers(size), *b = numbers(size), *c = numbers(size), best = 1e300;
+    float *fa = room(size, sizeof *fa), *fb = room(size, sizeof *fb), *fc = room(size, sizeof *fc);
+    for (size_t i = 0; i < size; i++) {
+        fa[i] = (float)a[i];
+        fb[i] = (float)b[i];
+        fc[i] = 0;
     }
+    for (int turn = 0; turn < 3; turn++) {
+        double began = epiqp_now();
+        if (single) {
+            cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, fa, n, fb, n, 0, fc, n);
+        } else {
+            cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
+        }
+        double seconds = epiqp_now() - began;
+        best = seconds < best ? seconds : best;
+    }
+    reply(best, 2.0 * n * n * n, (single ? 12.0 : 24.0) * (double)size);
     free(a);
     free(b);
     free(c);
+    free(fa);
+    free(fb);
+    free(fc);
 }
 
 /* Diagonally dominant, so positive definite. */

@@ -21,6 +21,7 @@ typedef struct {
     epiqp_training report;
     double *x, *y, *theta0, *theta;
     double loss; /* R at theta, in double precision whatever training used */
+    double mean; /* prediction where every scaled feature is 0 */
 } member;
 
 static epiq_ctx *ctx;
@@ -67,16 +68,26 @@ static double loss_of(const member *m)
     return m->loss;
 }
 
+static double mean_of(const member *m)
+{
+    return m->mean;
+}
+
 static double iterations_of(const member *m)
 {
     return (double)m->report.iterations;
 }
 
-static double loss_at(const epiqp_env *e, const epiqp_task *t, const double *theta)
+/* R at theta in double precision; mean, if not NULL: the prediction at 0. */
+static double loss_at(const epiqp_env *e, const epiqp_task *t, const double *theta, double *mean)
 {
     epiqp_pass pass;
     demand(epiqp_pass_new(ctx, t->net, &pass));
     double *grad = room(epiqp_net_params(t->net), sizeof *grad);
+    if (mean) {
+        memset(grad, 0, (size_t)t->net->d * sizeof *grad);
+        epiqp_net_forward(e, t->net, theta, 1, grad, mean, &pass);
+    }
     double loss = epiqp_loss(e, t, theta, grad, NULL, &pass);
     epiqp_free(ctx, grad);
     epiqp_pass_free(ctx, &pass);
@@ -142,7 +153,7 @@ static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const cha
     double seconds = epiqp_now() - began;
     for (ptrdiff_t k = 0; k < count; k++) {
         memcpy(starts + k * p, list[k].theta0, (size_t)p * sizeof *starts);
-        list[k].loss = loss_at(&e, &list[k].task, list[k].theta);
+        list[k].loss = loss_at(&e, &list[k].task, list[k].theta, &list[k].mean);
     }
     write_array(out, "theta0", starts, (size_t)(count * p) * sizeof *starts);
     write_array(out, "batch", batch, (size_t)data->n * sizeof *batch);
@@ -150,6 +161,8 @@ static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const cha
     print_list("loss", list, count, loss_of);
     printf(", ");
     print_list("iterations", list, count, iterations_of);
+    printf(", ");
+    print_list("mean", list, count, mean_of);
     printf("}\n");
     release(list, count);
     epiqp_free(ctx, starts);
@@ -179,12 +192,12 @@ static void settle(const epiqp_net *net, ptrdiff_t count, double budget_s)
             continue;
         }
         demand(epiqp_minimise(&e, &m->task, 0, m->theta, &m->report));
-        double loss = loss_at(&e, &m->task, m->theta), least = loss;
+        double loss = loss_at(&e, &m->task, m->theta, NULL), least = loss;
         for (ptrdiff_t left = 10 * m->report.iterations; left > 0;) {
             epiqp_training more;
             demand(epiqp_minimise(&e, &m->task, left, m->theta, &more));
             left -= epiqp_max(1, more.iterations);
-            least = fmin(least, loss_at(&e, &m->task, m->theta));
+            least = fmin(least, loss_at(&e, &m->task, m->theta, NULL));
         }
         ptrdiff_t slot;
 #pragma omp atomic capture
@@ -206,19 +219,18 @@ static void descend(const epiqp_net *net, ptrdiff_t k, double lr, double target,
     int64_t *batch = room(data->n, sizeof *batch);
     member *list = gather(net, k + 1, false, batch), *m = &list[k];
     ptrdiff_t p = epiqp_net_params(net), steps = 0;
-    double *grad = room(p, sizeof *grad), loss, early = NAN;
+    double *grad = room(p, sizeof *grad), loss;
     epiqp_pass pass;
     demand(epiqp_task_pass(&e, &m->task, &pass));
     for (;; steps++) {
         loss = epiqp_loss(&e, &m->task, m->theta, grad, NULL, &pass);
-        early = steps == 1000 ? loss : early;
         if (loss <= target || steps == most || !(loss <= 1e6)) {
             break;
         }
         epiqp_axpy(p, -lr, grad, m->theta);
     }
-    printf("{\"steps\": %td, \"reached\": %s, \"loss\": %.9g, \"loss_1000\": %.9g}\n", steps,
-           loss <= target ? "true" : "false", isfinite(loss) ? loss : 1e300, isfinite(early) ? early : 0);
+    printf("{\"steps\": %td, \"reached\": %s, \"loss\": %.9g}\n", steps, loss <= target ? "true" : "false",
+           isfinite(loss) ? loss : 1e300);
     epiqp_pass_free(ctx, &pass);
     epiqp_free(ctx, grad);
     epiqp_free(ctx, batch);
