@@ -2,7 +2,7 @@
 # make demo       build, then a decomposition of made-up data
 # make check      build, then every test (under 5 minutes)
 # make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (under 30 minutes)
-# make bench      build, then epiq against its peers on this machine: bench/results.md (about 25 minutes)
+# make bench      build, then epiq against its peers on this machine: bench/results.md (about half an hour)
 # make results    docs/results.md from the studies' JSON in docs/results
 # make install    into PREFIX (default /usr/local)
 BUILD := build

@@ -49,7 +49,7 @@ def most(values):
 
 def goals():
     ev_case = next((r["case"] for r in rows if r["part"] == "ev" and "506" in r["case"]), "?")
-    epiq = find("ev", ev_case, "epiq", "EV")
+    epiq = find("ev", ev_case, "epiq", "EV, 50 members")
     plain = min((statistics.median(r["values"]) for r in every("ev", case=ev_case, who="PyTorch, plain descent 0.01")),
                 default=None)
     best = min((statistics.median(r["values"]) for r in every("ev", case=ev_case, who="PyTorch", what="EV")
@@ -177,6 +177,9 @@ def lines():
            f"{m['repetitions']} repetitions unless a row says otherwise, contenders in turn; the median, and the least "
            "and the most.")
     yield ""
+    if m["quick"]:
+        yield "**A quick run: one repetition, smaller sizes. It shows the form; the figures mean little.**"
+        yield ""
     yield "## Goals"
     yield ""
     yield from goal_table()
