@@ -246,17 +246,17 @@ def gradient_seconds(mode, size, where, steps, lr=1e-4):
 
 
 def layout():
-    """Every arrangement with the written-out gradient; then the other two ways to a gradient in the best of them."""
+    """Every arrangement with the written-out gradient; then the other two ways to a gradient in the best of each kind."""
     tried, failed = [], []
     grid = [("analytic", size, where) for size in (1, 5, 10) for where in ("inside", "over")]
     for name in grid:
         tried.append((gradient_seconds(*name, 40)[0], name))
-    for mode in ("autograd", "compiled"):
-        name = (mode, *min(tried)[1][1:])
+    best = [min(t for t in tried if t[1][2] == where)[1][1:] for where in ("inside", "over")]
+    for name in [(mode, *how) for mode in ("autograd", "compiled") for how in best]:
         try:
             tried.append((gradient_seconds(*name, 40)[0], name))
         except Exception as error:
-            failed.append(f"{mode}: {error}".splitlines()[0][:100])
+            failed.append(f"{name[0]}: {error}".splitlines()[0][:100])
     seconds, s.layout = min(tried)
     return {"seconds": seconds, "chosen": " ".join(map(str, s.layout)), "failed": failed,
             "tried": {" ".join(map(str, name)): t for t, name in tried}}
