@@ -39,9 +39,8 @@ static void copy_stored(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_
                         ptrdiff_t ld)
 {
     const epiqp_tri *t = self;
-    const double *block = epiqp_tri_block(t, i0 / EPIQP_BLOCK, j0 / EPIQP_BLOCK);
     for (ptrdiff_t k = 0; k < cols; k++) {
-        memcpy(out + k * ld, block + k * rows, (size_t)rows * sizeof *out);
+        memcpy(out + k * ld, epiqp_tri_at(t, i0 / t->height, i0 % t->height, j0 + k), (size_t)rows * sizeof *out);
     }
 }
 

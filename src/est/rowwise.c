@@ -34,7 +34,10 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, const double *residual, epiq
         sum2 += q[i] * q[i];
     }
     for (int k = 0; k < TERMS; k++) {
-        epiqp_tri_squares_times(&j->e, &r->inverse, excess, mixed);
+        int s = epiqp_tri_squares_times(&j->e, &r->inverse, excess, mixed);
+        if (s) {
+            return s;
+        }
         for (ptrdiff_t i = 0; i < n; i++) {
             excess[i] += q[i] - mixed[i] / r->norm2[i];
         }

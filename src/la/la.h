@@ -17,6 +17,10 @@ typedef struct {
     void (*gemm)(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t lda,
                  const double *b, ptrdiff_t ldb, double beta, double *c, ptrdiff_t ldc);
 
+    /* The lower triangle of C += alpha op(A) op(A)'; C is n by n, the inner size k */
+    void (*syrk)(char ta, ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t lda, double *c,
+                 ptrdiff_t ldc);
+
     /* y = alpha op(A) x + beta y; A is m by n as stored */
     void (*gemv)(char ta, ptrdiff_t m, ptrdiff_t n, double alpha, const double *a, ptrdiff_t lda, const double *x,
                  double beta, double *y);

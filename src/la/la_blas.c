@@ -27,6 +27,12 @@ static void gemm(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double
                 (int)ldc);
 }
 
+static void syrk(char ta, ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t lda, double *c,
+                 ptrdiff_t ldc)
+{
+    cblas_dsyrk(CblasColMajor, CblasLower, op(ta), (int)n, (int)k, alpha, a, (int)lda, 1, c, (int)ldc);
+}
+
 static void gemv(char ta, ptrdiff_t m, ptrdiff_t n, double alpha, const double *a, ptrdiff_t lda, const double *x,
                  double beta, double *y)
 {
@@ -72,7 +78,7 @@ static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
     return status;
 }
 
-const epiqp_la epiqp_la_blas = {"blas", gemm, gemv, trsm, potrf, syev};
+const epiqp_la epiqp_la_blas = {"blas", gemm, syrk, gemv, trsm, potrf, syev};
 
 /* OpenBLAS has one number of threads for the whole process: the first run to begin sets it to one, the last to end sets
  * it back, so that runs of several contexts at once do not disturb each other. */

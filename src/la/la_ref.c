@@ -24,6 +24,20 @@ static void gemm(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double
     }
 }
 
+static void syrk(char ta, ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t lda, double *c,
+                 ptrdiff_t ldc)
+{
+    for (ptrdiff_t j = 0; j < n; j++) {
+        for (ptrdiff_t i = j; i < n; i++) {
+            double sum = 0;
+            for (ptrdiff_t l = 0; l < k; l++) {
+                sum += at(ta, a, lda, i, l) * at(ta, a, lda, j, l);
+            }
+            c[i + j * ldc] += alpha * sum;
+        }
+    }
+}
+
 static void gemv(char ta, ptrdiff_t m, ptrdiff_t n, double alpha, const double *a, ptrdiff_t lda, const double *x,
                  double beta, double *y)
 {
@@ -139,4 +153,4 @@ static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
     return EPIQ_OK;
 }
 
-const epiqp_la epiqp_la_ref = {"ref", gemm, gemv, trsm, potrf, syev};
+const epiqp_la epiqp_la_ref = {"ref", gemm, syrk, gemv, trsm, potrf, syev};

@@ -1,21 +1,30 @@
-/* chol.c - blocked left-looking Cholesky, solves and inverse on one stored triangle (chol.h).
+/* chol.c - storage, factor and solves on one stored triangle (chol.h); inverse.c has the rest.
  * Work is shared out in whole blocks and every block sums in a fixed order: the bits do not depend on the threads.
  */
 #include "solve/chol.h"
+#include "solve/tasks.h"
 
 #include <string.h>
 
 /* ---- storage ---- */
 
+/* Tall panels bring gemm nearer its peak (128 rows 33, 256 41, 512 46 of 58 GFLOP/s), short ones keep threads busy and
+ * waste less above the diagonal. Of n alone: bits must not depend on the threads. */
+static ptrdiff_t height_of(ptrdiff_t n)
+{
+    return n <= 1024 ? 128 : n <= 3072 ? 256 : 512;
+}
+
 ptrdiff_t epiqp_tri_bytes(ptrdiff_t n)
 {
-    ptrdiff_t full = n / EPIQP_BLOCK, rest = n % EPIQP_BLOCK;
-    return (ptrdiff_t)sizeof(double) * (full * (full + 1) / 2 * EPIQP_BLOCK * EPIQP_BLOCK + rest * n);
+    ptrdiff_t height = height_of(n), full = n / height, rest = n % height;
+    return (ptrdiff_t)sizeof(double) * (full * (full + 1) / 2 * height * height + rest * n);
 }
 
 int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out)
 {
-    *out = (epiqp_tri){n, (n + EPIQP_BLOCK - 1) / EPIQP_BLOCK, epiqp_alloc(c, epiqp_tri_bytes(n), 1)};
+    ptrdiff_t height = height_of(n);
+    *out = (epiqp_tri){n, height, (n + height - 1) / height, epiqp_alloc(c, epiqp_tri_bytes(n), 1)};
     return out->a ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
@@ -27,66 +36,118 @@ void epiqp_tri_free(epiq_ctx *c, epiqp_tri *t)
 
 double epiqp_tri_get(const epiqp_tri *t, ptrdiff_t i, ptrdiff_t j)
 {
-    if (j > i) {
-        return epiqp_tri_get(t, j, i);
-    }
-    ptrdiff_t bi = i / EPIQP_BLOCK, bj = j / EPIQP_BLOCK;
-    return epiqp_tri_block(t, bi, bj)[i % EPIQP_BLOCK + j % EPIQP_BLOCK * epiqp_tri_rows(t, bi)];
+    return j > i ? epiqp_tri_get(t, j, i) : *epiqp_tri_at(t, i / t->height, i % t->height, j);
 }
 
 static double *diagonal_at(const epiqp_tri *t, ptrdiff_t i)
 {
-    ptrdiff_t b = i / EPIQP_BLOCK, k = i % EPIQP_BLOCK;
-    return epiqp_tri_block(t, b, b) + k * (epiqp_tri_rows(t, b) + 1);
+    return epiqp_tri_at(t, i / t->height, i % t->height, i);
 }
 
 void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t)
 {
-    ptrdiff_t count = t->blocks * (t->blocks + 1) / 2;
-#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
+    ptrdiff_t tiles = (t->n + EPIQP_BLOCK - 1) / EPIQP_BLOCK, count = tiles * (tiles + 1) / 2;
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (count > 1)
     for (ptrdiff_t k = 0; k < count; k++) {
         ptrdiff_t i = 0, before = 0;
-        while (before + i + 1 <= k) { /* block row i starts at block number i (i + 1) / 2 */
+        while (before + i + 1 <= k) { /* tile row i starts at tile number i (i + 1) / 2 */
             before += ++i;
         }
-        ptrdiff_t j = k - before, rows = epiqp_tri_rows(t, i);
-        from->block(from->self, i * EPIQP_BLOCK, rows, j * EPIQP_BLOCK, epiqp_tri_rows(t, j), epiqp_tri_block(t, i, j),
-                    rows);
+        ptrdiff_t i0 = i * EPIQP_BLOCK, j0 = (k - before) * EPIQP_BLOCK, p = i0 / t->height;
+        from->block(from->self, i0, epiqp_min(EPIQP_BLOCK, t->n - i0), j0, epiqp_min(EPIQP_BLOCK, t->n - j0),
+                    epiqp_tri_at(t, p, i0 % t->height, j0), epiqp_tri_rows(t, p));
     }
 }
 
 /* ---- factor ---- */
 
-/* Returns 0 or the number of the pivot that failed. */
-static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t)
+typedef struct {
+    epiqp_tri *t;
+    const epiqp_la *la;
+    ptrdiff_t width;         /* of a block column */
+    atomic_ptrdiff_t *done;  /* block columns finished in each panel */
+    atomic_ptrdiff_t next;   /* task to be taken */
+    atomic_ptrdiff_t failed; /* 0, or the pivot that is not positive: everyone goes home */
+} factoring;
+
+/* What columns from..from+k to the left take off block column j in panel p, rows r0 and below. */
+static void take_off(const factoring *f, ptrdiff_t p, ptrdiff_t r0, ptrdiff_t j0, ptrdiff_t cols, ptrdiff_t from,
+                     ptrdiff_t k)
 {
-    ptrdiff_t failed = 0;
-#pragma omp parallel num_threads(e->threads)
-    for (ptrdiff_t j = 0; j < t->blocks && !failed; j++) {
-        double *diagonal = epiqp_tri_block(t, j, j);
-        ptrdiff_t cols = epiqp_tri_rows(t, j), left = j * EPIQP_BLOCK;
-#pragma omp for schedule(dynamic)
-        for (ptrdiff_t i = j; i < t->blocks; i++) {
-            ptrdiff_t rows = epiqp_tri_rows(t, i);
-            if (left) {
-                e->la->gemm('N', 'T', rows, cols, left, -1, epiqp_tri_block(t, i, 0), rows, epiqp_tri_block(t, j, 0),
-                            cols, 1, epiqp_tri_block(t, i, j), rows);
-            }
+    const epiqp_tri *t = f->t;
+    ptrdiff_t q = j0 / t->height, ld = epiqp_tri_rows(t, p), rows = ld - r0;
+    const double *a = epiqp_tri_at(t, p, r0, from), *b = epiqp_tri_at(t, q, j0 % t->height, from);
+    double *c = epiqp_tri_at(t, p, r0, j0);
+    if (k > 0 && p == q) { /* the block on the diagonal needs its lower half only */
+        f->la->syrk('N', cols, k, -1, a, ld, c, ld);
+        a += cols;
+        c += cols;
+        rows -= cols;
+    }
+    if (k > 0 && rows > 0) {
+        f->la->gemm('N', 'T', rows, cols, k, -1, a, ld, b, epiqp_tri_rows(t, q), 1, c, ld);
+    }
+}
+
+/* Block column j of panel p, left-looking: all of its row and of row j to the left must be there, the last block of
+ * which is awaited only when the rest is done. Panel q holds the diagonal block. */
+static void factor_block(factoring *f, ptrdiff_t p, ptrdiff_t j)
+{
+    const epiqp_tri *t = f->t;
+    ptrdiff_t j0 = j * f->width, cols = epiqp_min(f->width, t->n - j0), q = j0 / t->height;
+    ptrdiff_t ld = epiqp_tri_rows(t, p), r0 = p == q ? j0 % t->height : 0, early = epiqp_max(j - 1, 0);
+    if (!epiqp_await(&f->done[p], early, &f->failed) || !epiqp_await(&f->done[q], early, &f->failed)) {
+        return;
+    }
+    take_off(f, p, r0, j0, cols, 0, early * f->width);
+    if (!epiqp_await(&f->done[p], j, &f->failed) || !epiqp_await(&f->done[q], j, &f->failed)) {
+        return;
+    }
+    take_off(f, p, r0, j0, cols, early * f->width, j > 0 ? f->width : 0);
+    double *diagonal = epiqp_tri_at(t, q, j0 % t->height, j0), *below = epiqp_tri_at(t, p, r0, j0);
+    ptrdiff_t rows = ld - r0;
+    if (p == q) {
+        ptrdiff_t pivot = f->la->potrf(cols, diagonal, ld);
+        if (pivot) {
+            atomic_store(&f->failed, j0 + pivot);
+            return;
         }
-#pragma omp single
-        {
-            ptrdiff_t pivot = e->la->potrf(cols, diagonal, cols);
-            failed = pivot ? left + pivot : 0;
-        } /* the barrier at its end also makes `failed` the same for all */
-        if (!failed) {
-#pragma omp for schedule(dynamic)
-            for (ptrdiff_t i = j + 1; i < t->blocks; i++) {
-                e->la->trsm('R', 'T', epiqp_tri_rows(t, i), cols, diagonal, cols, epiqp_tri_block(t, i, j),
-                            epiqp_tri_rows(t, i));
+        below += cols;
+        rows -= cols;
+    } else if (!epiqp_await(&f->done[q], j + 1, &f->failed)) {
+        return;
+    }
+    if (rows > 0) {
+        f->la->trsm('R', 'T', rows, cols, diagonal, epiqp_tri_rows(t, q), below, ld);
+    }
+    atomic_store(&f->done[p], j + 1);
+}
+
+/* Returns 0 or the number of the pivot that failed. Tasks are taken column by column from the top: whatever one waits
+ * for was taken before it, so that any number of threads comes to an end. */
+static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done)
+{
+    factoring f = {.t = t, .la = e->la, .width = epiqp_min(t->height, 256), .done = done};
+    ptrdiff_t columns = (t->n + f.width - 1) / f.width;
+    for (ptrdiff_t p = 0; p < t->panels; p++) {
+        atomic_store(&done[p], 0);
+    }
+#pragma omp parallel num_threads(e->threads) if (t->panels > 2)
+    {
+        ptrdiff_t j = 0, first = 0, top = 0; /* block column, its first task, its first panel */
+        for (ptrdiff_t task; !atomic_load(&f.failed);) {
+            task = atomic_fetch_add(&f.next, 1);
+            while (j < columns && task >= first + t->panels - top) {
+                first += t->panels - top;
+                top = ++j * f.width / t->height;
             }
+            if (j == columns) {
+                break;
+            }
+            factor_block(&f, top + task - first, j);
         }
     }
-    return failed;
+    return atomic_load(&f.failed);
 }
 
 int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridge, epiqp_tri *t, double *jitter,
@@ -94,6 +155,10 @@ int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridg
 {
     ptrdiff_t pivot = 0;
     *jitter = 0;
+    atomic_ptrdiff_t *done = epiqp_alloc(e->c, t->panels, sizeof *done);
+    if (!done) {
+        return EPIQ_E_NOMEM;
+    }
     for (double relative = 1e-15; relative < 2e-8; relative *= 10) { /* the first try adds nothing */
         double start = epiqp_now(), mean = 0;
         epiqp_tri_fill(e, from, t);
@@ -105,171 +170,66 @@ int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridg
             *diagonal_at(t, i) += ridge + *jitter;
         }
         double filled = epiqp_now();
-        pivot = factor(e, t);
+        pivot = factor(e, t, done);
         *fill_s += filled - start;
         *factor_s += epiqp_now() - filled;
-        if (!pivot) {
-            return EPIQ_OK;
-        }
-        if (!(mean > 0 && mean <= 1e300) || epiqp_stopping(e->c)) {
+        if (!pivot || !(mean > 0 && mean <= 1e300) || epiqp_stopping(e->c)) {
             break;
         }
     }
-    return epiqp_fail(e->c, EPIQ_E_NUMERIC,
-                      "the kernel matrix is not positive definite (pivot %td of %td) with ridge %.3g; use a larger "
-                      "--lambda, or --scale standard",
-                      pivot, t->n, ridge);
+    epiqp_free(e->c, done);
+    return pivot ? epiqp_fail(e->c, EPIQ_E_NUMERIC,
+                              "the kernel matrix is not positive definite (pivot %td of %td) with ridge %.3g; use a "
+                              "larger --lambda, or --scale standard",
+                              pivot, t->n, ridge)
+                 : EPIQ_OK;
 }
 
 /* ---- solves ---- */
 
-/* B = L^-1 B, block rows from `first` on; what lies above is zero and stays so. */
-static void forward(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t first, ptrdiff_t cols, double *b)
+enum { FEW = 4 }; /* columns up to which matrix-vector products are faster */
+
+/* y (rows) -= op(L) x for some columns, L a block that a few products find in the cache */
+static void product(const epiqp_env *e, char op, ptrdiff_t rows, ptrdiff_t inner, const double *l, ptrdiff_t ld,
+                    ptrdiff_t cols, const double *x, double *y, ptrdiff_t n)
 {
-    for (ptrdiff_t i = first; i < l->blocks; i++) {
-        ptrdiff_t rows = epiqp_tri_rows(l, i), left = (i - first) * EPIQP_BLOCK;
-        double *bi = b + i * EPIQP_BLOCK;
-        if (left && cols == 1) {
-            e->la->gemv('N', rows, left, -1, epiqp_tri_block(l, i, first), rows, b + first * EPIQP_BLOCK, 1, bi);
-        } else if (left) {
-            e->la->gemm('N', 'N', rows, cols, left, -1, epiqp_tri_block(l, i, first), rows, b + first * EPIQP_BLOCK,
-                        l->n, 1, bi, l->n);
+    if (cols > FEW) {
+        e->la->gemm(op, 'N', rows, cols, inner, -1, l, ld, x, n, 1, y, n);
+        return;
+    }
+    const ptrdiff_t side = op == 'N' ? inner : rows; /* of the block's columns, so many at a time */
+    for (ptrdiff_t k = 0; k < side; k += EPIQP_BLOCK) {
+        ptrdiff_t some = epiqp_min(EPIQP_BLOCK, side - k);
+        for (ptrdiff_t c = 0; c < cols; c++) {
+            if (op == 'N') {
+                e->la->gemv('N', rows, some, -1, l + k * ld, ld, x + k + c * n, 1, y + c * n);
+            } else {
+                e->la->gemv('T', inner, some, -1, l + k * ld, ld, x + c * n, 1, y + k + c * n);
+            }
         }
-        e->la->trsm('L', 'N', rows, cols, epiqp_tri_block(l, i, i), rows, bi, l->n);
     }
 }
 
-/* B = L^-T B */
-static void backward(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, double *b)
+static void solve_together(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, double *b)
 {
-    for (ptrdiff_t i = l->blocks - 1; i >= 0; i--) {
-        ptrdiff_t rows = epiqp_tri_rows(l, i), left = i * EPIQP_BLOCK;
-        double *bi = b + i * EPIQP_BLOCK;
-        e->la->trsm('L', 'T', rows, cols, epiqp_tri_block(l, i, i), rows, bi, l->n);
-        if (left && cols == 1) {
-            e->la->gemv('T', rows, left, -1, epiqp_tri_block(l, i, 0), rows, bi, 1, b);
-        } else if (left) {
-            e->la->gemm('T', 'N', left, cols, rows, -1, epiqp_tri_block(l, i, 0), rows, bi, l->n, 1, b, l->n);
-        }
+    for (ptrdiff_t p = 0; p < l->panels; p++) { /* B = L^-1 B */
+        ptrdiff_t rows = epiqp_tri_rows(l, p), left = p * l->height;
+        product(e, 'N', rows, left, epiqp_tri_at(l, p, 0, 0), rows, cols, b, b + left, l->n);
+        e->la->trsm('L', 'N', rows, cols, epiqp_tri_at(l, p, 0, left), rows, b + left, l->n);
+    }
+    for (ptrdiff_t p = l->panels - 1; p >= 0; p--) { /* B = L^-T B */
+        ptrdiff_t rows = epiqp_tri_rows(l, p), left = p * l->height;
+        e->la->trsm('L', 'T', rows, cols, epiqp_tri_at(l, p, 0, left), rows, b + left, l->n);
+        product(e, 'T', left, rows, epiqp_tri_at(l, p, 0, 0), rows, cols, b + left, b, l->n);
     }
 }
 
 void epiqp_chol_solve(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, double *b)
 {
-    const ptrdiff_t share =
-        64; /* columns solved together; a fixed number, so that the bits do not depend on the threads */
+    /* columns solved together; of their number alone, so that the bits do not depend on the threads */
+    const ptrdiff_t share = cols >= 2048 ? 256 : cols >= 256 ? 64 : 32;
 #pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (cols > share)
     for (ptrdiff_t j = 0; j < cols; j += share) {
-        ptrdiff_t some = epiqp_min(share, cols - j);
-        forward(e, l, 0, some, b + j * l->n);
-        backward(e, l, some, b + j * l->n);
-    }
-}
-
-/* ---- inverse ---- */
-
-/* W = L^-1 into w, block column by block column, each by forward substitution on a slice of the identity. */
-static int triangle_inverse(const epiqp_env *e, const epiqp_tri *l, epiqp_tri *w)
-{
-    int status = EPIQ_OK;
-#pragma omp parallel num_threads(e->threads)
-    {
-        double *b = epiqp_alloc(e->c, l->n * EPIQP_BLOCK, sizeof *b);
-        if (!b) {
-#pragma omp atomic write
-            status = EPIQ_E_NOMEM;
-        }
-#pragma omp for schedule(dynamic)
-        for (ptrdiff_t j = 0; j < l->blocks; j++) { /* the longest column comes first */
-            if (!b) {
-                continue;
-            }
-            ptrdiff_t cols = epiqp_tri_rows(l, j), top = j * EPIQP_BLOCK;
-            memset(b, 0, (size_t)(l->n * cols) * sizeof *b);
-            for (ptrdiff_t k = 0; k < cols; k++) {
-                b[top + k + k * l->n] = 1;
-            }
-            forward(e, l, j, cols, b);
-            for (ptrdiff_t i = j; i < l->blocks; i++) {
-                ptrdiff_t rows = epiqp_tri_rows(l, i);
-                for (ptrdiff_t k = 0; k < cols; k++) {
-                    memcpy(epiqp_tri_block(w, i, j) + k * rows, b + i * EPIQP_BLOCK + k * l->n,
-                           (size_t)rows * sizeof *b);
-                }
-            }
-        }
-        epiqp_free(e->c, b);
-    }
-    return status;
-}
-
-/* W'W over W. Block (i, j) needs W's rows from i down only, so rows are overwritten from the top. */
-static void triangle_square(const epiqp_env *e, epiqp_tri *w)
-{
-    double fresh[EPIQP_BLOCK * EPIQP_BLOCK];
-#pragma omp parallel num_threads(e->threads)
-    for (ptrdiff_t i = 0; i < w->blocks; i++) {
-        ptrdiff_t rows = epiqp_tri_rows(w, i);
-#pragma omp for schedule(dynamic)
-        for (ptrdiff_t j = 0; j <= i; j++) {
-            double sum[EPIQP_BLOCK * EPIQP_BLOCK];
-            double *block = epiqp_tri_block(w, i, j);
-            ptrdiff_t cols = epiqp_tri_rows(w, j);
-            for (ptrdiff_t k = i; k < w->blocks; k++) {
-                ptrdiff_t inner = epiqp_tri_rows(w, k);
-                e->la->gemm('T', 'N', rows, cols, inner, 1, epiqp_tri_block(w, k, i), inner, epiqp_tri_block(w, k, j),
-                            inner, k > i, sum, rows);
-            }
-            /* every block of this row reads (i, i): it is kept apart until the row is done */
-            memcpy(j == i ? fresh : block, sum, (size_t)(rows * cols) * sizeof *sum);
-        }
-#pragma omp single
-        memcpy(epiqp_tri_block(w, i, i), fresh, (size_t)(rows * rows) * sizeof *fresh);
-    }
-}
-
-int epiqp_chol_inverse(const epiqp_env *e, const epiqp_tri *l, epiqp_tri *inverse)
-{
-    int s = epiqp_tri_new(e->c, l->n, inverse);
-    if (!s && !(s = triangle_inverse(e, l, inverse))) {
-        triangle_square(e, inverse);
-    }
-    if (s) {
-        epiqp_tri_free(e->c, inverse);
-    }
-    return s;
-}
-
-void epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out)
-{
-#pragma omp parallel for schedule(static) num_threads(e->threads)
-    for (ptrdiff_t b = 0; b < t->blocks; b++) {
-        ptrdiff_t top = b * EPIQP_BLOCK, mine = epiqp_tri_rows(t, b);
-        double sum[EPIQP_BLOCK] = {0};
-        for (ptrdiff_t j = 0; j < b; j++) { /* to the left of the diagonal block */
-            const double *block = epiqp_tri_block(t, b, j);
-            for (ptrdiff_t k = 0; k < EPIQP_BLOCK; k++) {
-                double weight = s[j * EPIQP_BLOCK + k];
-                for (ptrdiff_t i = 0; i < mine; i++) {
-                    sum[i] += block[i + k * mine] * block[i + k * mine] * weight;
-                }
-            }
-        }
-        for (ptrdiff_t i = 0; i < mine; i++) {
-            for (ptrdiff_t k = 0; k < mine; k++) {
-                double v = epiqp_tri_get(t, top + i, top + k);
-                sum[i] += v * v * s[top + k];
-            }
-        }
-        for (ptrdiff_t i = b + 1; i < t->blocks; i++) { /* below it: the columns of the rows further down */
-            const double *block = epiqp_tri_block(t, i, b), *below = s + i * EPIQP_BLOCK;
-            ptrdiff_t rows = epiqp_tri_rows(t, i);
-            for (ptrdiff_t k = 0; k < mine; k++) {
-                for (ptrdiff_t l = 0; l < rows; l++) {
-                    sum[k] += block[l + k * rows] * block[l + k * rows] * below[l];
-                }
-            }
-        }
-        memcpy(out + top, sum, (size_t)mine * sizeof *sum);
+        solve_together(e, l, epiqp_min(share, cols - j), b + j * l->n);
     }
 }

@@ -1,16 +1,17 @@
-/* chol.h - a symmetric positive definite matrix in one triangle, its Cholesky factor in place, and what follows from
- * it. Storage: block rows of EPIQP_BLOCK rows; block row i is one column-major panel of all columns up to its diagonal
- * block, so that an update with everything to the left is a single matrix product. Half the memory of a full matrix.
+/* chol.h - a symmetric positive definite matrix in one triangle, its Cholesky factor in place, its inverse in place of
+ * that, and what follows from them. Storage: panels of `height` rows; a panel is column-major and holds all columns up
+ * to its diagonal block, so that an update with everything to the left is a single matrix product. Half the memory of a
+ * full matrix.
  */
 #ifndef EPIQP_CHOL_H
 #define EPIQP_CHOL_H
 
 #include "la/la.h"
 
-enum { EPIQP_BLOCK = 128 }; /* large enough for 90 % of gemm's peak, small enough that n = 500 keeps two threads busy */
+enum { EPIQP_BLOCK = 128 }; /* a source is asked for at most so many rows and columns at a time */
 
 typedef struct {
-    ptrdiff_t n, blocks;
+    ptrdiff_t n, height, panels;
     double *a;
 } epiqp_tri;
 
@@ -18,14 +19,15 @@ int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out);
 void epiqp_tri_free(epiq_ctx *c, epiqp_tri *t);
 ptrdiff_t epiqp_tri_bytes(ptrdiff_t n);
 
-static inline ptrdiff_t epiqp_tri_rows(const epiqp_tri *t,
-                                       ptrdiff_t i) /* in block row i; the panel's leading dimension */
+/* Rows of panel p: also its leading dimension. */
+static inline ptrdiff_t epiqp_tri_rows(const epiqp_tri *t, ptrdiff_t p)
 {
-    return epiqp_min(EPIQP_BLOCK, t->n - i * EPIQP_BLOCK);
+    return epiqp_min(t->height, t->n - p * t->height);
 }
-static inline double *epiqp_tri_block(const epiqp_tri *t, ptrdiff_t i, ptrdiff_t j)
+/* Row i of panel p in column j, j up to the panel's last row. */
+static inline double *epiqp_tri_at(const epiqp_tri *t, ptrdiff_t p, ptrdiff_t i, ptrdiff_t j)
 {
-    return t->a + i * (i + 1) / 2 * EPIQP_BLOCK * EPIQP_BLOCK + j * EPIQP_BLOCK * epiqp_tri_rows(t, i);
+    return t->a + p * (p + 1) / 2 * t->height * t->height + i + j * epiqp_tri_rows(t, p);
 }
 double epiqp_tri_get(const epiqp_tri *t, ptrdiff_t i, ptrdiff_t j);
 
@@ -45,13 +47,13 @@ void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t);
 int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridge, epiqp_tri *t, double *jitter,
                        double *fill_s, double *factor_s);
 
-/* B = A^-1 B for cols columns of length n, leading dimension n; column blocks in parallel. */
+/* B = A^-1 B for cols columns of length n, leading dimension n; groups of columns in parallel. */
 void epiqp_chol_solve(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, double *b);
 
-/* A^-1 (its lower triangle) from the factor. */
-int epiqp_chol_inverse(const epiqp_env *e, const epiqp_tri *l, epiqp_tri *inverse);
+/* A^-1 (its lower triangle) in place of the factor. */
+int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l);
 
 /* out_i = sum_j t_ij^2 s_j, n each: t symmetric, its entries squared, times s. */
-void epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out);
+int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out);
 
 #endif

@@ -32,17 +32,21 @@ int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r)
         return EPIQ_OK;
     }
     double *diagonal = epiqp_alloc(e->c, 2 * r->n, sizeof *diagonal);
-    int s = diagonal ? epiqp_chol_inverse(e, &r->factor, &r->inverse) : EPIQ_E_NOMEM;
+    int s = diagonal ? epiqp_chol_inverse(e, &r->factor) : EPIQ_E_NOMEM;
+    if (!s) {
+        r->inverse = r->factor;
+        r->factor = (epiqp_tri){0};
+        for (ptrdiff_t i = 0; i < r->n; i++) {
+            diagonal[i] = 1; /* for a moment: every square counts once */
+        }
+        s = epiqp_tri_squares_times(e, &r->inverse, diagonal, diagonal + r->n);
+    }
     if (s) {
         epiqp_free(e->c, diagonal);
         return s;
     }
     r->diagonal = diagonal;
     r->norm2 = diagonal + r->n;
-    for (ptrdiff_t i = 0; i < r->n; i++) {
-        diagonal[i] = 1; /* for a moment: every square counts once */
-    }
-    epiqp_tri_squares_times(e, &r->inverse, diagonal, r->norm2);
     for (ptrdiff_t i = 0; i < r->n; i++) {
         diagonal[i] = epiqp_tri_get(&r->inverse, i, i);
     }

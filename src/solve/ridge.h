@@ -8,9 +8,9 @@
 
 typedef struct {
     ptrdiff_t n, points;
-    double shift;  /* lambda n, and the jitter if one was needed: A = K + shift I */
-    double jitter; /* its part in shift, 0 when A was positive definite as it stood */
-    epiqp_tri factor;
+    double shift;             /* lambda n, and the jitter if one was needed: A = K + shift I */
+    double jitter;            /* its part in shift, 0 when A was positive definite as it stood */
+    epiqp_tri factor;         /* of A; epiqp_ridge_leverage turns it into the inverse, and then a is NULL */
     double *alpha;            /* n */
     double *c;                /* points by n: c of point p starts at c + p n */
     epiqp_tri inverse;        /* A^-1, from epiqp_ridge_leverage on until someone frees it */
@@ -21,6 +21,7 @@ typedef struct {
 /* k0: points by n, the kernel between rows and points; taken over and turned into c. */
 int epiqp_ridge_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
                     ptrdiff_t points, double *k0, epiqp_ridge *out);
+/* In place of the factor: whoever solves with it must have done so. */
 int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r);
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r);
 

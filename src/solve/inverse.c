@@ -1,0 +1,207 @@
+/* inverse.c - A^-1 = W'W with W = L^-1, in place of L, and passes over the squares of its entries (chol.h).
+ * Both steps compute blocks apart and put them in place in the blocks' order: what a block overwrites, only blocks
+ * before it still needed. So one triangle is enough, and a thread seldom waits.
+ */
+#include "solve/chol.h"
+#include "solve/tasks.h"
+
+#include <omp.h>
+#include <string.h>
+
+enum { STEP = 128 }; /* triangles are cut into steps of so many rows, and the zeros beyond are not multiplied */
+
+typedef struct {
+    const epiqp_la *la;
+    epiqp_tri *t;
+    ptrdiff_t width;               /* columns of a block; divides the panels' height */
+    atomic_ptrdiff_t next, placed; /* blocks taken; blocks in place */
+} inverting;
+
+static void put(inverting *v, ptrdiff_t number, ptrdiff_t rows, ptrdiff_t cols, const double *from, double *to,
+                ptrdiff_t ld)
+{
+    epiqp_await(&v->placed, number, NULL);
+    for (ptrdiff_t k = 0; k < cols; k++) {
+        memcpy(to + k * ld, from + k * rows, (size_t)rows * sizeof *to);
+    }
+    atomic_store(&v->placed, number + 1);
+}
+
+/* The next block: *p its panel, *first the number of that panel's first block. diagonal: with those of the diagonal
+ * block. Returns its number, or -1 after the last. */
+static ptrdiff_t take(inverting *v, bool diagonal, ptrdiff_t *p, ptrdiff_t *first)
+{
+    ptrdiff_t number = atomic_fetch_add(&v->next, 1);
+    for (; *p < v->t->panels; ++*p) {
+        ptrdiff_t columns = *p * v->t->height + (diagonal ? epiqp_tri_rows(v->t, *p) : 0);
+        ptrdiff_t blocks = (columns + v->width - 1) / v->width;
+        if (number < *first + blocks) {
+            return number;
+        }
+        *first += blocks;
+    }
+    return -1;
+}
+
+/* Diagonal blocks: W_pp = L_pp^-1, zeros above. */
+static void invert_diagonal(const inverting *v, ptrdiff_t p, double *work)
+{
+    ptrdiff_t rows = epiqp_tri_rows(v->t, p);
+    double *l = epiqp_tri_at(v->t, p, 0, p * v->t->height);
+    memset(work, 0, (size_t)(rows * rows) * sizeof *work);
+    for (ptrdiff_t k = 0; k < rows; k += STEP) {
+        ptrdiff_t cols = epiqp_min(STEP, rows - k);
+        for (ptrdiff_t i = k; i < k + cols; i++) {
+            work[i + i * rows] = 1;
+        }
+        v->la->trsm('L', 'N', rows - k, cols, l + k * (rows + 1), rows, work + k * (rows + 1), rows);
+    }
+    memcpy(l, work, (size_t)(rows * rows) * sizeof *work);
+}
+
+/* Block b of panel p: W_pb = -W_pp sum_k L_pk W_kb over the panels k < p that reach it. */
+static void invert_block(inverting *v, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number, double *sum, double *out)
+{
+    const epiqp_tri *t = v->t;
+    ptrdiff_t rows = epiqp_tri_rows(t, p), H = t->height, j0 = b * v->width, q = j0 / H;
+    for (ptrdiff_t k = q; k < p; k++) {
+        if (k > q) { /* panels 0 to k - 1 have k (k - 1) / 2 blocks of H columns */
+            epiqp_await(&v->placed, H / v->width * (k * (k - 1) / 2) + b + 1, NULL);
+        }
+        ptrdiff_t some = k > q ? v->width : epiqp_min(STEP, v->width);
+        for (ptrdiff_t c = 0; c < v->width; c += some) {
+            ptrdiff_t from = k > q ? 0 : j0 + c - k * H;
+            v->la->gemm('N', 'N', rows, some, H - from, 1, epiqp_tri_at(t, p, 0, k * H + from), rows,
+                        epiqp_tri_at(t, k, from, j0 + c), H, k > q, sum + c * rows, rows);
+        }
+    }
+    for (ptrdiff_t k = 0; k < rows; k += STEP) {
+        v->la->gemm('N', 'N', rows - k, v->width, epiqp_min(STEP, rows - k), -1, epiqp_tri_at(t, p, k, p * H + k), rows,
+                    sum + k, rows, k > 0, out + k, rows);
+    }
+    put(v, number, rows, v->width, out, epiqp_tri_at(t, p, 0, j0), rows);
+}
+
+/* Block b of panel p: (W'W)_pb = sum over panels k from p down of W_kp' W_kb; from the diagonal down where it meets it.
+ */
+static void square_block(inverting *v, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number, double *sum)
+{
+    const epiqp_tri *t = v->t;
+    ptrdiff_t rows = epiqp_tri_rows(t, p), i0 = p * t->height, j0 = b * v->width, cut = epiqp_max(0, j0 - i0);
+    ptrdiff_t cols = epiqp_min(v->width, i0 + rows - j0), ld = rows - cut;
+    ptrdiff_t triangle = j0 < i0 ? 0 : cols;       /* so many of its rows are on the diagonal */
+    for (ptrdiff_t k = cut; k < rows; k += STEP) { /* panel p itself: W_pp' is an upper triangle */
+        v->la->gemm('T', 'N', epiqp_min(STEP, rows - k), cols, rows - k, 1, epiqp_tri_at(t, p, k, i0 + k), rows,
+                    epiqp_tri_at(t, p, k, j0), rows, 0, sum + k - cut, ld);
+    }
+    for (ptrdiff_t k = p + 1; k < t->panels; k++) {
+        ptrdiff_t inner = epiqp_tri_rows(t, k), rest = ld - triangle;
+        if (triangle) {
+            v->la->syrk('T', cols, inner, 1, epiqp_tri_at(t, k, 0, j0), inner, sum, ld);
+        }
+        if (rest > 0) {
+            v->la->gemm('T', 'N', rest, cols, inner, 1, epiqp_tri_at(t, k, 0, i0 + cut + triangle), inner,
+                        epiqp_tri_at(t, k, 0, j0), inner, 1, sum + triangle, ld);
+        }
+    }
+    put(v, number, ld, cols, sum, epiqp_tri_at(t, p, cut, j0), rows);
+}
+
+int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l)
+{
+    ptrdiff_t H = l->height, width = epiqp_min(H, 256), room = H * epiqp_max(H, 2 * width);
+    inverting down = {.la = e->la, .t = l, .width = width}, square = down;
+    double *work = epiqp_alloc(e->c, e->threads * room, sizeof *work);
+    if (!work) {
+        return EPIQ_E_NOMEM;
+    }
+#pragma omp parallel num_threads(e->threads) if (l->panels > 2)
+    {
+        double *mine = work + omp_get_thread_num() * room;
+#pragma omp for schedule(dynamic)
+        for (ptrdiff_t p = 0; p < l->panels; p++) {
+            invert_diagonal(&down, p, mine);
+        }
+        for (ptrdiff_t p = 0, first = 0, number; (number = take(&down, false, &p, &first)) >= 0;) {
+            invert_block(&down, p, number - first, number, mine, mine + H * width);
+        }
+#pragma omp barrier
+        for (ptrdiff_t p = 0, first = 0, number; (number = take(&square, true, &p, &first)) >= 0;) {
+            square_block(&square, p, number - first, number, mine);
+        }
+    }
+    epiqp_free(e->c, work);
+    return EPIQ_OK;
+}
+
+/* ---- squares ---- */
+
+/* row_i += v_i^2 weight; returns sum_i v_i^2 s_i */
+static EPIQP_VERSIONS double square_column(ptrdiff_t n, const double *restrict v, double weight,
+                                           const double *restrict s, double *restrict row)
+{
+    enum { PARTS = 16 }; /* independent sums, as in vector.c */
+    double part[PARTS] = {0}, sum = 0;
+    ptrdiff_t i = 0;
+    for (; i + PARTS <= n; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            double square = v[i + k] * v[i + k];
+            row[i + k] += square * weight;
+            part[k] += square * s[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        row[i] += v[i] * v[i] * weight;
+        sum += v[i] * v[i] * s[i];
+    }
+    for (int k = 0; k < PARTS; k++) {
+        sum += part[k];
+    }
+    return sum;
+}
+
+/* Each square block of side `height` is read once, for its rows and for its columns; what it gives is kept apart and
+ * summed in a fixed order. */
+int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out)
+{
+    ptrdiff_t H = t->height, count = t->panels * (t->panels + 1) / 2;
+    double *parts = epiqp_alloc(e->c, 2 * count * H, sizeof *parts); /* of each block: its rows', then its columns' */
+    if (!parts) {
+        return EPIQ_E_NOMEM;
+    }
+#pragma omp parallel num_threads(e->threads) if (t->panels > 2)
+    {
+#pragma omp for schedule(dynamic)
+        for (ptrdiff_t number = 0; number < count; number++) {
+            ptrdiff_t p = 0;
+            while ((p + 1) * (p + 2) / 2 <= number) {
+                p++;
+            }
+            ptrdiff_t q = number - p * (p + 1) / 2, rows = epiqp_tri_rows(t, p), cols = epiqp_tri_rows(t, q);
+            double *row = parts + 2 * number * H, *col = row + H;
+            memset(row, 0, (size_t)rows * sizeof *row);
+            for (ptrdiff_t k = 0; k < cols; k++) {
+                const double *v = epiqp_tri_at(t, p, 0, q * H + k);
+                ptrdiff_t from = p == q ? k + 1 : 0; /* below the diagonal: an entry stands for two */
+                col[k] = square_column(rows - from, v + from, s[q * H + k], s + p * H + from, row + from);
+                if (p == q) {
+                    col[k] += v[k] * v[k] * s[q * H + k];
+                }
+            }
+        }
+#pragma omp for schedule(static)
+        for (ptrdiff_t p = 0; p < t->panels; p++) {
+            double *sum = out + p * H;
+            memset(sum, 0, (size_t)epiqp_tri_rows(t, p) * sizeof *sum);
+            for (ptrdiff_t q = 0; q < t->panels; q++) {
+                ptrdiff_t number = p > q ? p * (p + 1) / 2 + q : q * (q + 1) / 2 + p;
+                const double *row = parts + 2 * number * H, *col = row + H;
+                for (ptrdiff_t i = 0; i < epiqp_tri_rows(t, p); i++) {
+                    sum[i] += (q <= p ? row[i] : 0) + (q >= p ? col[i] : 0);
+                }
+            }
+        }
+    }
+    epiqp_free(e->c, parts);
+    return EPIQ_OK;
+}

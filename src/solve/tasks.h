@@ -1,0 +1,25 @@
+/* tasks.h - waiting for another thread's work inside a parallel region where tasks are numbered, taken in that order,
+ * and wait only for lower numbers. */
+#ifndef EPIQP_TASKS_H
+#define EPIQP_TASKS_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Until *count has come to `wanted`; false when *failed (if given) is set meanwhile. */
+static inline bool epiqp_await(atomic_ptrdiff_t *count, ptrdiff_t wanted, atomic_ptrdiff_t *failed)
+{
+    for (int spins = 0; atomic_load(count) < wanted; spins++) {
+        if (failed && atomic_load(failed)) {
+            return false;
+        }
+        if (spins > 200) { /* a core may be shared with the thread awaited */
+            sched_yield();
+        }
+    }
+    return true;
+}
+
+#endif
