@@ -133,6 +133,7 @@ typedef struct {
     int kernel;        /* epiq_kernel_kind */
     int hbar;          /* epiq_hbar: where the mean prediction comes from */
     int correction;    /* epiq_correction for leverage */
+    ptrdiff_t probes;  /* random vectors the corrections are estimated from; 0: the inverse itself */
     int linear_kernel; /* epiq_kernel_kind of the linear engine */
     /* how it runs */
     uint64_t seed;
@@ -249,6 +250,7 @@ typedef struct {
     epiq_part single;              /* data + procedural */
     /* the influence function with every correction whose cost was paid anyway; EPIQ_CORRECTION_NONE is as printed */
     epiq_part corrected[EPIQ_CORRECTIONS];
+    double probe_error; /* standard error of data.variance from random probes, over that variance; 0: exact */
     epiq_part infinite; /* tau^2 of infinitely wide networks, when the kernel was factorised */
     struct {
         int known;
@@ -278,6 +280,7 @@ typedef struct {
     int methods;             /* what ran, EPIQ_AUTO resolved */
     const char *choice;      /* the reason, when methods was EPIQ_AUTO; else NULL */
     int correction;          /* what ran: epiq_correction */
+    ptrdiff_t probes;        /* random vectors behind the leverages; 0: exact, or not asked for */
     ptrdiff_t ensemble_size; /* 0 in the options resolved */
     ptrdiff_t threads;       /* likewise */
     const char *backend;

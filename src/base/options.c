@@ -88,6 +88,9 @@ static const row TABLE[] = {
     CHOICE(correction, "correction", "rowwise", "rowwise|unbiased|jackknife|none",
            "for leverage: rowwise lets the noise differ from row to row, unbiased takes it to be equal; none is the "
            "formula as published"),
+    COUNT(probes, "probes", "0", 0, 1e6,
+          "estimate what corrections need from so many random vectors, 16 or more (0: exactly, which takes 3 times as "
+          "long)"),
     CHOICE(linear_kernel, "linear-kernel", "population", "population|own", "kernel of engine linear"),
 #undef SECTION
 #define SECTION "Running"
@@ -169,6 +172,11 @@ int epiqp_options_check(epiq_ctx *c, const epiq_options *o)
         if (s) {
             return s;
         }
+    }
+    if (o->probes > 0 && o->probes < 16) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "probes is %td; it must be 0 for an exact answer, or at least 16 to tell the error",
+                          o->probes);
     }
     if (o->time > 0 && o->engine != EPIQ_ENGINE_INFINITE) {
         return epiqp_fail(c, EPIQ_E_USAGE,

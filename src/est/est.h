@@ -6,6 +6,7 @@
 
 #include "data/data.h"
 #include "engine/engine.h"
+#include "solve/probe.h"
 #include "stats/stats.h"
 
 typedef struct epiqp_state epiqp_state; /* finished members in a file; see state.c */
@@ -62,13 +63,18 @@ epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double le
  * sums: scratch of `groups` doubles. */
 epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff_t groups, double *sums, double level);
 
-/* Noise row by row, from the residuals: rowwise.c. It needs the ridge's inverse. */
+/* Noise row by row, from the residuals: rowwise.c. It needs the ridge's inverse, or probes (count 0: the inverse). */
 typedef struct {
     double *excess;  /* n: what each row's noise is more than its standardised residual squared, in unit^2 */
+    double *without; /* groups of probes by n: the same without one group; NULL: not asked for */
     double unit;     /* the largest standardised residual */
     double kurtosis; /* of them */
 } epiqp_rowwise;
-int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, const double *residual, epiqp_rowwise *out);
+/* used: standardised residuals; used_without (groups by n, or NULL): the same without one group of probes. */
+int epiqp_rowwise_new(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, const double *used,
+                      const double *used_without, epiqp_rowwise *out);
+/* sum_i c_i^2 excess_i without group g of the probes. */
+double epiqp_rowwise_share(const epiqp_rowwise *w, ptrdiff_t g, const double *c, ptrdiff_t n);
 /* v: c times the standardised residuals; uncorrected: V as printed; u: scratch of n. */
 epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double uncorrected,
                            double *u, double level, bool *floored);

@@ -5,6 +5,7 @@
 #include "est/est.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff_t groups, double *sums, double level)
@@ -101,35 +102,94 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
     return s;
 }
 
-/* ---- influential rows ---- */
+/* ---- what all points share ---- */
 
-static bool stronger(epiq_influence a, epiq_influence b)
+typedef struct {
+    const epiqp_ridge *r;
+    const epiqp_probes *probes;           /* NULL: the inverse was there */
+    const double *used[EPIQ_CORRECTIONS]; /* n each: the residuals as each version takes them; NULL: it was not asked */
+    double *without;                      /* groups of probes by n: those of o.correction without one group; or NULL */
+    double *deletion;                     /* n: how far deleting row i moves a prediction with c_i = 1, target units */
+    epiqp_rowwise rows;
+    epiq_influence *influential; /* points by room */
+    ptrdiff_t room;
+} shared;
+
+/* What the residual of a row is divided by, from B_ii and (B^2)_ii. */
+static double standard(epiq_correction how, double shift, double diagonal, double norm2)
 {
-    return fabs(a.influence) > fabs(b.influence) || (fabs(a.influence) == fabs(b.influence) && a.row < b.row);
+    switch (how) {
+    case EPIQ_CORRECTION_NONE:
+        return 1;
+    case EPIQ_CORRECTION_JACKKNIFE:
+        return shift * diagonal;
+    default:
+        return shift * sqrt(norm2);
+    }
 }
 
-/* Deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii. The strongest few are kept in order as rows go by. */
-static int list_influential(epiqp_job *j, const epiqp_ridge *r, const double *c, epiq_point *point)
+/* Residuals as version `how` takes them. With probes 1/standard^2 is a function of means, and comes out too large by
+ * an amount of order 1/probes, which the jackknife knows: (G - 1) (its mean over the means without a group - itself). */
+static void use_residuals(const shared *w, epiq_correction how, ptrdiff_t n, const double *residual, double *used,
+                          double *without)
 {
-    ptrdiff_t room = epiqp_min(j->o.influential, j->n), count = 0;
-    epiq_influence *kept = epiqp_arena_alloc(j->e.c, &j->answer->arena, room, sizeof *kept);
-    if (!kept) {
+    const epiqp_ridge *r = w->r;
+    const epiqp_probes *b = how == EPIQ_CORRECTION_NONE ? NULL : w->probes;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double all = how == EPIQ_CORRECTION_NONE ? 1 : standard(how, r->shift, r->diagonal[i], r->norm2[i]), excess = 0;
+        for (ptrdiff_t g = 0; b && g < EPIQP_PROBE_GROUPS; g++) {
+            double one = all / standard(how, r->shift, b->diagonal_without[i + g * n], b->norm2_without[i + g * n]);
+            excess += (EPIQP_PROBE_GROUPS - 1) * (one * one - 1) / EPIQP_PROBE_GROUPS;
+            if (without) {
+                without[i + g * n] = one;
+            }
+        }
+        used[i] = residual[i] / (all * sqrt(1 + fmax(excess, 0)));
+        for (ptrdiff_t g = 0; b && without && g < EPIQP_PROBE_GROUPS; g++) {
+            without[i + g * n] *= used[i];
+        }
+    }
+}
+
+static int share(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, bool leverage, shared *out)
+{
+    const epiq_options *o = &j->o;
+    ptrdiff_t n = j->n;
+    *out = (shared){.r = r, .probes = leverage && probes->count ? probes : NULL};
+    double *residual = epiqp_arena_alloc(j->e.c, &j->scratch, (EPIQ_CORRECTIONS + 2) * n, sizeof *residual);
+    if (!residual) {
         return EPIQ_E_NOMEM;
     }
-    for (ptrdiff_t i = 0; i < j->n; i++) {
-        epiq_influence one = {j->data->row[i], -j->data->y_factor * r->alpha[i] * c[i] / r->diagonal[i]};
-        if (count == room && !stronger(one, kept[room - 1])) {
-            continue;
-        }
-        count += count < room;
-        ptrdiff_t at = count - 1;
-        for (; at > 0 && stronger(one, kept[at - 1]); at--) {
-            kept[at] = kept[at - 1];
-        }
-        kept[at] = one;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        residual[i] = j->members_mean ? j->data->y[i] - j->members_mean[i] : r->shift * r->alpha[i];
     }
-    point->influential = kept;
-    point->influential_count = count;
+    if (out->probes && o->correction != EPIQ_CORRECTION_NONE &&
+        !(out->without = epiqp_arena_alloc(j->e.c, &j->scratch, EPIQP_PROBE_GROUPS * n, sizeof *residual))) {
+        return EPIQ_E_NOMEM;
+    }
+    for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
+        if (how == EPIQ_CORRECTION_NONE || leverage) {
+            double *used = residual + (1 + how) * n;
+            use_residuals(out, (epiq_correction)how, n, residual, used, how == o->correction ? out->without : NULL);
+            out->used[how] = used;
+        }
+    }
+    if (o->influential > 0) {
+        out->room = epiqp_min(o->influential, n);
+        out->influential =
+            epiqp_arena_alloc(j->e.c, &j->answer->arena, j->points * out->room, sizeof *out->influential);
+        if (!out->influential) {
+            return EPIQ_E_NOMEM;
+        }
+        out->deletion = residual + (1 + EPIQ_CORRECTIONS) * n;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            out->deletion[i] = -j->data->y_factor * r->alpha[i] / r->diagonal[i];
+        }
+    }
+    if (leverage && j->data->groups == n) { /* rows in groups have no noise of their own: there rowwise is unbiased */
+        return epiqp_rowwise_new(j, r, probes, out->used[EPIQ_CORRECTION_ROWWISE],
+                                 o->correction == EPIQ_CORRECTION_ROWWISE ? out->without : NULL, &out->rows);
+    }
     return EPIQ_OK;
 }
 
@@ -151,80 +211,144 @@ static void describe_fit(epiqp_job *j, const epiqp_ridge *r)
     out->fit.noise_variance = unit * unit * epiqp_dot(j->n, r->alpha, r->alpha) / frobenius;
 }
 
-/* ---- the estimator ---- */
+/* ---- one point ---- */
 
-/* What the residual of row i is divided by. */
-static double standard(const epiqp_ridge *r, epiq_correction how, ptrdiff_t i)
+static bool stronger(epiq_influence a, epiq_influence b)
 {
-    switch (how) {
-    case EPIQ_CORRECTION_NONE:
-        return 1;
-    case EPIQ_CORRECTION_JACKKNIFE:
-        return r->shift * r->diagonal[i];
-    default:
-        return r->shift * sqrt(r->norm2[i]);
+    return fabs(a.influence) > fabs(b.influence) || (fabs(a.influence) == fabs(b.influence) && a.row < b.row);
+}
+
+/* Deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii. The strongest few are kept in order as rows go by. */
+static void list_influential(const epiqp_job *j, const shared *w, const double *c, epiq_influence *kept,
+                             epiq_point *point)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        epiq_influence one = {j->data->row[i], w->deletion[i] * c[i]};
+        if (count == w->room && !stronger(one, kept[w->room - 1])) {
+            continue;
+        }
+        count += count < w->room;
+        ptrdiff_t at = count - 1;
+        for (; at > 0 && stronger(one, kept[at - 1]); at--) {
+            kept[at] = kept[at - 1];
+        }
+        kept[at] = one;
+    }
+    point->influential = kept;
+    point->influential_count = count;
+}
+
+static void multiply(ptrdiff_t n, const double *restrict a, const double *restrict b, double *restrict out)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out[i] = a[i] * b[i];
     }
 }
 
-/* All versions at one point. Rows in groups have no noise of their own: there rowwise stays unbiased. */
-static void versions_at(epiqp_job *j, const epiqp_ridge *r, const epiqp_rowwise *rows, const double *residual,
-                        const double *c, bool leverage, double *v, epiq_part *out, ptrdiff_t *floored)
+/* The probes' share in V, as a standard error over V: a jackknife over their groups. */
+static double probe_error(const epiqp_job *j, const shared *w, const double *c, double variance, double *v)
 {
-    const epiq_data *data = j->data;
-    double *scratch = v + j->n;
+    enum { G = EPIQP_PROBE_GROUPS };
+    double ratio[G], mean = 0, square = 0;
+    for (ptrdiff_t g = 0; g < G; g++) {
+        multiply(j->n, c, w->without + g * j->n, v);
+        double one = epiqp_if(v, j->n, j->data->group, j->data->groups, v + j->n, 0).variance;
+        if (j->o.correction == EPIQ_CORRECTION_ROWWISE) {
+            one += epiqp_rowwise_share(&w->rows, g, c, j->n);
+        }
+        ratio[g] = variance > 0 ? one / variance : 1;
+        mean += ratio[g] / G;
+    }
+    for (ptrdiff_t g = 0; g < G; g++) {
+        square += (ratio[g] - mean) * (ratio[g] - mean);
+    }
+    return sqrt((G - 1) * square / G);
+}
+
+/* All versions at point p; returns whether rowwise's variance had to be raised. v: scratch of 2 n. */
+static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *v)
+{
+    const double *c = w->r->c + p * j->n;
+    epiq_part *out = j->corrected + p * EPIQ_CORRECTIONS;
+    epiq_point *point = &j->answer->points[p];
+    bool low = false;
     for (int how = EPIQ_CORRECTIONS - 1; how >= 0; how--) { /* none first: rowwise asks for it */
-        if (how != EPIQ_CORRECTION_NONE && !leverage) {
+        if (!w->used[how]) {
             continue;
         }
-        for (ptrdiff_t i = 0; i < j->n; i++) {
-            v[i] = c[i] * residual[i] / standard(r, (epiq_correction)how, i);
-        }
-        bool low = false;
+        multiply(j->n, c, w->used[how], v);
         out[how] =
-            how == EPIQ_CORRECTION_ROWWISE && rows->excess
-                ? epiqp_if_rowwise(rows, v, c, j->n, out[EPIQ_CORRECTION_NONE].variance, scratch, j->o.level, &low)
-                : epiqp_if(v, j->n, data->group, data->groups, scratch, j->o.level);
-        *floored += low;
+            how == EPIQ_CORRECTION_ROWWISE && w->rows.excess
+                ? epiqp_if_rowwise(&w->rows, v, c, j->n, out[EPIQ_CORRECTION_NONE].variance, v + j->n, j->o.level, &low)
+                : epiqp_if(v, j->n, j->data->group, j->data->groups, v + j->n, j->o.level);
     }
+    epiq_part *chosen = &out[j->o.correction];
+    if (w->without && !(low && j->o.correction == EPIQ_CORRECTION_ROWWISE)) { /* V as printed needs no probe */
+        point->probe_error = probe_error(j, w, c, chosen->variance, v);
+        if (chosen->df > 0) { /* a variance of V next to Satterthwaite's 2 V^2/nu */
+            double wider = 1 / (1 / chosen->df + point->probe_error * point->probe_error / 2);
+            *chosen = epiq_part_of(chosen->variance, wider, j->o.level, EPIQ_BY_IF);
+        }
+    }
+    j->inf[p] = *chosen;
+    if (w->room) {
+        list_influential(j, w, c, w->influential + p * w->room, point);
+    }
+    return low;
+}
+
+static int warn_of_probes(epiqp_job *j)
+{
+    double largest = 0;
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        largest = fmax(largest, j->answer->points[p].probe_error);
+    }
+    return epiqp_warn(
+        j->e.c, j->warnings, "probes",
+        "leverages are estimated from %td random probes: the standard error this adds to the data variance "
+        "is %.2g %% %s; more --probes make it smaller, --probes 0 is exact",
+        j->o.probes, 100 * largest, j->points > 1 ? "at worst" : "of it");
 }
 
 static int from_ridge(epiqp_job *j, epiqp_ridge *r)
 {
     const epiq_options *o = &j->o;
+    ptrdiff_t n = j->n;
     bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 ||
-                    j->n <= EPIQP_CHEAP_ROWS; /* else two thirds of the time */
-    int s = leverage ? epiqp_ridge_leverage(&j->e, r) : EPIQ_OK;
-    double *residual = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * j->n, sizeof *residual);
-    if (s || !residual) {
+                    n <= EPIQP_CHEAP_ROWS; /* else two thirds of the time */
+    epiqp_probes probes = {0};
+    shared w;
+    int s = EPIQ_OK;
+    if (leverage) {
+        bool probe = o->probes > 0 && o->probes < n; /* with so many the inverse is cheaper, and exact */
+        s = probe ? epiqp_probes_new(&j->e, r, o->seed, o->probes, &probes) : epiqp_ridge_leverage(&j->e, r);
+        j->answer->result.probes = probes.count;
+    }
+    s = s ? s : share(j, r, &probes, leverage, &w);
+    epiqp_tri_free(j->e.c, &r->inverse);
+    epiqp_probes_free(j->e.c, &probes);
+    double *v = s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads, sizeof *v);
+    if (!v) {
         return s ? s : EPIQ_E_NOMEM;
     }
-    for (ptrdiff_t i = 0; i < j->n; i++) {
-        residual[i] = j->members_mean ? j->data->y[i] - j->members_mean[i] : r->shift * r->alpha[i];
-    }
-    epiqp_rowwise rows = {0};
-    if (leverage && j->data->groups == j->n) {
-        s = epiqp_rowwise_new(j, r, residual, &rows);
-    }
-    epiqp_tri_free(j->e.c, &r->inverse);
     ptrdiff_t floored = 0;
-    for (ptrdiff_t p = 0; p < j->points && !s; p++) {
-        const double *c = r->c + p * j->n;
-        epiq_part *versions = j->corrected + p * EPIQ_CORRECTIONS;
-        versions_at(j, r, &rows, residual, c, leverage, residual + j->n, versions, &floored);
-        j->inf[p] = versions[o->correction];
-        if (o->influential > 0) {
-            s = list_influential(j, r, c, &j->answer->points[p]);
-        }
+#pragma omp parallel for schedule(static) num_threads(j->e.threads) reduction(+ : floored) if (n * j->points > 20000)
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        floored += at_point(j, &w, p, v + 2 * n * omp_get_thread_num());
     }
     if (leverage) {
         describe_fit(j, r);
     }
-    if (!s && floored && o->correction == EPIQ_CORRECTION_ROWWISE) {
+    if (floored && o->correction == EPIQ_CORRECTION_ROWWISE) {
         s = epiqp_warn(
             j->e.c, j->warnings, "noise_by_row",
             "at %td of %td points the noise of single rows all but cancels in the data variance; half of the "
             "uncorrected value is given instead; compare with --correction unbiased",
             floored, j->points);
+    }
+    if (!s && w.probes) {
+        s = warn_of_probes(j);
     }
     return s || r == &j->fit.ridge ? s : epiqp_warn_jitter(j, r->jitter);
 }

@@ -16,24 +16,55 @@ enum { TERMS = 3 };              /* agree with the exact solution to three digit
 static const double WIDER = 0.2; /* between 0.15 and 0.25 coverage is the same */
 static const double FLOOR = 0.5; /* of the uncorrected V: s may be negative, and their sum must not */
 
-int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, const double *residual, epiqp_rowwise *out)
+/* One term more, with P from probes: s, and what s is without each group of them. There P differs, and so does what it
+ * is applied to; of the latter only P's diagonal is taken, for the rest is a mean over many rows' errors. */
+static void next_term(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, const double *q,
+                      const double *used_without, double unit, epiqp_rowwise *out, double *mixed, double *mixed_without)
 {
     ptrdiff_t n = j->n;
+    double *s = out->excess;
+    epiqp_probes_squares_times(&j->e, r, probes, s, mixed, mixed_without);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double own = fmin(1, r->diagonal[i] * r->diagonal[i] / r->norm2[i]);
+        for (ptrdiff_t g = 0; out->without && g < EPIQP_PROBE_GROUPS; g++) {
+            double *one = &out->without[i + g * n], z = unit > 0 ? used_without[i + g * n] / unit : 0;
+            double applied = mixed_without[i + g * n] / probes->norm2_without[i + g * n] + own * (*one - s[i]);
+            *one += z * z - applied;
+        }
+        s[i] += q[i] - mixed[i] / r->norm2[i];
+    }
+}
+
+int epiqp_rowwise_new(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, const double *used,
+                      const double *used_without, epiqp_rowwise *out)
+{
+    ptrdiff_t n = j->n, groups = probes->count ? EPIQP_PROBE_GROUPS : 0;
     double *excess = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * n, sizeof *excess), *q = excess + n, *mixed = q + n;
-    if (!excess) {
+    double *without = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * groups * n, sizeof *without);
+    if (!excess || !without) {
         return EPIQ_E_NOMEM;
     }
     double largest = 0, sum = 0, sum2 = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(residual[i]) / (r->shift * sqrt(r->norm2[i])));
+        largest = fmax(largest, fabs(used[i]));
     }
     for (ptrdiff_t i = 0; i < n; i++) { /* in units of the largest: nothing overflows or vanishes when squared */
-        double z = largest > 0 ? residual[i] / (r->shift * sqrt(r->norm2[i])) / largest : 0;
+        double z = largest > 0 ? used[i] / largest : 0;
         q[i] = excess[i] = z * z;
         sum += q[i];
         sum2 += q[i] * q[i];
+        for (ptrdiff_t g = 0; used_without && g < groups; g++) {
+            z = largest > 0 ? used_without[i + g * n] / largest : 0;
+            without[i + g * n] = z * z;
+        }
     }
+    *out =
+        (epiqp_rowwise){excess, used_without ? without : NULL, largest, sum > 0 ? (double)n * sum2 / (sum * sum) : 0};
     for (int k = 0; k < TERMS; k++) {
+        if (groups) {
+            next_term(j, r, probes, q, used_without, largest, out, mixed, without + groups * n);
+            continue;
+        }
         int s = epiqp_tri_squares_times(&j->e, &r->inverse, excess, mixed);
         if (s) {
             return s;
@@ -44,9 +75,29 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, const double *residual, epiq
     }
     for (ptrdiff_t i = 0; i < n; i++) {
         excess[i] -= q[i];
+        double mean = 0;
+        for (ptrdiff_t g = 0; out->without && g < groups; g++) {
+            double z = largest > 0 ? used_without[i + g * n] / largest : 0;
+            without[i + g * n] -= z * z;
+            mean += without[i + g * n] / (double)groups;
+        }
+        if (out->without) { /* the bias of order 1/probes, as the jackknife knows it */
+            excess[i] += (double)(groups - 1) * (excess[i] - mean);
+        }
     }
-    *out = (epiqp_rowwise){excess, largest, sum > 0 ? (double)n * sum2 / (sum * sum) : 0};
     return EPIQ_OK;
+}
+
+double epiqp_rowwise_share(const epiqp_rowwise *w, ptrdiff_t g, const double *c, ptrdiff_t n)
+{
+    double largest = 0, sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(c[i]));
+    }
+    for (ptrdiff_t i = 0; largest > 0 && i < n; i++) {
+        sum += c[i] / largest * (c[i] / largest) * w->without[i + g * n];
+    }
+    return sum * (largest * w->unit) * (largest * w->unit);
 }
 
 epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double uncorrected,

@@ -46,6 +46,16 @@ void epiqp_normals(epiqp_stream s, ptrdiff_t count, double *z)
     }
 }
 
+void epiqp_signs(epiqp_stream s, ptrdiff_t count, signed char *z)
+{
+    for (ptrdiff_t i = 0; i < count; i += 256) {
+        philox4x64_ctr_t bits = draw(s, 0, (uint64_t)i / 256);
+        for (ptrdiff_t k = 0; k < 256 && i + k < count; k++) {
+            z[i + k] = bits.v[k / 64] >> k % 64 & 1 ? 1 : -1;
+        }
+    }
+}
+
 /* A whole number below bound, without bias: multiply high, and draw again in the short first interval (Lemire). */
 static uint64_t below(epiqp_stream s, uint64_t round, uint64_t *index, uint64_t bound)
 {

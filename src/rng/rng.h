@@ -16,6 +16,7 @@ typedef enum {
     EPIQP_FOR_SHUFFLE = 5,     /* of rows into batches */
     EPIQP_FOR_ORDER = 6,       /* of a member's mini-batches; stream = member */
     EPIQP_FOR_BATCH_ORDER = 7, /* likewise of a batch's network */
+    EPIQP_FOR_PROBE = 8,       /* stream = probe */
     EPIQP_FOR_SEARCH = 9       /* of leading directions: where it starts */
 } epiqp_purpose;
 
@@ -25,6 +26,7 @@ typedef struct {
 
 void epiqp_uniforms(epiqp_stream s, ptrdiff_t count, double *u); /* in (0, 1), 52 bits */
 void epiqp_normals(epiqp_stream s, ptrdiff_t count, double *z);
+void epiqp_signs(epiqp_stream s, ptrdiff_t count, signed char *z); /* -1 or 1 */
 void epiqp_shuffle(epiqp_stream s, uint64_t round, ptrdiff_t count,
                    ptrdiff_t *v); /* round tells repeated shuffles apart */
 

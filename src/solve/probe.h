@@ -1,0 +1,29 @@
+/* probe.h - what the corrections ask of B = A^-1, estimated from random probes instead of the inverse (docs/method.md
+ * section 3). A probe z has entries -1 or 1 at random; with a_i = z_i (B z)_i and b_i = z_i (B (s o z))_i
+ *     E a_i = B_ii,   E a_i^2 = (B^2)_ii,   E a_i b_i = sum_j B_ij^2 s_j
+ * Probes lie in groups: means without one group tell the error (a jackknife).
+ */
+#ifndef EPIQP_PROBE_H
+#define EPIQP_PROBE_H
+
+#include "solve/ridge.h"
+
+enum { EPIQP_PROBE_GROUPS = 16 }; /* they tell the error to 18 %; and there are at least so many probes */
+
+typedef struct {
+    ptrdiff_t n, count;
+    signed char *z;           /* count by n */
+    double *a, *b;            /* count by n; b is scratch */
+    double *diagonal_without; /* groups by n: B_ii from the probes of all other groups */
+    double *norm2_without;    /* groups by n: (B^2)_ii likewise */
+} epiqp_probes;
+
+/* Also gives the ridge its diagonal and norm2, from all probes. */
+int epiqp_probes_new(const epiqp_env *e, epiqp_ridge *r, uint64_t seed, ptrdiff_t count, epiqp_probes *out);
+void epiqp_probes_free(epiq_ctx *c, epiqp_probes *p);
+
+/* sums_i = estimate of sum_j B_ij^2 s_j; without (groups by n): the same without one group. */
+void epiqp_probes_squares_times(const epiqp_env *e, const epiqp_ridge *r, epiqp_probes *p, const double *s,
+                                double *sums, double *without);
+
+#endif
