@@ -180,6 +180,10 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
             json_null(j, "correction");
         }
         part_value(j, "uncorrected", &p->corrected[EPIQ_CORRECTION_NONE]);
+        if (r->probes && p->data.method == EPIQ_BY_IF) {
+            json_integer(j, "probes", r->probes);
+            json_real(j, "probe_error", p->probe_error);
+        }
         json_end(j);
     }
     if (open_part(j, "ensemble", &p->ensemble, run)) {

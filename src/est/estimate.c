@@ -118,10 +118,10 @@ static int check_memory(const epiqp_job *j)
     const epiq_options *o = &j->o;
     double n = (double)j->n, triangle = (double)epiqp_tri_bytes(j->n), cross = 8 * n * (double)j->points, need = 0;
     if (factor_wanted(j)) {
-        need += triangle + cross + (o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 ? triangle : 0);
+        need += triangle + cross + 17 * n * (double)o->probes; /* the inverse takes the factor's place */
     }
     if (o->kernel == EPIQ_KERNEL_EMPIRICAL && o->methods & EPIQ_IF) {
-        need += 3 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
+        need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
     }
     if (o->time > 0) {
         need += 40 * n * n + 2 * cross;
@@ -141,7 +141,7 @@ static int check_memory(const epiqp_job *j)
     return epiqp_fail(
         j->e.c, EPIQ_E_NOMEM,
         "%td rows, %td points and networks of width %td and depth %td need about %.1f GB and this machine has "
-        "%.1f; use less of what is large, or --correction none with --influential 0, or --methods ev,ba",
+        "%.1f; use less of what is large, or --methods ev,ba",
         j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9);
 }
 

@@ -129,6 +129,66 @@ TEST(influence_function_matches_the_theorem_and_refitting)
     done();
 }
 
+/* Against the inverse: errors of the size they are said to be, falling as 1/sqrt R, the same for any threads. */
+TEST(probes_tell_their_error)
+{
+    enum { ROWS = 300, FEATURES = 6, SEEDS = 8, POINTS = 2 };
+    static double x[ROWS * FEATURES], y[ROWS];
+    static const double x0[POINTS * FEATURES] = {0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.05, 0.15, 0.1, 0.02, 0.12, 0.18};
+    epiq_ctx *own;
+    EQ(epiq_ctx_new(&own), EPIQ_OK);
+    EQ(epiq_synth(own, 1, ROWS, FEATURES, 5, x, y), EPIQ_OK);
+    epiq_ctx_free(own);
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.methods = EPIQ_IF;
+    for (int how = EPIQ_CORRECTION_ROWWISE; how <= EPIQ_CORRECTION_NONE; how++) {
+        o.correction = how;
+        o.probes = 0;
+        EQ(run(ROWS, FEATURES, x, y, NULL, POINTS, x0, &o), EPIQ_OK);
+        EQ(r->probes, 0);
+        double exact[POINTS], loo = r->fit.loo_rmse, rms[2] = {0};
+        for (int p = 0; p < POINTS; p++) {
+            exact[p] = r->points[p].data.variance;
+            NEAR(r->points[p].probe_error, 0, 0);
+        }
+        for (int many = 0; many < 2; many++) {
+            for (int seed = 0; seed < SEEDS; seed++) {
+                o.probes = many ? 256 : 16;
+                o.seed = (uint64_t)(100 + seed);
+                EQ(run(ROWS, FEATURES, x, y, NULL, POINTS, x0, &o), EPIQ_OK);
+                EQ(r->probes, o.probes);
+                TRUE(warned("probes") != NULL);
+                NEAR(r->fit.loo_rmse, loo, 0.05 * loo);
+                for (int p = 0; p < POINTS; p++) {
+                    double off = r->points[p].data.variance / exact[p] - 1, said = r->points[p].probe_error;
+                    rms[many] += off * off / (SEEDS * POINTS);
+                    TRUE(how == EPIQ_CORRECTION_NONE ? off == 0 && said == 0 : fabs(off) <= 6 * said && said < 0.2);
+                }
+            }
+        }
+        if (how != EPIQ_CORRECTION_NONE) { /* sqrt(256/16) = 4, and 16 tries tell it to a factor of 2 */
+            TRUE(sqrt(rms[0] / rms[1]) > 2 && sqrt(rms[0] / rms[1]) < 8);
+        }
+    }
+    o.correction = EPIQ_CORRECTION_ROWWISE;
+    double bits[2][2];
+    for (int threads = 1; threads <= 2; threads++) {
+        o.threads = threads;
+        EQ(run(ROWS, FEATURES, x, y, NULL, POINTS, x0, &o), EPIQ_OK);
+        bits[threads - 1][0] = r->points[1].data.variance;
+        bits[threads - 1][1] = r->points[1].probe_error;
+    }
+    EQ(memcmp(bits[0], bits[1], sizeof bits[0]), 0);
+    o.probes = ROWS; /* as many as rows: the inverse is cheaper */
+    EQ(run(ROWS, FEATURES, x, y, NULL, POINTS, x0, &o), EPIQ_OK);
+    EQ(r->probes, 0);
+    o.probes = 15;
+    EQ(run(ROWS, FEATURES, x, y, NULL, POINTS, x0, &o), EPIQ_E_USAGE);
+    CONTAINS(epiq_message(c), "at least 16");
+    done();
+}
+
 TEST(scaling_by_hand_and_by_option_agree)
 {
     epiq_options o = small();

@@ -42,6 +42,7 @@ TEST(backends_agree_on_every_operation)
             BACKENDS[k]->trsm(t & 1 ? 'L' : 'R', t & 2 ? 'T' : 'N', N, N, a, K, c[k], K);
             memcpy(y[k], c0, sizeof y[k]);
             BACKENDS[k]->gemv(ta, M, N, 2, a, K, b, 0.5, y[k]);
+            BACKENDS[k]->syrk(ta, 20, 25, -0.5, b, K, c[k] + 2 * K + 3, K);
         }
         for (int i = 0; i < K * K; i++) {
             NEAR(c[1][i], c[0][i], 1e-13 * 100); /* sums of 41 products of size up to 20 */
@@ -157,6 +158,54 @@ TEST(solves_and_inverse_recover_planted_answers)
             free((void *)(uintptr_t)p.b);
             EQ(e.c->live_blocks, 0);
         }
+    }
+}
+
+/* Panels of all heights, and a short last one: A^-1 (A w) = w, one column of the inverse at a time. */
+TEST(tall_panels_give_the_same_inverse)
+{
+    static const ptrdiff_t LARGE[] = {1025, 1300, 3073};
+    for (size_t t = 0; t < sizeof LARGE / sizeof *LARGE; t++) {
+        ptrdiff_t n = LARGE[t];
+        epiqp_env e = env(&epiqp_la_blas, 3);
+        planted p = {n, random_matrix(n, 6, 5)};
+        epiqp_source source = {planted_block, &p};
+        double *b = random_matrix(n, 1, 6), *x = random_matrix(n, 1, 6), jitter, s = 0;
+        epiqp_tri l;
+        EQ(epiqp_tri_new(e.c, n, &l), EPIQ_OK);
+        EQ(epiqp_ridge_factor(&e, &source, 0.5, &l, &jitter, &s, &s), EPIQ_OK);
+        epiqp_chol_solve(&e, &l, 1, x); /* x = A^-1 b by the factor; A x = b by its entries */
+        for (ptrdiff_t i = 0; i < n; i += 50) {
+            double sum = 0, entry;
+            for (ptrdiff_t k = 0; k < n; k++) {
+                planted_block(&p, i, 1, k, 1, &entry, 1);
+                sum += (entry + (i == k ? 0.5 : 0)) * x[k];
+            }
+            NEAR(sum, b[i], 1e-10); /* norm of A about 2 n, of x about 50 */
+        }
+        EQ(epiqp_chol_inverse(&e, &l), EPIQ_OK);
+        double *one = malloc((size_t)n * sizeof *one), *squares = malloc((size_t)n * sizeof *squares);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            one[i] = 1;
+        }
+        EQ(epiqp_tri_squares_times(&e, &l, one, squares), EPIQ_OK);
+        for (ptrdiff_t i = 0; i < n; i += 7) {
+            double sum = 0, square = 0;
+            for (ptrdiff_t k = 0; k < n; k++) {
+                double v = epiqp_tri_get(&l, i, k);
+                sum += v * b[k];
+                square += v * v;
+            }
+            NEAR(sum, x[i], 1e-10);
+            CLOSE(squares[i], square, 1e-12);
+        }
+        epiqp_tri_free(e.c, &l);
+        free(one);
+        free(squares);
+        free(b);
+        free(x);
+        free((void *)(uintptr_t)p.b);
+        EQ(e.c->live_blocks, 0);
     }
 }
 
