@@ -23,6 +23,31 @@ EPIQP_VERSIONS double epiqp_dot(ptrdiff_t n, const double *x, const double *y)
     return sum;
 }
 
+EPIQP_VERSIONS double epiqp_dot_single(ptrdiff_t n, const float *x, const double *y)
+{
+    double part[PARTS] = {0}, sum = 0;
+    ptrdiff_t i = 0;
+    for (; i + PARTS <= n; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            part[k] += (double)x[i + k] * y[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        sum += (double)x[i] * y[i];
+    }
+    for (int k = 0; k < PARTS; k++) {
+        sum += part[k];
+    }
+    return sum;
+}
+
+EPIQP_VERSIONS void epiqp_axpy_single(ptrdiff_t n, double a, const float *restrict x, double *restrict y)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        y[i] += a * (double)x[i];
+    }
+}
+
 EPIQP_VERSIONS void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y)
 {
     for (ptrdiff_t i = 0; i < n; i++) {

@@ -14,6 +14,10 @@
 
 double epiqp_dot(ptrdiff_t n, const double *x, const double *y);
 
+/* The same with x in single precision: half as much to read where x is long and approximate */
+double epiqp_dot_single(ptrdiff_t n, const float *x, const double *y);
+void epiqp_axpy_single(ptrdiff_t n, double a, const float *restrict x, double *restrict y);
+
 /* y += a x */
 void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y);
 

@@ -13,6 +13,7 @@
 #include "train/train.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double DAMPING = 0.05; /* eps */
@@ -30,7 +31,7 @@ static const double RENEWED = 4, STRAYED = 1e-3, PACE = 50, SLOWEST = 12;
 /* In units of 1/lambda, the time of the slowest directions: the longest step; when all but the kinks has come to rest, and
  * steps become short and shrink with the square of the time, so that what rattles at kinks settles, where long steps would
  * go on from one minimum to the next; and the earliest end. */
-static const double LONGEST = 0.3, SETTLING = 2, SHORT = 0.05, ENOUGH = 2.6, LOOK = 0.2;
+static const double LONGEST = 0.3, SETTLING = 2, SHORT = 0.1, ENOUGH = 2.7, LOOK = 0.2;
 /* Converged: since the last look, LOOK earlier (or half the time when PATIENCE gradients were not enough for a small
  * lambda), the loss fell by less than this fraction; what is left falls by less again. */
 static const double SETTLED = 1e-3;
@@ -45,8 +46,9 @@ typedef struct {
     double searched;  /* when they were last sought, */
     double c[LEADING];
     double *block, *grad, *y, *before, *old;
-    double *leading, *image; /* LEADING by p: v_j, and J'J v_j while they are sought */
-    double *probe;           /* where power iteration goes on from */
+    float *leading; /* LEADING by p: v_j */
+    double *image;  /* likewise: J'J v_j while they are sought */
+    double *probe;  /* where power iteration goes on from */
     epiqp_pass pass;
 } flow;
 
@@ -62,12 +64,15 @@ static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
     f->before = f->y + f->p;
     f->old = f->before + f->p;
     f->probe = f->old + f->p;
-    f->leading = f->probe + f->p;
-    f->image = f->leading + LEADING * f->p;
+    f->image = f->probe + f->p;
+    f->leading = (float *)(f->image + LEADING * f->p);
     /* any direction will do to start from, if it does not miss the leading ones */
     epiqp_uniforms((epiqp_stream){0, EPIQP_FOR_SEARCH, 0}, (1 + LEADING) * f->p, f->probe);
-    for (ptrdiff_t k = 0; k < (1 + LEADING) * f->p; k++) {
+    for (ptrdiff_t k = 0; k < f->p; k++) {
         f->probe[k] -= 0.5;
+    }
+    for (ptrdiff_t k = 0; k < LEADING * f->p; k++) {
+        f->leading[k] = (float)(f->image[k] - 0.5);
     }
     return epiqp_task_pass(e, t, &f->pass);
 }
@@ -76,8 +81,8 @@ static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
 static void slow_down(const flow *f, double *g)
 {
     for (int j = 0; j < f->slowed; j++) {
-        const double *v = f->leading + j * f->p;
-        epiqp_axpy(f->p, -f->c[j] * epiqp_dot(f->p, v, g), v, g);
+        const float *v = f->leading + j * f->p;
+        epiqp_axpy_single(f->p, -f->c[j] * epiqp_dot_single(f->p, v, g), v, g);
     }
 }
 
@@ -121,23 +126,30 @@ static int turn_leading(const epiqp_env *e, flow *f, const double *theta, double
     const epiqp_task *t = f->task;
     double h[LEADING * LEADING];
     for (int j = 0; j < LEADING; j++) {
-        epiqp_net_normal(e, t->net, theta, t->n, t->x, f->leading + j * f->p, f->image + j * f->p, &f->pass);
+        double *image = f->image + j * f->p;
+        for (ptrdiff_t k = 0; k < f->p; k++) {
+            f->y[k] = (double)f->leading[j * f->p + k];
+        }
+        epiqp_net_normal(e, t->net, theta, t->n, t->x, f->y, image, &f->pass);
         for (int i = 0; i <= j; i++) {
-            h[i * LEADING + j] = h[j * LEADING + i] = epiqp_dot(f->p, f->leading + i * f->p, f->image + j * f->p);
+            h[i * LEADING + j] = h[j * LEADING + i] = epiqp_dot_single(f->p, f->leading + i * f->p, image);
         }
     }
     int s = e->la->syev(e->c, LEADING, h, stretch); /* ascending */
     for (int j = 0; !s && j < LEADING; j++) {
         const double *mix = h + (LEADING - 1 - j) * LEADING;
-        double *v = f->leading + j * f->p;
-        memset(v, 0, (size_t)f->p * sizeof *v);
+        float *v = f->leading + j * f->p;
+        memset(f->y, 0, (size_t)f->p * sizeof *f->y);
         for (int i = 0; i < LEADING; i++) {
-            epiqp_axpy(f->p, mix[i], f->image + i * f->p, v);
+            epiqp_axpy(f->p, mix[i], f->image + i * f->p, f->y);
         }
         for (int i = 0; i < j; i++) {
-            epiqp_axpy(f->p, -epiqp_dot(f->p, f->leading + i * f->p, v), f->leading + i * f->p, v);
+            epiqp_axpy_single(f->p, -epiqp_dot_single(f->p, f->leading + i * f->p, f->y), f->leading + i * f->p, f->y);
         }
-        stretch[j] = normalise(f->p, v);
+        stretch[j] = normalise(f->p, f->y);
+        for (ptrdiff_t k = 0; k < f->p; k++) {
+            v[k] = (float)f->y[k];
+        }
     }
     return s;
 }
@@ -159,7 +171,7 @@ static int find_leading(const epiqp_env *e, flow *f, const double *theta, double
         f->slowed++;
     }
     f->searched = time;
-    measure_curvature(e, f, theta, 3);
+    measure_curvature(e, f, theta, 2);
     return EPIQ_OK;
 }
 
@@ -212,10 +224,10 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
     if (status) {
         goto end;
     }
-    ptrdiff_t limit = most_steps > 0 ? most_steps : MOST_GRADIENTS;
+    ptrdiff_t limit = most_steps ? labs(most_steps) : MOST_GRADIENTS;
     bool strayed = false;
     double time = 0, checked_time = 0, checked_loss = INFINITY;
-    measure_curvature(e, &f, theta, 10);
+    measure_curvature(e, &f, theta, 6);
     report->loss = epiqp_loss(e, t, theta, f.grad, &report->gradient_rel, &f.pass);
     report->iterations = 1;
     while (!report->converged && report->iterations < limit) {
@@ -224,7 +236,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             goto end;
         }
         double late = time * t->lambda, h = step(&f, late);
-        bool worth = stages(&f, h) > 2 && PACE / time < f.curvature / 2 && late < SETTLING;
+        bool worth = stages(&f, h) > 2 && PACE / time < f.curvature / 4 && late < SETTLING;
         if (((worth && time >= RENEWED * f.searched) || strayed) && (status = find_leading(e, &f, theta, time))) {
             goto end;
         }
@@ -261,7 +273,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
         late = time * t->lambda;
         if (time >= (late < SETTLING ? 2 * checked_time : checked_time + LOOK / t->lambda)) {
             bool slowest = late >= ENOUGH || report->iterations >= PATIENCE;
-            report->converged = slowest && checked_loss - loss <= SETTLED * loss;
+            report->converged = most_steps >= 0 && slowest && checked_loss - loss <= SETTLED * loss;
             checked_time = time;
             checked_loss = loss;
         }

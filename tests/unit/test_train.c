@@ -51,16 +51,20 @@ TEST(single_precision_agrees_with_matrix_products)
     for (int a = 0; a < 11 * 5; a++) {
         epiqp_net net = {features[a % 11], widths[a % 5], 1, 0.7, 1};
         ptrdiff_t p = epiqp_net_params(&net), n = counts[a % 6];
-        double *theta = calloc((size_t)(3 * p + n * (net.d + 3)), 8), *want = theta + p, *grad = want + p,
-               *x = grad + p, *y = x + n * net.d, *h = y + n, *h_want = h + n;
+        double *theta = calloc((size_t)(6 * p + n * (net.d + 3)), 8), *want = theta + p, *grad = want + p,
+               *v = grad + p, *normal = v + p, *image = normal + p, *x = image + p, *y = x + n * net.d, *h = y + n,
+               *h_want = h + n;
         epiqp_net_init(&net, (epiqp_stream){5, EPIQP_FOR_MEMBER, 0}, theta);
         epiqp_normals((epiqp_stream){5, 0, 2}, n * (net.d + 1), x);
         epiqp_pass pass;
         EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
         double sum = epiqp_net_squares(&e, &net, theta, n, x, y, 0.3, h_want, want, &pass);
-        double largest = 0, size = sqrt((double)net.d + 2);
+        epiqp_normals((epiqp_stream){5, 0, 3}, p, v);
+        epiqp_net_normal(&e, &net, theta, n, x, v, normal, &pass);
+        double largest = 0, steepest = 0, size = sqrt((double)net.d + 2);
         for (ptrdiff_t k = 0; k < p; k++) {
             largest = fmax(largest, fabs(want[k]));
+            steepest = fmax(steepest, fabs(normal[k]));
         }
         EQ(epiqp_pass_single(e.c, &net, &pass), EPIQ_OK);
         for (int set = 0; epiqp_thin_set(set); set++) {
@@ -73,6 +77,10 @@ TEST(single_precision_agrees_with_matrix_products)
             }
             for (ptrdiff_t i = 0; i < n; i++) {
                 NEAR(h[i], h_want[i], 1e-6 * (size + fabs(h_want[i])));
+            }
+            epiqp_net_normal(&e, &net, theta, n, x, v, image, &pass);
+            for (ptrdiff_t k = 0; k < p; k++) {
+                NEAR(image[k], normal[k], 1e-6 * (steepest + size * size));
             }
         }
         epiqp_pass_free(e.c, &pass);
@@ -151,6 +159,35 @@ TEST(the_fast_way_ends_where_descent_left_to_run_does)
     NEAR(median_of(excess, MEMBERS), 0, 0.005);
     NEAR(median_of(gap, MEMBERS), 0, 0.1 * tau);
     NEAR(epiqp_mean(fast, MEMBERS), epiqp_mean(slow, MEMBERS), 0.1 * tau);
+}
+
+/* Nothing to speak of is left to gain where training ends: not by the flow itself going on for ten times as many gradients,
+ * nor by as many steps of plain descent. */
+TEST(where_training_ends_little_is_left_to_gain)
+{
+    epiqp_env e = env();
+    enum { MEMBERS = 4, N = 100 };
+    toy s;
+    toy_new(&s, N, 8, 512, 1);
+    ptrdiff_t p = epiqp_net_params(&s.net);
+#pragma omp parallel for schedule(dynamic)
+    for (int k = 0; k < MEMBERS; k++) {
+        double *theta0 = malloc((size_t)p * 24), *theta = theta0 + p, *on = theta + p;
+        epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, (uint64_t)k}, theta0);
+        memcpy(theta, theta0, (size_t)p * 8);
+        memcpy(on, theta0, (size_t)p * 8);
+        epiqp_task task = {&s.net, N, s.x, s.y, 1e-3, theta0};
+        epiqp_training ended, later;
+        EQ(epiqp_minimise(&e, &task, 0, theta, &ended), EPIQ_OK);
+        TRUE(ended.converged);
+        EQ(epiqp_minimise(&e, &task, -10 * ended.iterations, on, &later), EPIQ_OK);
+        EQ(later.iterations, 10 * ended.iterations);
+        NEAR(ended.loss, later.loss, 1e-3 * later.loss);
+        epiqp_descent how = {0.05, 10 * ended.iterations, 0, {0}};
+        EQ(epiqp_descend(&e, &task, &how, theta, &later), EPIQ_OK);
+        NEAR(ended.loss, later.loss, 1e-3 * later.loss);
+        free(theta0);
+    }
 }
 
 /* Data of a size that single precision does not hold with ease are trained in double: the loss is that of the plain pass to
