@@ -93,11 +93,10 @@ static void hold_blas(int change)
     pthread_mutex_lock(&blas_lock);
     if (change > 0 && blas_runs == 0) {
         blas_threads_before = openblas_get_num_threads();
-        openblas_set_num_threads(1);
     }
     blas_runs += change;
-    if (blas_runs == 0) {
-        openblas_set_num_threads(blas_threads_before);
+    if (blas_threads_before > 1 && blas_runs == (change > 0)) { /* at 1 already, setting it would start threads anew */
+        openblas_set_num_threads(change > 0 ? 1 : blas_threads_before);
     }
     pthread_mutex_unlock(&blas_lock);
 }
