@@ -82,9 +82,9 @@ must 'the law of m'"'"' for trained networks' decomposition.json '"quantity": "e
 must 'the procedural bias is small beside tau' decomposition.json '"quantity": "procedural_bias"' 'estimate^2 <= 1e-4'
 expect_ok "$epiq" study normality --quick --json normality.json --quiet
 must 'predictions are not far from normal' normality.json '"quantity": "normality"' 'estimate < 2 && p > 1e-4'
-expect_ok "$epiq" study table1 --quick --json networks.json --quiet
+expect_ok "$epiq" study table1 --quick --reps 20 --json networks.json --quiet
 must 'EV of one data set is of the size of tau^2' networks.json '"method": "ev"' 'ratio > 0.4 && ratio < 2.5'
-# six data sets tell little of the truth, and nothing where the data part is a tenth of the procedural one
+# 20 data sets tell little of the truth, and nothing where the data part is a tenth of the procedural one
 must 'BA too' networks.json '"d": [28],.*"method": "ba"' 'ratio > 0.2 && ratio < 5'
 must 'and IF' networks.json '"d": [28],.*"correction": "rowwise"' 'estimate > 5e-5 && estimate < 5e-4'
 must 'the paper'"'"'s formula is noisier' networks.json '"method": "ev"' 'paper_error > 1.5 * truth_error'

@@ -217,7 +217,7 @@ static int settle_points(epiqp_job *j)
 int epiqp_estimate_infinite(epiqp_job *j)
 {
     const double *c = j->stopped_c ? j->stopped_c : j->fit.solved ? j->fit.ridge.c : NULL;
-    if (!c) {
+    if (!c || (j->engine->member && !(j->o.methods & (EPIQ_EV | EPIQ_BA)))) { /* with IF alone nobody asked */
         return EPIQ_OK;
     }
     double *tau2 = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * j->points, sizeof *tau2);
