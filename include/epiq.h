@@ -248,10 +248,11 @@ typedef struct {
     epiq_part data;                /* sigma^2/n: would other data change it? */
     epiq_part ensemble;            /* data + procedural / ensemble_size */
     epiq_part single;              /* data + procedural */
-    /* the influence function with every correction whose cost was paid anyway; EPIQ_CORRECTION_NONE is as printed */
+    /* the influence function with every correction whose cost was paid anyway; EPIQ_CORRECTION_NONE is as printed. With
+     * probes only the one asked for is freed of their bias, which is of the order of 1/probes. */
     epiq_part corrected[EPIQ_CORRECTIONS];
     double probe_error; /* standard error of data.variance from random probes, over that variance; 0: exact */
-    epiq_part infinite; /* tau^2 of infinitely wide networks, when the kernel was factorised */
+    epiq_part infinite; /* tau^2 of infinitely wide networks, when the kernel was factorised and not for IF alone */
     struct {
         int known;
         double value;

@@ -118,7 +118,10 @@ static int check_memory(const epiqp_job *j)
     const epiq_options *o = &j->o;
     double n = (double)j->n, triangle = (double)epiqp_tri_bytes(j->n), cross = 8 * n * (double)j->points, need = 0;
     if (factor_wanted(j)) {
-        need += triangle + cross + 17 * n * (double)o->probes; /* the inverse takes the factor's place */
+        need += triangle + cross; /* the inverse takes the factor's place */
+    }
+    if (o->methods & EPIQ_IF && o->probes < j->n) {
+        need += 17 * n * (double)o->probes;
     }
     if (o->kernel == EPIQ_KERNEL_EMPIRICAL && o->methods & EPIQ_IF) {
         need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
@@ -131,7 +134,8 @@ static int check_memory(const epiqp_job *j)
         double own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL
                          ? triangle + cross + 16 * n * (double)o->width * (double)o->depth
                          : 0;
-        need += (double)j->e.threads * (8 * 8 * (double)epiqp_net_params(&net) + own);
+        need +=
+            (double)j->e.threads * (22 * 8 * (double)epiqp_net_params(&net) + own); /* train/flow.c takes 20, and 2 */
         need += 8 * (double)o->members * (2 * (double)j->points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
     }
     double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);

@@ -118,14 +118,7 @@ typedef struct {
 /* What the residual of a row is divided by, from B_ii and (B^2)_ii. */
 static double standard(epiq_correction how, double shift, double diagonal, double norm2)
 {
-    switch (how) {
-    case EPIQ_CORRECTION_NONE:
-        return 1;
-    case EPIQ_CORRECTION_JACKKNIFE:
-        return shift * diagonal;
-    default:
-        return shift * sqrt(norm2);
-    }
+    return how == EPIQ_CORRECTION_JACKKNIFE ? shift * diagonal : shift * sqrt(norm2);
 }
 
 /* Residuals as version `how` takes them. With probes 1/standard^2 is a function of means, and comes out too large by

@@ -247,6 +247,35 @@ void epiqp_kernel_diagonal(const epiqp_arch *arch, const epiqp_rows *a, double *
     }
 }
 
+/* The block above the diagonal that is the transpose of the one at (i, j) of an n by n matrix. */
+static void mirror(ptrdiff_t n, ptrdiff_t i, ptrdiff_t rows, ptrdiff_t j, ptrdiff_t cols, double *k)
+{
+    for (ptrdiff_t r = i; r < i + rows; r++) {
+        for (ptrdiff_t c = j; c < j + cols; c++) {
+            k[c + r * n] = k[r + c * n];
+        }
+    }
+}
+
+/* K and Q of rows with themselves: half of them, and their mirror image. */
+static void kernel_square(const epiqp_env *e, const epiqp_arch *arch, const epiqp_rows *a, double *k, double *q)
+{
+    enum { SIDE = 128 }; /* the block that is copied is still in the cache */
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
+    for (ptrdiff_t j = 0; j < a->n; j += SIDE) { /* the longest first */
+        for (ptrdiff_t i = j; i < a->n; i += SIDE) {
+            ptrdiff_t rows = epiqp_min(SIDE, a->n - i), cols = epiqp_min(SIDE, a->n - j), at = i + j * a->n;
+            epiqp_kernel_block(arch, a, i, rows, a, j, cols, k ? k + at : NULL, q ? q + at : NULL, a->n);
+            if (k && i > j) {
+                mirror(a->n, i, rows, j, cols, k);
+            }
+            if (q && i > j) {
+                mirror(a->n, i, rows, j, cols, q);
+            }
+        }
+    }
+}
+
 void epiqp_kernel_cross(const epiqp_env *e, const epiqp_arch *arch, const epiqp_rows *a, const epiqp_rows *b, double *k,
                         double *q)
 {
@@ -254,6 +283,10 @@ void epiqp_kernel_cross(const epiqp_env *e, const epiqp_arch *arch, const epiqp_
         TALL = 512,
         WIDE = 32
     }; /* shared work: small enough for few points, large enough for what a block prepares */
+    if (a == b) {
+        kernel_square(e, arch, a, k, q);
+        return;
+    }
 #pragma omp parallel for schedule(dynamic) collapse(2) num_threads(e->threads)
     for (ptrdiff_t j = 0; j < b->n; j += WIDE) {
         for (ptrdiff_t i = 0; i < a->n; i += TALL) {

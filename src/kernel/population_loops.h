@@ -55,7 +55,7 @@ TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double 
     MASK near = {0};
     for (int c = 0; c < columns; c++) {
         for (int r = 0; r < 2; r++) {
-            VECTOR rho = (K[c][r] + v) * inverse[r] * inverse_q[c], one = 1 - (VECTOR){0};
+            VECTOR rho = (K[c][r] + v) * (inverse[r] * inverse_q[c]), one = 1 - (VECTOR){0};
             sign[c][r] = NAME(pick)(rho < 0, -one, one);
             w[c][r] = 1 - sign[c][r] * rho;
             cut[c][r] = p[r] - q[c];

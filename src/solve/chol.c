@@ -4,8 +4,6 @@
 #include "solve/chol.h"
 #include "solve/tasks.h"
 
-#include <string.h>
-
 /* ---- storage ---- */
 
 /* Tall panels bring gemm nearer its peak (128 rows 33, 256 41, 512 46, 1024 50 of 58 GFLOP/s), short ones keep threads busy and

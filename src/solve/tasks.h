@@ -11,7 +11,7 @@
 /* Until *count has come to `wanted`; false when *failed (if given) is set meanwhile. */
 static inline bool epiqp_await(atomic_ptrdiff_t *count, ptrdiff_t wanted, atomic_ptrdiff_t *failed)
 {
-    for (int spins = 0; atomic_load(count) < wanted; spins++) {
+    for (int spins = 0; atomic_load(count) < wanted; spins += spins <= 200) {
         if (failed && atomic_load(failed)) {
             return false;
         }

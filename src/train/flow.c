@@ -13,7 +13,6 @@
 #include "train/train.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double DAMPING = 0.05; /* eps */
@@ -25,13 +24,13 @@ static const double MARGIN = 1.1;   /* on the largest curvature, which power ite
 /* Directions slowed down: this many at most, sought again when time has grown by a factor RENEWED or the loss has risen by
  * a fraction STRAYED, which shows that they have turned away. Each stays PACE times as fast as the time passed asks, and is
  * slowed by SLOWEST at most, since a stage moves by about 2/cap times the gradient and overshoots a kink by as much. */
-enum { LEADING = 8 };
+enum { LEADING = 10 };
 static const double RENEWED = 4, STRAYED = 1e-3, PACE = 50, SLOWEST = 12;
 
-/* In units of 1/lambda, the time of the slowest directions: the longest step; when all but the kinks has come to rest, and
+/* In units of 1/lambda, the time of the slowest directions: the longest step (over the time, beyond 1); when all but the kinks has come to rest, and
  * steps become short and shrink with the square of the time, so that what rattles at kinks settles, where long steps would
  * go on from one minimum to the next; and the earliest end. */
-static const double LONGEST = 0.3, SETTLING = 2, SHORT = 0.1, ENOUGH = 2.7, LOOK = 0.2;
+static const double LONGEST = 0.3, SETTLING = 2, SHORT = 0.1, ENOUGH = 2.9, LOOK = 0.2;
 /* Converged: since the last look, LOOK earlier (or half the time when PATIENCE gradients were not enough for a small
  * lambda), the loss fell by less than this fraction; what is left falls by less again. */
 static const double SETTLED = 1e-3;
@@ -55,7 +54,7 @@ typedef struct {
 static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
 {
     *f = (flow){.task = t, .p = epiqp_net_params(t->net)};
-    f->block = epiqp_alloc(e->c, (5 + 2 * LEADING) * f->p, sizeof(double));
+    f->block = epiqp_alloc(e->c, (5 + LEADING + LEADING / 2) * f->p, sizeof(double));
     if (!f->block) {
         return EPIQ_E_NOMEM;
     }
@@ -112,6 +111,10 @@ static void measure_curvature(const epiqp_env *e, flow *f, const double *theta, 
         epiqp_net_normal(e, t->net, theta, t->n, t->x, f->probe, f->y, &f->pass);
         slow_down(f, f->y);
         norm = sqrt(epiqp_dot(f->p, f->y, f->y));
+        if (!(norm <= 1e150)) { /* its square is not, nor can it be a direction */
+            f->curvature = INFINITY;
+            return;
+        }
         if (norm > 0) {
             memcpy(f->probe, f->y, (size_t)f->p * sizeof *f->y);
         }
@@ -172,6 +175,8 @@ static int find_leading(const epiqp_env *e, flow *f, const double *theta, double
     }
     f->searched = time;
     measure_curvature(e, f, theta, 2);
+    double next = curvature_of(f, stretch[epiqp_min(f->slowed, LEADING - 1)]); /* of what is not slowed: at most this */
+    f->curvature = fmax(f->curvature, MARGIN * fmax(cap, next));
     return EPIQ_OK;
 }
 
@@ -193,6 +198,9 @@ static void chebyshev_step(const epiqp_env *e, flow *f, const double *theta, dou
     }
     for (ptrdiff_t j = 2; j <= s; j++) {
         double t2 = 2 * w0 * t1 - t0, mu = 2 * w0 * t1 / t2, nu = -t0 / t2, m = 2 * w1 * t1 / t2;
+        if (epiqp_stopping(e->c)) {
+            return; /* the caller sees it too, and drops the step */
+        }
         epiqp_loss(e, f->task, f->y, f->grad, NULL, &f->pass);
         slow_down(f, f->grad);
         epiqp_mix(f->p, 1 - mu - nu, theta, mu, f->y, nu, f->before, -m * h, f->grad);
@@ -216,6 +224,11 @@ static ptrdiff_t stages(const flow *f, double h)
     return h * f->curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)ceil(sqrt(h * f->curvature / REACH)));
 }
 
+static int too_large(const epiqp_env *e)
+{
+    return epiqp_fail(e->c, EPIQ_E_NUMERIC, "training met numbers that are too large; use --scale standard");
+}
+
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta, epiqp_training *report)
 {
     flow f;
@@ -224,17 +237,17 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
     if (status) {
         goto end;
     }
-    ptrdiff_t limit = most_steps ? labs(most_steps) : MOST_GRADIENTS;
+    ptrdiff_t limit = most_steps > 0 ? most_steps : most_steps < 0 ? -most_steps : MOST_GRADIENTS;
     bool strayed = false;
     double time = 0, checked_time = 0, checked_loss = INFINITY;
     measure_curvature(e, &f, theta, 6);
     report->loss = epiqp_loss(e, t, theta, f.grad, &report->gradient_rel, &f.pass);
     report->iterations = 1;
+    if (!(f.curvature <= 1e100 && report->loss <= 1e300)) {
+        status = too_large(e);
+        goto end;
+    }
     while (!report->converged && report->iterations < limit) {
-        if (epiqp_stopping(e->c)) {
-            status = epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request during training");
-            goto end;
-        }
         double late = time * t->lambda, h = step(&f, late);
         bool worth = stages(&f, h) > 2 && PACE / time < f.curvature / 4 && late < SETTLING;
         if (((worth && time >= RENEWED * f.searched) || strayed) && (status = find_leading(e, &f, theta, time))) {
@@ -247,6 +260,10 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
         }
         memcpy(f.old, f.grad, (size_t)f.p * sizeof *f.old);
         chebyshev_step(e, &f, theta, h, s);
+        if (epiqp_stopping(e->c)) {
+            status = epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request during training");
+            goto end;
+        }
         double rel, loss = epiqp_loss(e, t, f.y, f.grad, &rel, &f.pass);
         report->iterations += s;
         if (!(loss <= 1.01 * report->loss)) { /* the flow only descends: the curvature must have grown */
@@ -259,8 +276,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             measure_curvature(e, &f, theta, 5);
             f.curvature = fmax(f.curvature, 1.5 * curvature);
             if (!(f.curvature <= 1e100)) {
-                status =
-                    epiqp_fail(e->c, EPIQ_E_NUMERIC, "training met numbers that are too large; use --scale standard");
+                status = too_large(e);
                 goto end;
             }
             continue;
