@@ -56,7 +56,7 @@ interrupt() { # interrupt SIGNAL STATE command...: when a repetition is finished
     wait $! 2>/dev/null
     code=$?
 }
-slow=(study table3 --quick --engine network --width 64 --reps 16 --members 8)
+slow=(study table3 --quick --engine network --width 64 --reps 48 --members 8)
 expect_ok "$epiq" "${slow[@]}" --json whole.json --quiet
 for signal in KILL KILL KILL INT TERM; do
     interrupt $signal kept "$epiq" "${slow[@]}" --state kept --quiet
