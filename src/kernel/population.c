@@ -205,15 +205,17 @@ enum { COLUMNS = 4 }; /* of a tile: with two vectors of rows, eight sums stay in
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define X86_SETS
 #include <immintrin.h>
+/* What is needed is added to what the compiler was told to use anyway: immintrin.h's functions want to be inlined where at
+ * least that may be used. */
 #define LANES 4
-#define TARGET __attribute__((target("arch=x86-64-v3")))
+#define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) x##_4
 #define ROOT(x) ((vector_4)_mm256_sqrt_pd((__m256d)(x)))
 #define ANY(m) (_mm256_movemask_pd((__m256d)(m)) != 0)
 #include "kernel/population_loops.h"
 
 #define LANES 8
-#define TARGET __attribute__((target("arch=x86-64-v4")))
+#define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma")))
 #define NAME(x) x##_8
 #define ROOT(x) ((vector_8)_mm512_sqrt_pd((__m512d)(x)))
 #define ANY(m) (_mm512_movepi64_mask((__m512i)(m)) != 0)
