@@ -129,7 +129,7 @@ check '3 threads as 1' cmp "$work/log/points1" "$work/log/points3"
 
 # stopped by a signal, then taken up again
 "$epiq" synth 1 --n 60 --d 3 >long.csv
-long=(estimate long.csv --target y --width 64 --members 3000 --methods if,ev --quiet)
+long=(estimate long.csv --target y --width 64 --members 1500 --methods if,ev --quiet)
 stop() { # stop SIGNAL FLAGS...: interrupt the long run (many short trainings) after a second; its exit code
     local signal=$1
     shift
