@@ -18,7 +18,7 @@
 static const double DAMPING = 0.05; /* eps */
 static const double REACH = 1.9;    /* h curvature <= REACH s^2: 2 - 4 eps/3, less a little */
 static const double FIRST = 0.1;    /* first steps, in units of the fastest direction's time */
-static const double GROWTH = 0.2;   /* step over time passed; with 0.3 it ends about twice as far from descent's end */
+static const double GROWTH = 0.17;  /* step over time passed; with 0.3 it ends about twice as far from descent's end */
 static const double MARGIN = 1.1;   /* on the largest curvature, which power iteration underestimates */
 
 /* Directions slowed down: this many at most, sought again when time has grown by a factor RENEWED or the loss has risen by
