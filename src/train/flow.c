@@ -27,9 +27,10 @@ static const double MARGIN = 1.1;   /* on the largest curvature, which power ite
 enum { LEADING = 10 };
 static const double RENEWED = 4, STRAYED = 1e-3, PACE = 50, SLOWEST = 12;
 
-/* In units of 1/lambda, the time of the slowest directions: the longest step (over the time, beyond 1); when all but the kinks has come to rest, and
- * steps become short and shrink with the square of the time, so that what rattles at kinks settles, where long steps would
- * go on from one minimum to the next; and the earliest end. */
+/* In units of 1/lambda, the time of the slowest directions: the longest step (over the time, beyond 1); when all but the
+ * kinks has come to rest, and steps become short and shrink with the square of the time, so that what rattles at kinks
+ * settles, where long steps would go on from one minimum to the next; the earliest end; and how often convergence is
+ * looked at. */
 static const double LONGEST = 0.3, SETTLING = 2, SHORT = 0.1, ENOUGH = 2.9, LOOK = 0.2;
 /* Converged: since the last look, LOOK earlier (or half the time when PATIENCE gradients were not enough for a small
  * lambda), the loss fell by less than this fraction; what is left falls by less again. */
@@ -41,8 +42,8 @@ typedef struct {
     const epiqp_task *task;
     ptrdiff_t p;
     double curvature; /* the largest, of R as slowed */
-    int slowed;       /* directions that are, */
-    double searched;  /* when they were last sought, */
+    int slowed;       /* directions that are */
+    double searched;  /* when they were last sought */
     double c[LEADING];
     double *block, *grad, *y, *before, *old;
     float *leading; /* LEADING by p: v_j */
