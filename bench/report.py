@@ -52,8 +52,9 @@ def goals():
     epiq = find("ev", ev_case, "epiq", "EV, 50 members")
     plain = min((statistics.median(r["values"]) for r in every("ev", case=ev_case, who="PyTorch, plain descent 0.01")),
                 default=None)
-    best = min((statistics.median(r["values"]) for r in every("ev", case=ev_case, who="PyTorch", what="EV")
-                if "plain" not in r["who"]), default=None)
+    best, settled = (min((statistics.median(r["values"]) for r in every("ev", case=ev_case, who="PyTorch", what="EV")
+                          if "plain" not in r["who"] and ("each until" in r["what"]) == until), default=None)
+                     for until in (False, True))
 
     def left(how):
         return most(r["values"][-1] for r in every("ev", what="loss still") if how in r["what"])
@@ -80,7 +81,8 @@ def goals():
     return [
         ("EV, 506 rows, 50 members", "<", 5, epiq, "s"),
         ("... times faster than PyTorch's plain gradient descent", ">=", 100, over(plain, epiq), "x"),
-        ("... times faster than PyTorch's best optimiser", ">=", 5, over(best, epiq), "x"),
+        ("... times faster than PyTorch's best optimiser until it passes the same loss", ">=", 5, over(best, epiq), "x"),
+        ("... until ten times its gradients gain no more than 1e-3, as is asked of epiq", ">=", 5, over(settled, epiq), "x"),
         ("loss still to be gained by ten times as many steps of descent, worst member", "<=", 1e-3, left("descent"), ""),
         ("... by ten times as many gradients of the flow, worst member", "<=", 1e-3, left("flow"), ""),
         ("IF, 506 rows, whole process", "<", 0.1, find("process", boston, "epiq, IF"), "s"),
