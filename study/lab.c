@@ -51,7 +51,7 @@ static char *key_of(const lab_cell *c, const char *sha256)
         return NULL;
     }
     /* raise the number when what a sample holds, or how it is computed, changes */
-    fprintf(out, "sample 3; %s; set %d %s n %td d %td noise %s stream %d seed %llu", epiq_version(), c->set,
+    fprintf(out, "sample 4; %s; set %d %s n %td d %td noise %s stream %d seed %llu", epiq_version(), c->set,
             c->table ? c->table->name : "-", c->n, c->d, lab_noise_name(c->noise), c->stream,
             (unsigned long long)c->o.seed);
     const epiq_option_info *info;

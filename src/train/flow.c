@@ -19,13 +19,14 @@ static const double DAMPING = 0.05; /* eps */
 static const double REACH = 1.9;    /* h curvature <= REACH s^2: 2 - 4 eps/3, less a little */
 static const double FIRST = 0.1;    /* first steps, in units of the fastest direction's time */
 static const double GROWTH = 0.17;  /* step over time passed; with 0.3 it ends about twice as far from descent's end */
-static const double MARGIN = 1.1;   /* on the largest curvature, which power iteration underestimates */
+static const double MARGIN =
+    1.1; /* on the largest curvature, which power iteration underestimates; more once it fails */
 
 /* Directions slowed down: this many at most, sought again when time has grown by a factor RENEWED or the loss has risen by
  * a fraction STRAYED, which shows that they have turned away. Each stays PACE times as fast as the time passed asks, and is
  * slowed by SLOWEST at most, since a stage moves by about 2/cap times the gradient and overshoots a kink by as much. */
 enum { LEADING = 10 };
-static const double RENEWED = 4, STRAYED = 1e-3, PACE = 50, SLOWEST = 12;
+static const double RENEWED = 16, STRAYED = 1e-3, PACE = 25, SLOWEST = 12;
 
 /* In units of 1/lambda, the time of the slowest directions: the longest step (over the time, beyond 1); when all but the
  * kinks has come to rest, and steps become short and shrink with the square of the time, so that what rattles at kinks
@@ -41,10 +42,12 @@ static const ptrdiff_t MOST_GRADIENTS = 200000;
 typedef struct {
     const epiqp_task *task;
     ptrdiff_t p;
-    double curvature; /* the largest, of R as slowed */
-    int slowed;       /* directions that are */
-    double searched;  /* when they were last sought */
-    double c[LEADING];
+    double curvature;    /* the largest, of R as slowed, */
+    double margin;       /* and what it was multiplied by to be safe */
+    double searched;     /* when the leading directions were last sought */
+    double own[LEADING]; /* their curvatures, falling */
+    int slowed;          /* so many of them are, */
+    double c[LEADING];   /* by so much */
     double *block, *grad, *y, *before, *old;
     float *leading; /* LEADING by p: v_j */
     double *image;  /* likewise: J'J v_j while they are sought */
@@ -54,7 +57,7 @@ typedef struct {
 
 static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
 {
-    *f = (flow){.task = t, .p = epiqp_net_params(t->net)};
+    *f = (flow){.task = t, .p = epiqp_net_params(t->net), .margin = MARGIN};
     f->block = epiqp_alloc(e->c, (5 + LEADING + LEADING / 2) * f->p, sizeof(double));
     if (!f->block) {
         return EPIQ_E_NOMEM;
@@ -102,7 +105,7 @@ static double curvature_of(const flow *f, double norm)
     return 2 * (norm / (double)f->task->n + f->task->lambda);
 }
 
-/* Largest curvature in slowed time by power iteration, going on from the last one's vector. */
+/* Largest curvature by power iteration, going on from the last one's vector. */
 static void measure_curvature(const epiqp_env *e, flow *f, const double *theta, int turns)
 {
     const epiqp_task *t = f->task;
@@ -110,7 +113,6 @@ static void measure_curvature(const epiqp_env *e, flow *f, const double *theta, 
     for (int k = 0; k < turns; k++) {
         normalise(f->p, f->probe);
         epiqp_net_normal(e, t->net, theta, t->n, t->x, f->probe, f->y, &f->pass);
-        slow_down(f, f->y);
         norm = sqrt(epiqp_dot(f->p, f->y, f->y));
         if (!(norm <= 1e150)) { /* its square is not, nor can it be a direction */
             f->curvature = INFINITY;
@@ -120,7 +122,7 @@ static void measure_curvature(const epiqp_env *e, flow *f, const double *theta, 
             memcpy(f->probe, f->y, (size_t)f->p * sizeof *f->y);
         }
     }
-    f->curvature = MARGIN * curvature_of(f, norm);
+    f->curvature = f->margin * curvature_of(f, norm);
 }
 
 /* One turn of subspace iteration: leading <- orthonormal, in order of curvature, from J'J leading; stretch_j their stretch.
@@ -158,27 +160,35 @@ static int turn_leading(const epiqp_env *e, flow *f, const double *theta, double
     return s;
 }
 
-/* Seek the leading directions at theta and slow them down as far as the time passed allows. */
+/* Seek the leading directions at theta. */
 static int find_leading(const epiqp_env *e, flow *f, const double *theta, double time)
 {
     double stretch[LEADING];
-    f->slowed = 0;
     for (int turns = f->searched > 0 ? 1 : 2; turns > 0; turns--) {
         int s = turn_leading(e, f, theta, stretch);
         if (s) {
             return s;
         }
     }
-    double cap = fmax(PACE / time, curvature_of(f, stretch[0]) / SLOWEST);
-    while (f->slowed < LEADING && curvature_of(f, stretch[f->slowed]) > cap) {
-        f->c[f->slowed] = 1 - cap / curvature_of(f, stretch[f->slowed]);
-        f->slowed++;
+    for (int j = 0; j < LEADING; j++) {
+        f->own[j] = curvature_of(f, stretch[j]);
     }
     f->searched = time;
-    measure_curvature(e, f, theta, 2);
-    double next = curvature_of(f, stretch[epiqp_min(f->slowed, LEADING - 1)]); /* of what is not slowed: at most this */
-    f->curvature = fmax(f->curvature, MARGIN * fmax(cap, next));
+    f->margin = MARGIN;
     return EPIQ_OK;
+}
+
+/* Slow them down as far as the time passed allows. */
+static void slow_leading(flow *f, double time)
+{
+    double cap = fmax(PACE / time, f->own[0] / SLOWEST);
+    f->slowed = 0;
+    while (f->slowed < LEADING && f->own[f->slowed] > cap) {
+        f->c[f->slowed] = 1 - cap / f->own[f->slowed];
+        f->slowed++;
+    }
+    /* of what is not slowed, none is above the next */
+    f->curvature = f->margin * fmax(cap, f->own[epiqp_min(f->slowed, LEADING - 1)]);
 }
 
 /* One step of s stages from theta, whose gradient is in f->grad; the end is left in f->y. */
@@ -254,6 +264,9 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
         if (((worth && time >= RENEWED * f.searched) || strayed) && (status = find_leading(e, &f, theta, time))) {
             goto end;
         }
+        if (f.searched > 0) {
+            slow_leading(&f, time);
+        }
         ptrdiff_t s = stages(&f, h);
         if (s > limit - report->iterations) { /* the last step allowed may be a short one */
             s = limit - report->iterations;
@@ -273,10 +286,11 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             if (strayed) {
                 continue; /* or rather the slowed directions have turned */
             }
-            double curvature = f.curvature;
-            measure_curvature(e, &f, theta, 5);
-            f.curvature = fmax(f.curvature, 1.5 * curvature);
-            if (!(f.curvature <= 1e100)) {
+            f.margin *= 1.5;
+            if (f.searched == 0) {
+                measure_curvature(e, &f, theta, 5);
+            }
+            if (!(f.margin * f.curvature <= 1e100)) {
                 status = too_large(e);
                 goto end;
             }
