@@ -115,6 +115,7 @@ typedef struct {
     ptrdiff_t ensemble_size; /* networks in the ensemble whose variance is wanted; 0: batches */
     double level;            /* of all intervals */
     ptrdiff_t influential;   /* training rows to list for each point */
+    ptrdiff_t sweep;         /* values to try of each feature around the first point; 0: none, else 2 or more */
     /* what a network is */
     int engine;      /* epiq_engine */
     ptrdiff_t width; /* units in each hidden layer */
@@ -264,9 +265,23 @@ typedef struct {
         int known, inside; /* is if_plus_ev inside BA's interval? */
         double ba, if_plus_ev;
     } check;
+    struct {
+        int known;
+        double lo, hi; /* where a new observation here would fall, at the options' level: jackknife+ */
+        double noise;  /* variance of y around the best prediction, part of it; data and procedure are the others */
+    } predictive;
     const epiq_influence *influential; /* strongest first */
     ptrdiff_t influential_count;
 } epiq_point;
+
+/* One feature moved over its range, the others as at the first point. Features that vary are swept in their order; of
+ * more than 24 of them the 24 most correlated with the target. */
+typedef struct {
+    ptrdiff_t feature;        /* which column, from 0 */
+    ptrdiff_t count;          /* options.sweep, or less when the feature takes fewer values: then it is these */
+    const double *value;      /* count: of that feature, as given, rising from the least to the most of the rows */
+    const epiq_point *points; /* count: the estimate with the feature set so; no influential rows are listed */
+} epiq_sweep;
 
 typedef struct {
     const char *code, *message;
@@ -289,6 +304,9 @@ typedef struct {
         int known, has_r2;     /* a constant target has no r2 */
         double loo_rmse, r2;   /* leave-one-out, of the kernel predictor, target units; r2 needs has_r2 */
         double noise_variance; /* of y around it, if equal everywhere */
+        /* one a row, in the order of the rows, target units; NULL when leverages were not computed exactly */
+        const double *observed, *loo,
+            *loo_sd; /* y; its prediction without it; sd of their difference if noise is equal */
     } fit;
     struct {
         ptrdiff_t members, converged; /* trainings of EV and BA together */
@@ -304,6 +322,8 @@ typedef struct {
         ptrdiff_t members, rows; /* ensemble size to reach, rows to add */
         const char *text;
     } advice;
+    const epiq_sweep *sweeps; /* when options.sweep asked for them */
+    ptrdiff_t sweep_count;
     const epiq_warning *warnings;
     ptrdiff_t warning_count;
 } epiq_result;

@@ -225,6 +225,33 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
     json_end(j);
 }
 
+static void write_sweep(json *j, const epiq_sweep *w, const report_run *run)
+{
+    json_object(j, NULL, JSON_LINES);
+    json_text(j, "feature", run->data.feature[w->feature]);
+    json_array(j, "values", JSON_FLAT);
+    for (ptrdiff_t i = 0; i < w->count; i++) {
+        json_real(j, NULL, w->value[i]);
+    }
+    json_end(j);
+    json_array(j, "prediction", JSON_FLAT);
+    for (ptrdiff_t i = 0; i < w->count; i++) {
+        json_real(j, NULL, w->points[i].prediction);
+    }
+    json_end(j);
+    json_array(j, "procedural", JSON_FLAT);
+    for (ptrdiff_t i = 0; i < w->count; i++) {
+        part_value(j, NULL, &w->points[i].procedural);
+    }
+    json_end(j);
+    json_array(j, "data", JSON_FLAT);
+    for (ptrdiff_t i = 0; i < w->count; i++) {
+        part_value(j, NULL, &w->points[i].data);
+    }
+    json_end(j);
+    json_end(j);
+}
+
 static void write_timing(json *j, const epiq_result *r, const report_run *run)
 {
     json_object(j, "timing", JSON_FLAT);
@@ -262,6 +289,13 @@ void report_json(FILE *out, const epiq_result *r, const report_run *run)
         write_point(&j, r, &r->points[i], run);
     }
     json_end(&j);
+    if (run->options->sweep) {
+        json_array(&j, "sweeps", JSON_LINES);
+        for (ptrdiff_t i = 0; i < r->sweep_count; i++) {
+            write_sweep(&j, &r->sweeps[i], run);
+        }
+        json_end(&j);
+    }
     write_timing(&j, r, run);
     json_object(&j, "advice", JSON_LINES);
     json_text(&j, "action", epiq_action_text(r->advice.action));

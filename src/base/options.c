@@ -62,6 +62,8 @@ static const row TABLE[] = {
           "networks in the ensemble whose variance is wanted (0: as many as batches)"),
     REAL(level, "level", "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE, "confidence level of the intervals"),
     COUNT(influential, "influential", "5", 0, 1000000, "training rows listed for each point"),
+    COUNT(sweep, "sweep", "0", 0, 200,
+          "values of each feature to estimate at, the others as at the first point (0: none)"),
 #undef SECTION
 #define SECTION "Network"
     CHOICE(engine, "engine", "network", "network|linear|infinite",
@@ -177,6 +179,9 @@ int epiqp_options_check(epiq_ctx *c, const epiq_options *o)
         return epiqp_fail(c, EPIQ_E_USAGE,
                           "probes is %td; it must be 0 for an exact answer, or at least 16 to tell the error",
                           o->probes);
+    }
+    if (o->sweep == 1) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "sweep is 1; it must be 0 for none, or at least 2 values");
     }
     if (o->time > 0 && o->engine != EPIQ_ENGINE_INFINITE) {
         return epiqp_fail(c, EPIQ_E_USAGE,

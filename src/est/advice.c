@@ -12,7 +12,7 @@ int epiqp_advise(epiqp_job *j)
     epiq_result *r = &j->answer->result;
     double procedural = 0, data = 0, m = (double)j->o.ensemble_size;
     ptrdiff_t both = 0, rows = j->n; /* twice the rows about halve the data variance */
-    for (ptrdiff_t p = 0; p < j->points; p++) {
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
         const epiq_point *point = &j->answer->points[p];
         if (point->procedural.known && point->data.known) {
             both++;

@@ -93,12 +93,12 @@ static int check_bias(epiqp_job *j, const batch *batches)
         if (s) {
             return s;
         }
-        for (ptrdiff_t p = 0; p < j->points; p++) {
+        for (ptrdiff_t p = 0; p < j->asked; p++) {
             const double *c = f->ridge.c + p * f->rows.n;
             expected += (s2 * epiqp_dot(f->rows.n, c, c) + fmax(tau2[p], 0)) / (m * m);
         }
     }
-    for (ptrdiff_t p = 0; p < j->points; p++) {
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
         target += s2 * epiqp_dot(n, all->c + p * n, all->c + p * n) + j->infinite[p].variance / m;
     }
     double ratio = target > 0 ? expected / target : 1;

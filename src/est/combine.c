@@ -79,64 +79,74 @@ static int list_predictions(epiqp_job *j)
     return EPIQ_OK;
 }
 
-int epiqp_combine(epiqp_job *j)
+/* What could not be given, to be counted and said. */
+typedef struct {
+    ptrdiff_t negative, lost;
+    double raw; /* the first negative difference */
+} withheld;
+
+static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
 {
     const epiq_options *o = &j->o;
     const double unit = j->data->y_factor, unit2 = unit * unit, m = (double)o->batches, size = (double)o->ensemble_size;
     bool infinite = o->engine == EPIQ_ENGINE_INFINITE;
-    ptrdiff_t negative = 0, lost = 0;
-    double raw = 0;
-    const char *what = o->methods & EPIQ_IF ? "procedural" : "data";
+    epiq_part procedural = j->ev[p], data = j->inf[p], ba = j->ba[p];
+    epiq_method method = infinite ? EPIQ_BY_INFINITE : EPIQ_BY_IF_EV;
+    if (infinite && o->methods & EPIQ_EV) {
+        procedural = j->infinite[p];
+    }
+    if (!procedural.known && data.known && ba.known) {
+        procedural = difference(m * (ba.variance - data.variance), EPIQ_BY_BA_IF, &w->negative, &w->raw);
+        method = EPIQ_BY_BA_IF;
+    } else if (!data.known && procedural.known && ba.known) {
+        data = difference(ba.variance - procedural.variance / m, EPIQ_BY_BA_EV, &w->negative, &w->raw);
+        method = EPIQ_BY_BA_EV;
+    }
+    epiq_point *out = &j->answer->points[p];
+    out->at = j->name[p];
+    out->prediction = j->data->y_shift + unit * j->prediction[p];
+    if (j->kernel_prediction) {
+        out->kernel_prediction.known = 1;
+        out->kernel_prediction.value = j->data->y_shift + unit * j->kernel_prediction[p];
+    }
+    out->procedural = in_units(procedural, unit2, &w->lost);
+    out->data = in_units(data, unit2, &w->lost);
+    out->single = in_units(sum_of(data, procedural, 1, o->level, method), unit2, &w->lost);
+    out->ensemble = ba.known && o->ensemble_size == o->batches ? ba : sum_of(data, procedural, size, o->level, method);
+    out->ensemble = in_units(out->ensemble, unit2, &w->lost);
+    out->prediction_variance =
+        j->members_trained ? sum_of(data, procedural, (double)o->members, o->level, method) : data;
+    out->prediction_variance = in_units(out->prediction_variance, unit2, &w->lost);
+    for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
+        out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, &w->lost);
+    }
+    out->infinite = in_units(j->infinite[p], unit2, &w->lost);
+    if (j->inf[p].known && j->ev[p].known && ba.known) {
+        double both = data.variance + procedural.variance / m;
+        out->check.known = 1;
+        out->check.inside = ba.has_interval ? both >= ba.lo && both <= ba.hi : both == ba.variance;
+        out->check.ba = unit2 * ba.variance;
+        out->check.if_plus_ev = unit2 * both;
+    }
+}
+
+int epiqp_combine(epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    withheld asked = {0}, swept = {0}; /* nobody asked for the latter one by one */
     for (ptrdiff_t p = 0; p < j->points; p++) {
-        epiq_part procedural = j->ev[p], data = j->inf[p], ba = j->ba[p];
-        epiq_method method = infinite ? EPIQ_BY_INFINITE : EPIQ_BY_IF_EV;
-        if (infinite && o->methods & EPIQ_EV) {
-            procedural = j->infinite[p];
-        }
-        if (!procedural.known && data.known && ba.known) {
-            procedural = difference(m * (ba.variance - data.variance), EPIQ_BY_BA_IF, &negative, &raw);
-            method = EPIQ_BY_BA_IF;
-        } else if (!data.known && procedural.known && ba.known) {
-            data = difference(ba.variance - procedural.variance / m, EPIQ_BY_BA_EV, &negative, &raw);
-            method = EPIQ_BY_BA_EV;
-        }
-        epiq_point *out = &j->answer->points[p];
-        out->at = j->where->at[p];
-        out->prediction = j->data->y_shift + unit * j->prediction[p];
-        if (j->kernel_prediction) {
-            out->kernel_prediction.known = 1;
-            out->kernel_prediction.value = j->data->y_shift + unit * j->kernel_prediction[p];
-        }
-        out->procedural = in_units(procedural, unit2, &lost);
-        out->data = in_units(data, unit2, &lost);
-        out->single = in_units(sum_of(data, procedural, 1, o->level, method), unit2, &lost);
-        out->ensemble =
-            ba.known && o->ensemble_size == o->batches ? ba : sum_of(data, procedural, size, o->level, method);
-        out->ensemble = in_units(out->ensemble, unit2, &lost);
-        out->prediction_variance =
-            j->members_trained ? sum_of(data, procedural, (double)o->members, o->level, method) : data;
-        out->prediction_variance = in_units(out->prediction_variance, unit2, &lost);
-        for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
-            out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, &lost);
-        }
-        out->infinite = in_units(j->infinite[p], unit2, &lost);
-        if (j->inf[p].known && j->ev[p].known && ba.known) {
-            double both = data.variance + procedural.variance / m;
-            out->check.known = 1;
-            out->check.inside = ba.has_interval ? both >= ba.lo && both <= ba.hi : both == ba.variance;
-            out->check.ba = unit2 * ba.variance;
-            out->check.if_plus_ev = unit2 * both;
-        }
+        combine_point(j, p, p < j->asked ? &asked : &swept);
     }
     int s = list_predictions(j);
-    if (!s && negative) {
+    if (!s && asked.negative) {
         s = epiqp_warn(
             j->e.c, j->warnings, "negative_difference",
             "the %s variance came out as a negative difference at %td of %td points (the first: %.4g), so it is "
             "withheld; measure it directly with %s in --methods",
-            what, negative, j->points, unit2 * raw, o->methods & EPIQ_IF ? "ev" : "if");
+            o->methods & EPIQ_IF ? "procedural" : "data", asked.negative, j->asked,
+            j->data->y_factor * j->data->y_factor * asked.raw, o->methods & EPIQ_IF ? "ev" : "if");
     }
-    if (!s && lost) {
+    if (!s && asked.lost) {
         s = epiqp_warn(
             j->e.c, j->warnings, "out_of_range",
             "some variances are too large or too small for a double in squared units of the target, so they are "

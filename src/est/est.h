@@ -16,8 +16,10 @@ typedef struct {
     const epiq_data *data;
     epiq_options o; /* with every "choose for me" resolved */
     const epiqp_engine *engine;
-    ptrdiff_t n, points;
-    const double *at; /* points by d, scaled */
+    ptrdiff_t n, asked, points; /* points asked for, and these with those of the sweeps after them */
+    const double *at;           /* points by d, scaled */
+    const char **name;          /* points */
+    epiq_sweep *sweeps;         /* answer->result's */
     const epiq_points *where;
     epiqp_fit fit; /* on all rows */
     epiqp_state *state;
@@ -101,6 +103,13 @@ int epiqp_state_open(epiqp_job *j);
 int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j);       /* sets a->done if it is there */
 int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job *j); /* durable when it returns */
 void epiqp_state_close(epiqp_state *s);
+
+/* ---- sweeps ---- */
+
+int epiqp_sweep_plan(epiqp_job *j); /* features and values, if o.sweep asks; raises j->points */
+int epiqp_sweep_points(epiqp_job *j, double *at,
+                       const char **name); /* from j->asked on, scaled, around the first of `at` */
+void epiqp_sweep_split(epiqp_job *j);      /* each sweep gets its part of the answer's points */
 
 /* ---- the answer ---- */
 

@@ -159,11 +159,18 @@ static int settle_points(epiqp_job *j)
 {
     ptrdiff_t d = j->data->d, zeros = 0, outside = 0, first = 0, feature = 0;
     double *at = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * d, sizeof *at), norm2 = 0;
-    if (!at) {
+    const char **name = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *name);
+    if (!at || !name) {
         return EPIQ_E_NOMEM;
     }
-    memcpy(at, j->where->x, (size_t)(j->points * d) * sizeof *at);
+    memcpy(at, j->where->x, (size_t)(j->asked * d) * sizeof *at);
+    memcpy(name, j->where->at, (size_t)j->asked * sizeof *name);
     j->at = at;
+    j->name = name;
+    int s = epiqp_sweep_points(j, at, name);
+    if (s) {
+        return s;
+    }
     for (ptrdiff_t i = 0; i < j->n; i++) {
         norm2 = fmax(norm2, epiqp_dot(d, j->data->x + i * d, j->data->x + i * d));
         if (!(norm2 <= LARGEST)) {
@@ -176,11 +183,11 @@ static int settle_points(epiqp_job *j)
         double *x = at + p * d;
         if (!(epiqp_dot(d, x, x) <= LARGEST)) {
             return epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
-                              "the point %s is too far from the rows to be squared; check its units", j->where->at[p]);
+                              "the point %s is too far from the rows to be squared; check its units", name[p]);
         }
         if (j->o.bias == 0 && epiqp_dot(d, x, x) <= 1e-20 * norm2) {
             memset(x, 0, (size_t)d * sizeof *x);
-            zeros++;
+            zeros += p < j->asked;
         }
         ptrdiff_t f = 0;
         while (f < d) {
@@ -191,25 +198,24 @@ static int settle_points(epiqp_job *j)
             }
             f++;
         }
-        if (f < d && !outside++) {
+        if (f < d && p < j->asked && !outside++) {
             first = p;
             feature = f;
         }
     }
-    int s = EPIQ_OK;
     if (zeros) {
         s = epiqp_warn(j->e.c, j->warnings, "zero_by_construction",
                        "without bias every network is exactly 0 at the scaled origin, so all variances are 0 there "
                        "(%td of %td points); use "
                        "--bias 1",
-                       zeros, j->points);
+                       zeros, j->asked);
     }
     if (!s && outside) {
         s = epiqp_warn(j->e.c, j->warnings, "outside_range",
                        "%td of %td points lie outside the range of the training rows (first: %s, whose %s is %.6g and "
                        "not in [%.6g, %.6g]); "
                        "variances there are extrapolations",
-                       outside, j->points, j->where->at[first], j->data->feature[feature],
+                       outside, j->asked, name[first], j->data->feature[feature],
                        j->data->shift[feature] + j->data->factor[feature] * at[first * d + feature],
                        j->data->least[feature], j->data->most[feature]);
     }
@@ -235,7 +241,7 @@ int epiqp_estimate_infinite(epiqp_job *j)
     for (ptrdiff_t p = 0; p < j->points; p++) {
         /* a difference of numbers as large as q00: below its rounding nothing is known, except at an exact 0 */
         bool lost = tau2[p] < 1e-13 * q00[p];
-        rounded += lost;
+        rounded += lost && p < j->asked;
         j->infinite[p] = (epiq_part){.known = !lost, .variance = lost ? 0 : tau2[p], .method = EPIQ_BY_INFINITE};
     }
     if (rounded && !j->engine->member) {
@@ -243,7 +249,7 @@ int epiqp_estimate_infinite(epiqp_job *j)
             j->e.c, j->warnings, "lost_in_rounding",
             "the procedural variance is below rounding at %td of %td points, so it is withheld; use a larger "
             "--lambda",
-            rounded, j->points);
+            rounded, j->asked);
     }
     return EPIQ_OK;
 }
@@ -252,7 +258,7 @@ int epiqp_estimate_infinite(epiqp_job *j)
 static int check_regime(epiqp_job *j)
 {
     ptrdiff_t off = 0, compared = 0, first = 0;
-    for (ptrdiff_t p = 0; p < j->points; p++) {
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
         if (j->ev[p].has_interval && j->infinite[p].known) {
             compared++;
             if ((j->infinite[p].variance < j->ev[p].lo / 2 || j->infinite[p].variance > 2 * j->ev[p].hi) && !off++) {
@@ -267,7 +273,7 @@ static int check_regime(epiqp_job *j)
                       "at %td of %td points the trained networks' variance is far from that of infinitely wide ones "
                       "(first: %s, %.2f times); "
                       "IF, which assumes the latter, may be off: try a larger --width",
-                      off, compared, j->where->at[first], j->ev[first].variance / j->infinite[first].variance);
+                      off, compared, j->name[first], j->ev[first].variance / j->infinite[first].variance);
 }
 
 /* ---- the job ---- */
@@ -276,7 +282,7 @@ static int prepare(epiqp_job *j)
 {
     epiq_ctx *c = j->e.c;
     int s = resolve(j);
-    if (s || (s = settle_points(j)) || (s = check_memory(j))) {
+    if (s || (s = epiqp_sweep_plan(j)) || (s = settle_points(j)) || (s = check_memory(j))) {
         return s;
     }
     epiq_part **parts[] = {&j->ev, &j->inf, &j->ba, &j->infinite};
@@ -368,6 +374,7 @@ static int run(epiqp_job *j)
     if (s || (s = check_regime(j)) || (s = epiqp_members_summary(j)) || (s = epiqp_combine(j))) {
         return s;
     }
+    epiqp_sweep_split(j);
     return epiqp_advise(j);
 }
 
@@ -392,6 +399,7 @@ int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
                    .o = *o,
                    .engine = epiqp_engine_of(o),
                    .n = data->n,
+                   .asked = at->count,
                    .points = at->count,
                    .where = at,
                    .answer = answer,

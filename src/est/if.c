@@ -111,7 +111,7 @@ typedef struct {
     double *without;                      /* groups of probes by n: those of o.correction without one group; or NULL */
     double *deletion;                     /* n: how far deleting row i moves a prediction with c_i = 1, target units */
     epiqp_rowwise rows;
-    epiq_influence *influential; /* points by room */
+    epiq_influence *influential; /* points asked for by room */
     ptrdiff_t room;
 } shared;
 
@@ -169,8 +169,7 @@ static int share(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, bool levera
     }
     if (o->influential > 0) {
         out->room = epiqp_min(o->influential, n);
-        out->influential =
-            epiqp_arena_alloc(j->e.c, &j->answer->arena, j->points * out->room, sizeof *out->influential);
+        out->influential = epiqp_arena_alloc(j->e.c, &j->answer->arena, j->asked * out->room, sizeof *out->influential);
         if (!out->influential) {
             return EPIQ_E_NOMEM;
         }
@@ -186,8 +185,8 @@ static int share(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, bool levera
     return EPIQ_OK;
 }
 
-/* Leave-one-out error and noise of the kernel predictor, free with the leverages. */
-static void describe_fit(epiqp_job *j, const epiqp_ridge *r)
+/* Leave-one-out error and noise of the kernel predictor, free with the leverages; each row's when they are exact. */
+static int describe_fit(epiqp_job *j, const epiqp_ridge *r)
 {
     double loo2 = 0, frobenius = 0, spread = epiqp_variance(j->data->y, j->n) * (double)(j->n - 1),
            unit = j->data->y_factor;
@@ -202,6 +201,23 @@ static void describe_fit(epiqp_job *j, const epiqp_ridge *r)
     out->fit.loo_rmse = unit * sqrt(loo2 / (double)j->n);
     out->fit.r2 = spread > 0 ? 1 - loo2 / spread : 0;
     out->fit.noise_variance = unit * unit * epiqp_dot(j->n, r->alpha, r->alpha) / frobenius;
+    if (out->probes) {
+        return EPIQ_OK;
+    }
+    double *observed = epiqp_arena_alloc(j->e.c, &j->answer->arena, 3 * j->n, sizeof *observed);
+    if (!observed) {
+        return EPIQ_E_NOMEM;
+    }
+    double *loo = observed + j->n, *loo_sd = loo + j->n, noise_sd = sqrt(out->fit.noise_variance);
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        observed[i] = j->data->y_shift + unit * j->data->y[i];
+        loo[i] = j->data->y_shift + unit * (j->data->y[i] - r->alpha[i] / r->diagonal[i]);
+        loo_sd[i] = noise_sd * sqrt(r->norm2[i]) / r->diagonal[i];
+    }
+    out->fit.observed = observed;
+    out->fit.loo = loo;
+    out->fit.loo_sd = loo_sd;
+    return EPIQ_OK;
 }
 
 /* ---- one point ---- */
@@ -285,7 +301,7 @@ static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *v)
         }
     }
     j->inf[p] = *chosen;
-    if (w->room) {
+    if (w->room && p < j->asked) {
         list_influential(j, w, c, w->influential + p * w->room, point);
     }
     return low;
@@ -294,14 +310,14 @@ static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *v)
 static int warn_of_probes(epiqp_job *j)
 {
     double largest = 0;
-    for (ptrdiff_t p = 0; p < j->points; p++) {
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
         largest = fmax(largest, j->answer->points[p].probe_error);
     }
     return epiqp_warn(
         j->e.c, j->warnings, "probes",
         "leverages are estimated from %td random probes: the standard error this adds to the data variance "
         "is %.2g %% %s; more --probes make it smaller, --probes 0 is exact",
-        j->o.probes, 100 * largest, j->points > 1 ? "at worst" : "of it");
+        j->o.probes, 100 * largest, j->asked > 1 ? "at worst" : "of it");
 }
 
 static int from_ridge(epiqp_job *j, epiqp_ridge *r)
@@ -328,17 +344,18 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
     ptrdiff_t floored = 0;
 #pragma omp parallel for schedule(static) num_threads(j->e.threads) reduction(+ : floored) if (n * j->points > 20000)
     for (ptrdiff_t p = 0; p < j->points; p++) {
-        floored += at_point(j, &w, p, v + 2 * n * omp_get_thread_num());
+        bool low = at_point(j, &w, p, v + 2 * n * omp_get_thread_num());
+        floored += low && p < j->asked;
     }
-    if (leverage) {
-        describe_fit(j, r);
+    if (leverage && (s = describe_fit(j, r))) {
+        return s;
     }
     if (floored && o->correction == EPIQ_CORRECTION_ROWWISE) {
         s = epiqp_warn(
             j->e.c, j->warnings, "noise_by_row",
             "at %td of %td points the noise of single rows all but cancels in the data variance; half of the "
             "uncorrected value is given instead; compare with --correction unbiased",
-            floored, j->points);
+            floored, j->asked);
     }
     if (!s && w.probes) {
         s = warn_of_probes(j);
