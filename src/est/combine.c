@@ -111,6 +111,7 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     }
     out->procedural = in_units(procedural, unit2, &w->lost);
     out->data = in_units(data, unit2, &w->lost);
+    w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
     out->single = in_units(sum_of(data, procedural, 1, o->level, method), unit2, &w->lost);
     out->ensemble = ba.known && o->ensemble_size == o->batches ? ba : sum_of(data, procedural, size, o->level, method);
     out->ensemble = in_units(out->ensemble, unit2, &w->lost);

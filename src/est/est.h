@@ -81,6 +81,20 @@ double epiqp_rowwise_share(const epiqp_rowwise *w, ptrdiff_t g, const double *c,
 epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double uncorrected,
                            double *u, double level, bool *floored);
 
+int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r); /* result.fit, from the leverages */
+
+/* Where a new observation would fall, by leaving rows out, or whole groups: predictive.c. */
+typedef struct {
+    bool known;
+    double *residual, *weight; /* n each: of row i without its group, scaled; 1 / rows of its group */
+    double below;              /* the weight that may lie beyond an end, groups weighing 1 each */
+    double *moved;             /* threads by n: scratch, and so are the values */
+    epiqp_weighted *values;
+} epiqp_predictive;
+int epiqp_predictive_new(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *out); /* needs the ridge's inverse */
+void epiqp_predictive_at(const epiqp_job *j, const epiqp_predictive *w, const double *c, int thread, epiq_point *point);
+int epiqp_predictive_check(epiqp_job *j); /* a warning where the prediction lies outside */
+
 /* Gradient flow stopped at time t (engine infinite): c (points by n) and, if v is not NULL, v (points by n), closed in
  * the eigenbasis of the kernel. */
 int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v);

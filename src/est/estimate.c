@@ -66,7 +66,8 @@ static int resolve(epiqp_job *j)
         if (o->methods & EPIQ_IF && epiqp_warn(j->e.c, j->warnings, "uncorrected",
                                                "when training is stopped at a time there is no correction for leverage "
                                                "(IF is as published, and biased "
-                                               "low), no leave-one-out error and no influence of single rows")) {
+                                               "low), no leave-one-out error, no influence of single rows and no "
+                                               "interval for a new observation")) {
             return EPIQ_E_NOMEM;
         }
     }
@@ -371,7 +372,8 @@ static int run(epiqp_job *j)
                        "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%",
                        j->o.members);
     }
-    if (s || (s = check_regime(j)) || (s = epiqp_members_summary(j)) || (s = epiqp_combine(j))) {
+    if (s || (s = check_regime(j)) || (s = epiqp_members_summary(j)) || (s = epiqp_combine(j)) ||
+        (s = epiqp_predictive_check(j))) {
         return s;
     }
     epiqp_sweep_split(j);

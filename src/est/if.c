@@ -111,6 +111,7 @@ typedef struct {
     double *without;                      /* groups of probes by n: those of o.correction without one group; or NULL */
     double *deletion;                     /* n: how far deleting row i moves a prediction with c_i = 1, target units */
     epiqp_rowwise rows;
+    epiqp_predictive predictive;
     epiq_influence *influential; /* points asked for by room */
     ptrdiff_t room;
 } shared;
@@ -185,41 +186,6 @@ static int share(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, bool levera
     return EPIQ_OK;
 }
 
-/* Leave-one-out error and noise of the kernel predictor, free with the leverages; each row's when they are exact. */
-static int describe_fit(epiqp_job *j, const epiqp_ridge *r)
-{
-    double loo2 = 0, frobenius = 0, spread = epiqp_variance(j->data->y, j->n) * (double)(j->n - 1),
-           unit = j->data->y_factor;
-    for (ptrdiff_t i = 0; i < j->n; i++) {
-        double loo = r->alpha[i] / r->diagonal[i];
-        loo2 += loo * loo;
-        frobenius += r->norm2[i];
-    }
-    epiq_result *out = &j->answer->result;
-    out->fit.known = 1;
-    out->fit.has_r2 = spread > 0;
-    out->fit.loo_rmse = unit * sqrt(loo2 / (double)j->n);
-    out->fit.r2 = spread > 0 ? 1 - loo2 / spread : 0;
-    out->fit.noise_variance = unit * unit * epiqp_dot(j->n, r->alpha, r->alpha) / frobenius;
-    if (out->probes) {
-        return EPIQ_OK;
-    }
-    double *observed = epiqp_arena_alloc(j->e.c, &j->answer->arena, 3 * j->n, sizeof *observed);
-    if (!observed) {
-        return EPIQ_E_NOMEM;
-    }
-    double *loo = observed + j->n, *loo_sd = loo + j->n, noise_sd = sqrt(out->fit.noise_variance);
-    for (ptrdiff_t i = 0; i < j->n; i++) {
-        observed[i] = j->data->y_shift + unit * j->data->y[i];
-        loo[i] = j->data->y_shift + unit * (j->data->y[i] - r->alpha[i] / r->diagonal[i]);
-        loo_sd[i] = noise_sd * sqrt(r->norm2[i]) / r->diagonal[i];
-    }
-    out->fit.observed = observed;
-    out->fit.loo = loo;
-    out->fit.loo_sd = loo_sd;
-    return EPIQ_OK;
-}
-
 /* ---- one point ---- */
 
 static bool stronger(epiq_influence a, epiq_influence b)
@@ -275,9 +241,11 @@ static double probe_error(const epiqp_job *j, const shared *w, const double *c, 
     return sqrt((G - 1) * square / G);
 }
 
-/* All versions at point p; returns whether rowwise's variance had to be raised. v: scratch of 2 n. */
-static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *v)
+/* All versions at point p; returns whether rowwise's variance had to be raised. scratch: 2 n for each thread. */
+static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *scratch)
 {
+    int thread = omp_get_thread_num();
+    double *v = scratch + 2 * j->n * thread;
     const double *c = w->r->c + p * j->n;
     epiq_part *out = j->corrected + p * EPIQ_CORRECTIONS;
     epiq_point *point = &j->answer->points[p];
@@ -304,6 +272,9 @@ static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *v)
     if (w->room && p < j->asked) {
         list_influential(j, w, c, w->influential + p * w->room, point);
     }
+    if (w->predictive.known) {
+        epiqp_predictive_at(j, &w->predictive, c, thread, point);
+    }
     return low;
 }
 
@@ -316,7 +287,8 @@ static int warn_of_probes(epiqp_job *j)
     return epiqp_warn(
         j->e.c, j->warnings, "probes",
         "leverages are estimated from %td random probes: the standard error this adds to the data variance "
-        "is %.2g %% %s; more --probes make it smaller, --probes 0 is exact",
+        "is %.2g %% %s; more --probes make it smaller, --probes 0 is exact, and tells where a new observation would "
+        "fall",
         j->o.probes, 100 * largest, j->asked > 1 ? "at worst" : "of it");
 }
 
@@ -334,21 +306,20 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
         s = probe ? epiqp_probes_new(&j->e, r, o->seed, o->probes, &probes) : epiqp_ridge_leverage(&j->e, r);
         j->answer->result.probes = probes.count;
     }
+    s = s || !leverage ? s : epiqp_describe_fit(j, r);
     s = s ? s : share(j, r, &probes, leverage, &w);
+    s = s || !r->inverse.a || !j->answer->result.fit.known ? s : epiqp_predictive_new(j, r, &w.predictive);
     epiqp_tri_free(j->e.c, &r->inverse);
     epiqp_probes_free(j->e.c, &probes);
-    double *v = s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads, sizeof *v);
-    if (!v) {
+    double *scratch = s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads, sizeof *scratch);
+    if (!scratch) {
         return s ? s : EPIQ_E_NOMEM;
     }
     ptrdiff_t floored = 0;
 #pragma omp parallel for schedule(static) num_threads(j->e.threads) reduction(+ : floored) if (n * j->points > 20000)
     for (ptrdiff_t p = 0; p < j->points; p++) {
-        bool low = at_point(j, &w, p, v + 2 * n * omp_get_thread_num());
+        bool low = at_point(j, &w, p, scratch);
         floored += low && p < j->asked;
-    }
-    if (leverage && (s = describe_fit(j, r))) {
-        return s;
     }
     if (floored && o->correction == EPIQ_CORRECTION_ROWWISE) {
         s = epiqp_warn(
