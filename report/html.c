@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Colours: Okabe and Ito's hues, darkened until they stand out 4.5 to 1 from white, lightened for dark. */
 static const char *const STYLE[] = {
@@ -20,6 +21,7 @@ static const char *const STYLE[] = {
     "padding-top:.6em;border-top:1px solid var(--rule)}\n",
     "p,li{max-width:46rem}.kicker{color:var(--soft);margin:0;letter-spacing:.02em}.small{color:var(--soft);font-size:."
     "9rem}\n",
+    ".answer{font-size:1.2rem;line-height:1.5;max-width:50rem}.warnings li{color:var(--note)}\n",
     ".box{position:relative;overflow-x:auto;margin:1rem 0 1.5rem}.box:focus-visible,summary:focus-visible{outline:2px "
     "solid var(--s0);",
     "outline-offset:2px}\n",
@@ -105,7 +107,7 @@ void html_element(FILE *out, const char *tag, const char *text)
 {
     fprintf(out, "<%s>", tag);
     html_text(out, text);
-    fprintf(out, "</%s>\n", tag);
+    fprintf(out, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
 void html_value(FILE *out, const char *name, double v)
@@ -155,4 +157,15 @@ void html_pair(FILE *out, const char *name, const char *value)
     fputs("</th><td class=\"l wide\">", out);
     html_text(out, value);
     fputs("</td></tr>\n", out);
+}
+
+void html_number(FILE *out, const char *name, double v, int digits)
+{
+    fputs("<td", out);
+    html_value(out, name, v);
+    if (isfinite(v)) {
+        fprintf(out, " title=\"%s\">%.*g</td>", report_double(v).text, digits, v);
+    } else {
+        fputs("></td>", out);
+    }
 }

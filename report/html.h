@@ -10,9 +10,10 @@
 void html_open(FILE *out, const char *title); /* up to <main> */
 void html_close(FILE *out);
 
-void html_text(FILE *out, const char *s);                        /* escaped for HTML and SVG; NULL: nothing */
-void html_element(FILE *out, const char *tag, const char *text); /* <tag>text</tag> and a new line */
-void html_value(FILE *out, const char *name, double v);          /* data-NAME="..." in full; nothing when not finite */
+void html_text(FILE *out, const char *s); /* escaped for HTML and SVG; NULL: nothing */
+void html_element(FILE *out, const char *tag,
+                  const char *text);                    /* <tag>text</tag>, a new line; tag may hold attributes */
+void html_value(FILE *out, const char *name, double v); /* data-NAME="..." in full; nothing when not finite */
 
 /* A table in a box of its own that scrolls. Groups of rows are set apart; the first has to be opened too. */
 void html_table_open(FILE *out, const char *caption, bool shown); /* not shown: a heading says the same */
@@ -21,5 +22,7 @@ void html_table_body(FILE *out); /* after the columns */
 void html_table_group(FILE *out);
 void html_table_close(FILE *out);
 void html_pair(FILE *out, const char *name, const char *value); /* a row of two in such a table */
+void html_number(FILE *out, const char *name, double v,
+                 int digits); /* a cell: rounded, in full as data-NAME; not finite: empty */
 
 #endif

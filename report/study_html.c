@@ -1,7 +1,7 @@
 /* study_html.c - a study as one page: what it is, how to read it, its tables with a picture to each, its figures, and
  * enough about the run to repeat it. The tables are those of the text, the numbers those of the JSON.
  */
-#include "report/html.h"
+#include "report/page.h"
 #include "report/report.h"
 #include "report/study_pictures.h"
 #include "report/study_table.h"
@@ -93,93 +93,33 @@ static void write_tables(FILE *out, const study_result *r)
 
 /* ---- figures ---- */
 
-static void write_numbers(FILE *out, const study_figure *f)
-{
-    fputs("<details><summary>The numbers of this figure</summary>\n", out);
-    html_table_open(out, f->title ? f->title : "Numbers", false);
-    const char *heads[] = {f->x_name ? f->x_name : "x", f->y_name ? f->y_name : "y", "from", "to"};
-    html_column(out, "line", true);
-    for (int k = 0; k < 4; k++) {
-        html_column(out, heads[k], false);
-    }
-    html_table_body(out);
-    for (ptrdiff_t i = 0; i < f->line_count; i++) {
-        const study_line *l = &f->lines[i];
-        if (i) {
-            html_table_group(out);
-        }
-        for (ptrdiff_t k = 0; k < l->count; k++) {
-            const double v[] = {l->x[k], l->y[k], l->lo ? l->lo[k] : NAN, l->hi ? l->hi[k] : NAN};
-            fputs("<tr><th scope=\"row\" class=\"l\">", out);
-            html_text(out, l->name);
-            fputs("</th>", out);
-            for (int c = 0; c < 4; c++) {
-                fputs("<td", out);
-                html_value(out, "value", v[c]);
-                isfinite(v[c]) ? fprintf(out, ">%.5g</td>", v[c]) : fputs("></td>", out);
-            }
-            fputs("</tr>\n", out);
-        }
-    }
-    html_table_close(out);
-    fputs("</details>\n", out);
-}
-
 static void write_figures(FILE *out, const study_result *r)
 {
     if (r->figure_count) {
         html_element(out, "h2", r->figure_count == 1 ? "Figure" : "Figures");
     }
     for (ptrdiff_t i = 0; i < r->figure_count; i++) {
-        fputs(i ? "<div>\n" : "<div class=\"figures\">\n<div>\n", out);
+        fputs(i ? "" : "<div class=\"figures\">\n", out);
         report_figure_picture(out, &r->figures[i]);
-        write_numbers(out, &r->figures[i]);
-        fputs(i + 1 < r->figure_count ? "</div>\n" : "</div>\n</div>\n", out);
+        fputs(i + 1 < r->figure_count ? "" : "</div>\n", out);
     }
 }
 
 /* ---- the run ---- */
 
-static void pair_number(FILE *out, const char *name, const char *format, double v)
-{
-    char text[48];
-    snprintf(text, sizeof text, format, v);
-    html_pair(out, name, isfinite(v) ? text : "unknown");
-}
-
 static void write_manifest(FILE *out, const study_result *r, const report_study_run *run)
 {
     char seed[24], *engine = report_option(&r->options, "engine");
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->options.seed);
-    html_element(out, "h2", "How it was made");
-    html_table_open(out, "Manifest of the run", false);
-    html_column(out, "what", true);
-    html_column(out, "value", true);
-    html_table_body(out);
-    html_pair(out, "command", run->command);
-    html_pair(out, "epiq", epiq_version());
-    html_pair(out, "seed", seed);
-    html_pair(out, "engine", engine);
-    pair_number(out, "threads", "%.0f", r->threads);
-    pair_number(out, "repetitions", "%.0f", (double)r->repetitions);
-    pair_number(out, "of these resumed", "%.0f", (double)r->resumed);
-    pair_number(out, "seconds", "%.3f", run->seconds);
-    pair_number(out, "peak memory, MiB", "%.1f", (double)run->peak_rss_bytes / 1048576);
-    html_pair(out, "machine", run->machine ? run->machine : "unknown");
-    html_table_close(out);
-    fputs("<details><summary>All options</summary>\n", out);
-    html_table_open(out, "Options that ran", false);
-    html_column(out, "option", true);
-    html_column(out, "value", true);
-    html_table_body(out);
-    const epiq_option_info *info;
-    for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
-        char *text = report_option(&r->options, info->name);
-        html_pair(out, info->name, text ? text : "not set");
-        free(text);
-    }
-    html_table_close(out);
-    fputs("</details>\n", out);
+    const page_fact facts[] = {{"seed", seed, NULL, 0},
+                               {"engine", engine, NULL, 0},
+                               {"threads", NULL, "%.0f", r->threads},
+                               {"repetitions", NULL, "%.0f", (double)r->repetitions},
+                               {"of these resumed", NULL, "%.0f", (double)r->resumed},
+                               {"seconds", NULL, "%.3f", run->seconds},
+                               {"peak memory, MiB", NULL, "%.1f", (double)run->peak_rss_bytes / 1048576},
+                               {"machine", run->machine, NULL, 0}};
+    page_manifest(out, run->command, facts, sizeof facts / sizeof *facts, &r->options);
     free(engine);
 }
 
@@ -187,11 +127,9 @@ void report_study_html(FILE *out, const study_result *r, const report_study_run 
 {
     const char *title = r->title ? r->title : r->name ? r->name : "study";
     char *engine = report_option(&r->options, "engine");
-    html_open(out, title);
-    fputs("<p class=\"kicker\">epiq study ", out);
-    html_text(out, r->name);
-    fputs("</p>\n", out);
-    html_element(out, "h1", title);
+    char verb[64];
+    snprintf(verb, sizeof verb, "epiq study %s", r->name ? r->name : "");
+    page_open(out, verb, title, NULL);
     fprintf(out, "<p>%td line%s of results", r->cell_count, r->cell_count == 1 ? "" : "s");
     if (r->repetitions) {
         fprintf(out, " from %td repetition%s", r->repetitions, r->repetitions == 1 ? "" : "s");

@@ -2,24 +2,13 @@
  * Memory that cannot be had costs the picture, never the page: the numbers are in the tables.
  */
 #include "report/study_pictures.h"
-#include "report/html.h"
-#include "report/svg.h"
+#include "report/page.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PANEL_WIDTH = 330, PANEL_HEIGHT = 300, FIGURE_WIDTH = 400, FIGURE_HEIGHT = 280 };
-
-static void open_figure(FILE *out, const char *title, const char *caption)
-{
-    fputs("<figure>\n<figcaption>", out);
-    if (title) {
-        html_element(out, "b", title);
-    }
-    html_text(out, caption);
-    fputs("</figcaption>\n", out);
-}
 
 /* ---- a part against its truth ---- */
 
@@ -157,7 +146,7 @@ void report_part_picture(FILE *out, const report_table *t)
         p.x_lo = ticks[0] / 1.5;
         p.x_hi = ticks[p.x_tick_count - 1] * 1.5;
     }
-    open_figure(out, NULL, "Estimates beside the truth, by the number of features d; both axes are logarithmic.");
+    page_figure_open(out, NULL, "Estimates beside the truth, by the number of features d; both axes are logarithmic.");
     fputs("<div class=\"panels\">\n", out);
     for (const study_cell *row = NULL; (row = report_table_next(t, row));) {
         if (first_with_n(t, row)) {
@@ -175,7 +164,7 @@ void report_part_picture(FILE *out, const report_table *t)
     }
     fputs("</div>\n", out);
     svg_legend(out, &p);
-    fputs("</figure>\n", out);
+    page_figure_close(out);
     free(pool);
 }
 
@@ -332,10 +321,11 @@ void report_coverage_picture(FILE *out, const study_result *r)
                    .rules = RULES,
                    .rule_count = 2};
     if (room.names && room.rows && room.pool) {
-        open_figure(out, NULL,
-                    "How often, in %, the intervals held the truth, with Wilson’s 95 % interval of each rate; dashed: "
-                    "the levels that "
-                    "were promised. Every panel has its own scale.");
+        page_figure_open(
+            out, NULL,
+            "How often, in %, the intervals held the truth, with Wilson’s 95 % interval of each rate; dashed: "
+            "the levels that "
+            "were promised. Every panel has its own scale.");
         fputs(v.method ? "<div>\n" : "<div class=\"panels\">\n", out);
         for (const study_cell *c = first; c < end; c++) {
             bool seen = !covered(c) || (v.method && c != first);
@@ -348,7 +338,7 @@ void report_coverage_picture(FILE *out, const study_result *r)
         }
         fputs("</div>\n", out);
         svg_legend(out, &p);
-        fputs("</figure>\n", out);
+        page_figure_close(out);
     }
     free(room.names);
     free(room.rows);
@@ -387,9 +377,6 @@ void report_figure_picture(FILE *out, const study_figure *f)
                    .height = FIGURE_HEIGHT,
                    .series = series,
                    .series_count = f->line_count};
-    open_figure(out, f->title, f->caption);
-    svg_draw(out, &p);
-    svg_legend(out, &p);
-    fputs("</figure>\n", out);
+    page_figure(out, f->title, f->caption, &p);
     free(series);
 }
