@@ -1,53 +1,19 @@
 /* svg.c - charts as inline SVG: the frame with its axes, then what is drawn inside. Scales are svg_axis.c's. */
-#include "report/svg.h"
 #include "report/html.h"
 #include "report/report.h"
 #include "report/svg_axis.h"
+#include "report/svg_parts.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
     ROW = 22,         /* height of a named row */
+    BAR = 13,         /* height of a bar in it */
     LINE_HEIGHT = 18, /* of a title or the name of an svg_axis */
     CROWD = 60,       /* marks of a series from which they are small and let others shine through */
     TITLED_MAX = 400, /* marks of a series that say their numbers when pointed at; more would only swell the file */
 };
-static const double CHARACTER = 6.6; /* width of a digit at the size the style sheet gives labels, 12 px */
-
-/* ---- marks ---- */
-
-/* r: about half its width */
-static void draw_mark(FILE *out, int look, double x, double y, double r)
-{
-    switch (look % SVG_COLOURS) {
-    case 0:
-        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\">", x, y, r);
-        break;
-    case 1:
-        fprintf(out, "<path d=\"M%.1f %.1fh%.1fv%.1fh%.1fz\">", x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r, -1.8 * r);
-        break;
-    case 2:
-        fprintf(out, "<path d=\"M%.1f %.1fl%.1f %.1f %.1f %.1f %.1f %.1fz\">", x, y - 1.2 * r, 1.2 * r, 1.2 * r,
-                -1.2 * r, 1.2 * r, -1.2 * r, -1.2 * r);
-        break;
-    case 3:
-        fprintf(out, "<path d=\"M%.1f %.1fl%.1f %.1fh%.1fz\">", x, y - 1.2 * r, 1.2 * r, 2 * r, -2.4 * r);
-        break;
-    case 4:
-        fprintf(out, "<path d=\"M%.1f %.1fl%.1f %.1fh%.1fz\">", x, y + 1.2 * r, 1.2 * r, -2 * r, -2.4 * r);
-        break;
-    default: /* a cross, which has no inside to be hollow */
-        fprintf(out, "<path d=\"M%.1f %.1fl%.1f %.1fm0 %.1fl%.1f %.1f\">", x - r, y - r, 2 * r, 2 * r, -2 * r, -2 * r,
-                2 * r);
-        break;
-    }
-}
-
-static void end_mark(FILE *out, int look)
-{
-    fputs(look % SVG_COLOURS == 0 ? "</circle>" : "</path>", out);
-}
 
 /* ---- a panel ---- */
 
@@ -86,6 +52,21 @@ static void see_all(drawing *g)
     }
 }
 
+static int top_of(const svg_panel *p)
+{
+    return 8 + (p->title ? LINE_HEIGHT : 0) + (p->y_name ? LINE_HEIGHT : 0);
+}
+
+static int bottom_room(const svg_panel *p)
+{
+    return 22 + (p->x_name ? LINE_HEIGHT : 0);
+}
+
+int svg_height(const svg_panel *p)
+{
+    return p->rows ? top_of(p) + ROW * p->row_count + bottom_room(p) : p->height;
+}
+
 static void fit(drawing *g)
 {
     const svg_panel *p = g->p;
@@ -112,26 +93,14 @@ static void fit(drawing *g)
         svg_axis_ticks(&g->y, p->height / 50);
         label = svg_axis_widest(&g->y);
     }
-    g->left = fmin(12 + CHARACTER * label, 0.55 * p->width);
+    g->left = fmin(12 + SVG_CHARACTER * label, 0.55 * p->width);
     g->right = p->width - 14;
-    g->top = 8 + (p->title ? LINE_HEIGHT : 0) + (p->y_name ? LINE_HEIGHT : 0);
-    g->bottom = p->rows ? g->top + ROW * p->row_count : p->height - 22 - (p->x_name ? LINE_HEIGHT : 0);
+    g->top = top_of(p);
+    g->bottom = svg_height(p) - bottom_room(p);
     g->x.from = g->left;
     g->x.to = g->right;
     g->y.from = p->rows ? g->top : g->bottom;
     g->y.to = p->rows ? g->bottom : g->top;
-}
-
-/* A text too long for its room is pressed into it, not cut and not over its neighbours. */
-static void put_label(FILE *out, const char *kind, double x, double y, double room, const char *text)
-{
-    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"", kind, x, y);
-    if (CHARACTER * report_columns(text) > room) {
-        fprintf(out, " textLength=\"%.0f\" lengthAdjust=\"spacingAndGlyphs\"", room);
-    }
-    putc('>', out);
-    html_text(out, text);
-    fputs("</text>\n", out);
 }
 
 static void draw_axes(const drawing *g)
@@ -142,31 +111,32 @@ static void draw_axes(const drawing *g)
     for (int k = 0; k < g->y.ticks; k++) {
         double y = svg_place(&g->y, g->y.tick[k]);
         fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", g->left, y, g->right);
-        put_label(out, "end", g->left - 6, y + 4, g->left, g->y.text[k]);
+        svg_label(out, "end", g->left - 6, y + 4, g->left, g->y.text[k]);
     }
     for (int k = 0; k < g->x.ticks; k++) {
-        double x = svg_place(&g->x, g->x.tick[k]), half = CHARACTER * report_columns(g->x.text[k]) / 2;
+        double x = svg_place(&g->x, g->x.tick[k]), half = SVG_CHARACTER * report_columns(g->x.text[k]) / 2;
         fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>", p->rows ? "grid" : "axis", x,
                 p->rows ? g->top : g->bottom, g->bottom + 5);
         if (x - half > last + 5 && x + half < p->width) { /* labels never touch */
-            put_label(out, "mid", x, g->bottom + 17, p->width, g->x.text[k]);
+            svg_label(out, "mid", x, g->bottom + 17, p->width, g->x.text[k]);
             last = x + half;
         }
     }
     for (int k = 0; k < p->row_count && p->rows; k++) {
-        put_label(out, "end", g->left - 6, svg_place(&g->y, k) + 4, g->left - 8, p->rows[k]);
+        svg_label(out, "end", g->left - 6, svg_place(&g->y, k) + 4, g->left - 8, p->rows[k]);
     }
     fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", g->left, g->top, g->bottom, g->right);
     if (p->title) {
-        put_label(out, "name", g->left, LINE_HEIGHT - 4, (p->width - g->left) / 1.1, p->title); /* bold is wider */
+        svg_label(out, "name", g->left, LINE_HEIGHT - 4, (p->width - g->left) / 1.1, p->title); /* bold is wider */
     }
     if (p->y_name) {
-        put_label(out, "start", 4, g->top - 8, p->width - 8, p->y_name);
+        svg_label(out, "start", 4, g->top - 8, p->width - 8, p->y_name);
     }
     if (p->x_name) {
-        double half = fmin(CHARACTER * report_columns(p->x_name), p->width) / 2; /* centred, but not past the edge */
+        double half =
+            fmin(SVG_CHARACTER * report_columns(p->x_name), p->width) / 2; /* centred, but not past the edge */
         double x = fmax(fmin((g->left + g->right) / 2, p->width - half), half);
-        put_label(out, "mid", x, g->bottom + 17 + LINE_HEIGHT, p->width, p->x_name);
+        svg_label(out, "mid", x, g->bottom + 17 + LINE_HEIGHT, p->width, p->x_name);
     }
     for (int k = 0; k < p->rule_count; k++) {
         const svg_rule *r = &p->rules[k];
@@ -191,7 +161,15 @@ static double bar_end(const svg_axis *a, double v)
     return svg_drawable(a, v) ? svg_place(a, v) : a->from;
 }
 
-/* A band is one outline for every run of points that can be drawn: forth along hi, back along lo. */
+/* One edge of a band over the points from i to j. */
+static void draw_edge(const drawing *g, const svg_series *s, const double *end, ptrdiff_t i, ptrdiff_t j)
+{
+    for (ptrdiff_t k = i; k < j; k++) {
+        fprintf(g->out, "%c%.1f %.1f", k == i ? 'M' : 'L', svg_place(&g->x, s->x[k]), bar_end(&g->y, end[k]));
+    }
+}
+
+/* A band is one outline for every run of points that can be drawn: forth along hi, back along lo; hollow: the edges. */
 static void draw_band(const drawing *g, const svg_series *s)
 {
     for (ptrdiff_t i = 0, j; i < s->count; i = j + 1) {
@@ -200,9 +178,12 @@ static void draw_band(const drawing *g, const svg_series *s)
         if (j - i < 2) {
             continue;
         }
-        fprintf(g->out, "<path class=\"band\" d=\"");
-        for (ptrdiff_t k = i; k < j; k++) {
-            fprintf(g->out, "%c%.1f %.1f", k == i ? 'M' : 'L', svg_place(&g->x, s->x[k]), bar_end(&g->y, s->hi[k]));
+        fprintf(g->out, "<path class=\"%s\" d=\"", s->hollow ? "edge" : "band");
+        draw_edge(g, s, s->hi, i, j);
+        if (s->hollow) {
+            draw_edge(g, s, s->lo, i, j);
+            fputs("\"/>\n", g->out);
+            continue;
         }
         for (ptrdiff_t k = j - 1; k >= i; k--) {
             fprintf(g->out, "L%.1f %.1f", svg_place(&g->x, s->x[k]), bar_end(&g->y, s->lo[k]));
@@ -227,6 +208,21 @@ static void draw_line(const drawing *g, const svg_series *s)
     fputs(any ? "\"/>\n" : "", g->out);
 }
 
+/* What a mark says when pointed at. */
+static void draw_title(const drawing *g, const svg_series *s, ptrdiff_t i)
+{
+    fputs("<title>", g->out);
+    html_text(g->out, s->name);
+    fprintf(g->out, "%s%.4g", s->name ? ": " : "", g->p->rows ? s->x[i] : s->y[i]);
+    if (has_bar(s, i) && s->kind == SVG_MARKS) {
+        fprintf(g->out, " [%.4g, %.4g]", s->lo[i], s->hi[i]);
+    }
+    if (!g->p->rows) {
+        fprintf(g->out, " at %.4g", s->x[i]);
+    }
+    fputs("</title>", g->out);
+}
+
 static void draw_marks(const drawing *g, const svg_series *s)
 {
     for (ptrdiff_t i = 0; i < s->count; i++) {
@@ -242,21 +238,24 @@ static void draw_marks(const drawing *g, const svg_series *s)
             fprintf(g->out, "<path class=\"bar\" d=\"M%.1f %.1fV%.1f\"/>", x, bar_end(&g->y, s->lo[i]),
                     bar_end(&g->y, s->hi[i]));
         }
-        draw_mark(g->out, s->look, x, y, s->count < CROWD ? 3.4 : 2.4);
+        svg_mark_open(g->out, s->look, x, y, s->count < CROWD ? 3.4 : 2.4);
         if (s->count <= TITLED_MAX) {
-            fputs("<title>", g->out);
-            html_text(g->out, s->name);
-            fprintf(g->out, "%s%.4g", s->name ? ": " : "", g->p->rows ? s->x[i] : s->y[i]);
-            if (has_bar(s, i)) {
-                fprintf(g->out, " [%.4g, %.4g]", s->lo[i], s->hi[i]);
-            }
-            if (!g->p->rows) {
-                fprintf(g->out, " at %.4g", s->x[i]);
-            }
-            fputs("</title>", g->out);
+            draw_title(g, s, i);
         }
-        end_mark(g->out, s->look);
+        svg_mark_close(g->out, s->look);
         putc('\n', g->out);
+    }
+}
+
+static void draw_bars(const drawing *g, const svg_series *s)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        if (on_paper(g, s, i) && has_bar(s, i)) {
+            double from = bar_end(&g->x, s->lo[i]), to = bar_end(&g->x, s->hi[i]), y = svg_place(&g->y, s->y[i]);
+            fprintf(g->out, "<path d=\"M%.1f %.1fH%.1fv%dH%.1fz\">", from, y - BAR / 2.0, to, BAR, from);
+            draw_title(g, s, i);
+            fputs("</path>\n", g->out);
+        }
     }
 }
 
@@ -264,69 +263,40 @@ static void draw_series(const drawing *g)
 {
     for (ptrdiff_t k = 0; k < g->p->series_count; k++) {
         const svg_series *s = &g->p->series[k];
-        bool crowd = s->kind == SVG_MARKS && s->count >= CROWD;
-        fprintf(g->out, "<g class=\"s%d%s\">\n", s->look % SVG_COLOURS, s->hollow ? " hollow" : crowd ? " many" : "");
+        svg_group_open(g->out, s, s->kind == SVG_MARKS && s->count >= CROWD);
         if (s->kind == SVG_MARKS) {
             draw_marks(g, s);
+        } else if (s->kind == SVG_BARS) {
+            draw_bars(g, s);
         } else {
             draw_band(g, s);
-            draw_line(g, s);
+            if (s->kind == SVG_LINE) {
+                draw_line(g, s);
+            }
         }
         fputs("</g>\n", g->out);
     }
 }
 
-void svg_draw(FILE *out, const svg_panel *p)
+void svg_inside(FILE *out, const svg_panel *p)
 {
     drawing g = {.out = out, .p = p, .x.log = p->log_x, .y.log = p->log_y};
     see_all(&g);
     bool any = g.x.ends_set && g.y.ends_set;
     fit(&g);
-    int height = p->rows ? (int)(g.bottom + 22 + (p->x_name ? LINE_HEIGHT : 0)) : p->height;
-    fprintf(out, "<svg class=\"chart\" role=\"img\" viewBox=\"0 0 %d %d\">\n", p->width, height);
     html_element(out, "title", p->label ? p->label : p->title ? p->title : "chart");
     html_element(out, "desc", p->describe);
     if (any) {
         draw_axes(&g);
         draw_series(&g);
     } else {
-        put_label(out, "mid", p->width / 2.0, height / 2.0, p->width, "nothing to draw");
+        svg_label(out, "mid", p->width / 2.0, svg_height(p) / 2.0, p->width, "nothing to draw");
     }
-    fputs("</svg>\n", out);
 }
 
-void svg_legend(FILE *out, const svg_panel *p)
+void svg_draw(FILE *out, const svg_panel *p)
 {
-    fputs("<ul class=\"legend\">\n", out);
-    for (ptrdiff_t k = 0; k < p->series_count; k++) {
-        const svg_series *s = &p->series[k];
-        if (!s->name) {
-            continue;
-        }
-        fprintf(out, "<li><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 28 14\"><g class=\"s%d%s\">",
-                s->look % SVG_COLOURS, s->hollow ? " hollow" : "");
-        if (s->kind == SVG_MARKS) {
-            const char *bar = p->rows ? "<path class=\"bar\" d=\"M3 7H25\"/>" : "<path class=\"bar\" d=\"M14 0V14\"/>";
-            fputs(s->lo && s->hi ? bar : "", out);
-            draw_mark(out, s->look, 14, 7, 3.4);
-            end_mark(out, s->look);
-        } else {
-            fputs(s->lo && s->hi ? "<path class=\"band\" d=\"M1 1H27V13H1z\"/>" : "", out);
-            fputs("<path class=\"line\" d=\"M2 7H26\"/>", out);
-        }
-        fputs("</g></svg>", out);
-        html_text(out, s->name);
-        fputs("</li>\n", out);
-    }
-    for (int k = 0; k < p->rule_count; k++) {
-        if (p->rules[k].name) {
-            fprintf(out,
-                    "<li><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 28 14\"><path class=\"rule\" "
-                    "d=\"%s\"/></svg>",
-                    p->rules[k].vertical ? "M14 0V14" : "M2 7H26");
-            html_text(out, p->rules[k].name);
-            fputs("</li>\n", out);
-        }
-    }
-    fputs("</ul>\n", out);
+    fprintf(out, "<svg class=\"chart\" role=\"img\" viewBox=\"0 0 %d %d\">\n", p->width, svg_height(p));
+    svg_inside(out, p);
+    fputs("</svg>\n", out);
 }

@@ -1,6 +1,6 @@
-/* svg.h - charts as inline SVG: panels with axes, lines, bands, marks with error bars, rules, and a legend beside them.
- * Colours are the classes s0 .. s5 of html.c's style sheet, which knows light and dark; shapes and dashes differ as well,
- * so that nothing is told by colour alone. What cannot be drawn (not finite, not positive on a log axis) is left out.
+/* svg.h - charts as inline SVG or files: panels with axes, lines, bands, marks with error bars, stacked bars, rules, and a
+ * legend beside them. Colours are the classes s0 .. s5 of style.c, which knows light and dark; shapes and dashes differ as
+ * well, so that nothing is told by colour alone. What cannot be drawn (not finite, not positive on a log axis) is left out.
  */
 #ifndef REPORT_SVG_H
 #define REPORT_SVG_H
@@ -11,17 +11,24 @@
 
 enum { SVG_COLOURS = 6 };
 
-typedef enum { SVG_LINE, SVG_MARKS } svg_kind;
+typedef enum {
+    SVG_LINE,
+    SVG_MARKS,
+    SVG_BAND, /* between lo and hi, without a line */
+    SVG_BARS, /* from lo to hi along named rows; they meet where they are stacked */
+} svg_kind;
 
 typedef struct {
     const char *name; /* in the legend; NULL: not there */
     svg_kind kind;
     int look;     /* colour, shape and dashes: 0 .. SVG_COLOURS - 1, and round again */
-    bool hollow;  /* marks */
+    bool hollow;  /* marks and bars: an outline; bands: their edges */
+    bool ink;     /* in the colour of text, to stand out from what lies below */
     double shift; /* pixels across, so that error bars at one place stand beside each other */
     ptrdiff_t count;
     const double *x, *y;
-    const double *lo, *hi; /* of y (of x where rows have names): a band around a line, bars at marks; NULL: none */
+    const double *lo,
+        *hi; /* of y (of x where rows have names): a band around a line, error bars at marks; NULL: none */
 } svg_series;
 
 /* A straight line across the panel at one value. */
@@ -51,5 +58,6 @@ typedef struct {
 
 void svg_draw(FILE *out, const svg_panel *p);
 void svg_legend(FILE *out, const svg_panel *p); /* an HTML list */
+void svg_write(FILE *out, const svg_panel *p);  /* a file of its own, with its style and legend */
 
 #endif
