@@ -29,7 +29,7 @@ void report_csv(FILE *out, const epiq_result *r)
     for (size_t k = 0; k < 4; k++) {
         fprintf(out, ",%s,%s_lo,%s_hi", with_interval[k], with_interval[k], with_interval[k]);
     }
-    fputs(",uncorrected,infinite\n", out);
+    fputs(",uncorrected,infinite,predictive_lo,predictive_hi\n", out);
     for (ptrdiff_t i = 0; i < r->point_count; i++) {
         const epiq_point *p = &r->points[i];
         const epiq_part *parts[] = {&p->procedural, &p->data, &p->ensemble, &p->single};
@@ -44,6 +44,8 @@ void report_csv(FILE *out, const epiq_result *r)
         }
         put_cell(out, p->corrected[EPIQ_CORRECTION_NONE].known, p->corrected[EPIQ_CORRECTION_NONE].variance);
         put_cell(out, p->infinite.known, p->infinite.variance);
+        put_cell(out, p->predictive.known, p->predictive.lo);
+        put_cell(out, p->predictive.known, p->predictive.hi);
         putc('\n', out);
     }
 }

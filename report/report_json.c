@@ -128,6 +128,14 @@ static void write_training(json *j, const epiq_result *r)
     json_end(j);
 }
 
+static void write_interval(json *j, double lo, double hi)
+{
+    json_array(j, "interval", JSON_FLAT);
+    json_real(j, NULL, lo);
+    json_real(j, NULL, hi);
+    json_end(j);
+}
+
 /* Everything all parts have; false (and null written) when the part is not known. */
 static bool open_part(json *j, const char *key, const epiq_part *p, const report_run *run)
 {
@@ -138,10 +146,7 @@ static bool open_part(json *j, const char *key, const epiq_part *p, const report
     json_object(j, key, JSON_FLAT);
     json_real(j, "variance", p->variance);
     if (p->has_interval) {
-        json_array(j, "interval", JSON_FLAT);
-        json_real(j, NULL, p->lo);
-        json_real(j, NULL, p->hi);
-        json_end(j);
+        write_interval(j, p->lo, p->hi);
     } else {
         json_null(j, "interval");
     }
@@ -192,6 +197,16 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
     }
     if (open_part(j, "single", &p->single, run)) {
         json_end(j);
+    }
+    if (p->predictive.known) {
+        json_object(j, "predictive", JSON_FLAT);
+        write_interval(j, p->predictive.lo, p->predictive.hi);
+        json_real(j, "level", run->options->level);
+        json_text(j, "method", "jackknife+");
+        json_real(j, "noise", p->predictive.noise);
+        json_end(j);
+    } else {
+        json_null(j, "predictive");
     }
     if (p->check.known) {
         json_object(j, "check", JSON_FLAT);

@@ -12,7 +12,7 @@ enum {
     LINES_MAX = 20, /* points shown in the table */
     BAR = 40,       /* characters */
     LABEL = 24,
-    CELL = 21, /* a variance and its standard deviation */
+    CELL = 19, /* a variance and its standard deviation */
 };
 
 typedef struct {
@@ -77,11 +77,11 @@ static void write_head(const page *g)
         free(methods);
     }
     if (g->r->fit.known) {
-        fprintf(g->out, "leave-one-out error %.4g, ", g->r->fit.loo_rmse);
+        fprintf(g->out, "kernel regression's leave-one-out error %.4g", g->r->fit.loo_rmse);
         if (g->r->fit.has_r2) {
-            fprintf(g->out, "R2 %.3g, ", g->r->fit.r2);
+            fprintf(g->out, ", R2 %.3g", g->r->fit.r2);
         }
-        fprintf(g->out, "noise %.4g (standard deviation)\n", sqrt(g->r->fit.noise_variance));
+        fprintf(g->out, "; noise %.4g (standard deviation, if equal everywhere)\n", sqrt(g->r->fit.noise_variance));
     }
 }
 
@@ -108,13 +108,14 @@ static void put_repeated(FILE *out, const char *piece, int count)
     }
 }
 
+static bool has_bar(const epiq_point *p)
+{
+    return p->data.known && p->procedural.known && p->data.variance + p->procedural.variance > 0;
+}
+
 static void write_bar(const page *g, const epiq_point *p)
 {
-    double all = p->data.variance + p->procedural.variance;
-    if (!p->data.known || !p->procedural.known || !(all > 0)) {
-        return;
-    }
-    double share = p->data.variance / all;
+    double share = p->data.variance / (p->data.variance + p->procedural.variance);
     int cells = (int)lround(share * BAR);
     cells = cells < 1 && share > 0         ? 1
             : cells > BAR - 1 && share < 1 ? BAR - 1
@@ -128,6 +129,37 @@ static void write_bar(const page *g, const epiq_point *p)
         fputs(g->style.colour ? "\033[0m" : "", g->out);
     }
     fprintf(g->out, "  %.1f %% data, %.1f %% procedural\n", 100 * share, 100 * (1 - share));
+}
+
+/* What is not the predictor's: where y itself would fall, and of what its distance from the prediction is made. */
+static void write_observation(const page *g, const epiq_point *p)
+{
+    label(g, "a new observation");
+    if (!p->predictive.known) {
+        fputs("unknown\n", g->out);
+        return;
+    }
+    fprintf(g->out, "between %.4g and %.4g about %.4g %% of the time", p->predictive.lo, p->predictive.hi,
+            100 * g->run->options->level);
+    if (p->member_count && p->kernel_prediction.known) {
+        fprintf(g->out, "; built on kernel regression's %.4g", p->kernel_prediction.value);
+    }
+    putc('\n', g->out);
+    label(g, "");
+    if (p->prediction_variance.known) {
+        fprintf(g->out,
+                "%.3g from this prediction (std dev): ", sqrt(p->predictive.noise + p->prediction_variance.variance));
+    } else {
+        fputs("std dev from this prediction: ", g->out);
+    }
+    fprintf(g->out, "noise %.3g", sqrt(p->predictive.noise));
+    if (p->data.known) {
+        fprintf(g->out, ", data %.3g", sqrt(p->data.variance));
+    }
+    if (p->procedural.known && p->member_count) {
+        fprintf(g->out, ", procedure %.3g", sqrt(p->procedural.variance / (double)p->member_count));
+    }
+    putc('\n', g->out);
 }
 
 static void write_block(const page *g, const epiq_point *p)
@@ -151,7 +183,14 @@ static void write_block(const page *g, const epiq_point *p)
     write_part(g, ensemble, &p->ensemble);
     write_part(g, "one network", &p->single);
     putc('\n', g->out);
-    write_bar(g, p);
+    write_observation(g, p);
+    bool wider = p->infinite.known && p->procedural.method != EPIQ_BY_INFINITE;
+    if (has_bar(p) || p->data.has_interval || p->check.known || wider || p->influential_count) {
+        putc('\n', g->out);
+    }
+    if (has_bar(p)) {
+        write_bar(g, p);
+    }
     if (p->data.has_interval) {
         label(g, "data interval");
         fputs("covers less often where the noise is concentrated around this point\n", g->out);
@@ -161,7 +200,7 @@ static void write_block(const page *g, const epiq_point *p)
         fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba,
                 g->run->options->batches, p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
     }
-    if (p->infinite.known && p->procedural.method != EPIQ_BY_INFINITE) {
+    if (wider) {
         label(g, "infinite width");
         fprintf(g->out, "procedural would be %.3g", p->infinite.variance);
         if (p->procedural.known && p->infinite.variance > 0) {
@@ -205,21 +244,63 @@ static void write_table(const page *g)
     }
     char ensemble[48];
     snprintf(ensemble, sizeof ensemble, "ensemble of %td", g->r->ensemble_size);
-    fputs("\nVariances, and standard deviations in brackets:\n\n", g->out);
+    fputs("\nVariances, and standard deviations in brackets; where a new observation would fall:\n\n", g->out);
     put_padded(g->out, "at", width);
-    fprintf(g->out, "  %12s  %-*s  %-*s  %s\n", "prediction", CELL, "procedural", CELL, "data", ensemble);
+    fprintf(g->out, "  %12s  %-*s  %-*s  %-*s  new observation\n", "prediction", CELL, "procedural", CELL, "data", CELL,
+            ensemble);
     for (ptrdiff_t i = 0; i < shown; i++) {
         const epiq_point *p = &g->r->points[i];
         put_padded(g->out, p->at, width);
         fprintf(g->out, "  %12.6g", p->prediction);
         put_cell(g->out, &p->procedural, CELL);
         put_cell(g->out, &p->data, CELL);
-        put_cell(g->out, &p->ensemble, 0);
-        putc('\n', g->out);
+        put_cell(g->out, &p->ensemble, CELL);
+        if (p->predictive.known) {
+            fprintf(g->out, "  between %.4g and %.4g\n", p->predictive.lo, p->predictive.hi);
+        } else {
+            fputs("  unknown\n", g->out);
+        }
     }
     fputs("Intervals and the rest are in --csv and --json.\n", g->out);
     if (shown < g->r->point_count) {
         fprintf(g->out, "... and %td more points are there too.\n", g->r->point_count - shown);
+    }
+}
+
+/* ---- sweeps, a line a feature ---- */
+
+static void put_end(const page *g, const epiq_sweep *s, ptrdiff_t i)
+{
+    const epiq_point *p = &s->points[i];
+    fprintf(g->out, "  %10.4g  %10.4g", s->value[i], p->prediction);
+    if (p->prediction_variance.known) {
+        fprintf(g->out, "  %10.3g", sqrt(p->prediction_variance.variance));
+    } else {
+        fprintf(g->out, "  %10s", "unknown");
+    }
+}
+
+static void write_sweeps(const page *g)
+{
+    int width = 7;
+    for (ptrdiff_t k = 0; k < g->r->sweep_count; k++) {
+        int columns = report_columns(g->run->data.feature[g->r->sweeps[k].feature]);
+        width = columns > width ? columns : width;
+    }
+    fputs("\nOne feature at its least and its most, the others as at ", g->out);
+    paint(g, BOLD, g->r->points[0].at);
+    fputs("; --json has the values between:\n\n", g->out);
+    put_padded(g->out, "feature", width);
+    for (int k = 0; k < 2; k++) {
+        fprintf(g->out, "  %10s  %10s  %10s", k ? "most" : "least", "prediction", "std dev");
+    }
+    putc('\n', g->out);
+    for (ptrdiff_t k = 0; k < g->r->sweep_count; k++) {
+        const epiq_sweep *s = &g->r->sweeps[k];
+        put_padded(g->out, g->run->data.feature[s->feature], width);
+        put_end(g, s, 0);
+        put_end(g, s, s->count - 1);
+        putc('\n', g->out);
     }
 }
 
@@ -233,6 +314,9 @@ void report_text(FILE *out, const epiq_result *r, const report_run *run, report_
         for (ptrdiff_t i = 0; i < r->point_count; i++) {
             write_block(&g, &r->points[i]);
         }
+    }
+    if (r->sweep_count) {
+        write_sweeps(&g);
     }
     putc('\n', out);
     for (ptrdiff_t i = 0; i < r->warning_count; i++) {

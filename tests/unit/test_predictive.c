@@ -1,6 +1,7 @@
 /* Leaving rows out, sweeps and where a new observation would fall: against literal refits without each row or group,
  * against asking at the same points one by one, and against fresh data. All through epiq.h but for the select. */
 #include "base/base.h"
+#include "rng/rng.h"
 #include "stats/stats.h"
 #include "test.h"
 
@@ -433,4 +434,76 @@ TEST(allocations_of_sweeps_and_groups_may_fail)
     TRUE(fails > 25);
     TRUE(r->points[0].predictive.known);
     done();
+}
+
+/* ---- fresh data ---- */
+
+enum { ROWS = 60, NEW = 25, SETS = 60 };
+typedef struct {
+    double covered, se; /* new observations in their interval at level 0.9, and its standard error over data sets */
+    double error2, foreseen; /* mean squared distance from the prediction, and noise + data + procedural / m */
+    double procedure;        /* the last one's share in it */
+} fresh;
+
+/* Noise of standard deviation sd(x1) around the mean of a synthetic set in 4 features. */
+static fresh try_fresh(int set, int engine, double sd, double slope)
+{
+    enum { F = 4 };
+    fresh f = {0};
+    double square = 0;
+    for (int k = 0; k < SETS; k++) {
+        double x[(ROWS + NEW) * F], y[ROWS + NEW], e[ROWS + NEW];
+        make(set, ROWS + NEW, F, (uint64_t)(100 * set + k), x, y);
+        epiqp_normals((epiqp_stream){11, 0, (uint64_t)k}, ROWS + NEW, e);
+        for (int i = 0; i < ROWS + NEW; i++) {
+            y[i] = 0;
+            for (int j = 0; j < F; j++) {
+                double t = x[i * F + j];
+                y[i] += set == 1 ? sin(t) : set == 2 ? exp(t) + t * t : cos(t) + t * t * t;
+            }
+            y[i] += (sd + slope * fabs(x[i * F])) * e[i];
+        }
+        epiq_options o = plain();
+        o.engine = engine;
+        o.members = 2;
+        o.width = 256;
+        o.level = 0.9;
+        o.threads = 1;
+        o.seed = (uint64_t)k;
+        EQ(run(ROWS, F, x, y, NULL, NEW, x + ROWS * F, &o), EPIQ_OK);
+        double hits = 0;
+        for (int i = 0; i < NEW; i++) {
+            const epiq_point *p = &r->points[i];
+            double off = y[ROWS + i] - p->prediction, share = 1. / (NEW * SETS);
+            hits += (y[ROWS + i] >= p->predictive.lo && y[ROWS + i] <= p->predictive.hi) / (double)NEW;
+            f.error2 += off * off * share;
+            f.foreseen += (p->predictive.noise + p->prediction_variance.variance) * share;
+            f.procedure += engine == EPIQ_ENGINE_INFINITE ? 0 : p->procedural.variance / 2 * share;
+        }
+        f.covered += hits / SETS;
+        square += hits * hits / SETS;
+    }
+    f.se = sqrt((square - f.covered * f.covered) / SETS);
+    f.procedure /= f.foreseen;
+    done();
+    return f;
+}
+
+TEST(new_observations_fall_where_they_should)
+{
+    for (int set = 1; set <= 3; set++) {
+        for (int form = 0; form < 2; form++) { /* noise equal everywhere, and growing from 0 with |x1| */
+            fresh f = try_fresh(set, EPIQ_ENGINE_INFINITE, form ? 0 : 0.1, form ? 2 : 0);
+            NEAR(f.covered, 0.9, 4 * f.se);
+            TRUE(f.se < 0.012);
+            if (!form) { /* 1500 squares of normals, ten or so of them to a data set's own error: 6 % */
+                CLOSE(f.error2, f.foreseen, 0.15);
+            }
+        }
+    }
+    /* Little noise and two members: what they add is a part of the distance from their mean, not of the interval */
+    fresh f = try_fresh(1, EPIQ_ENGINE_LINEAR, 0.01, 0);
+    NEAR(f.covered, 0.9, 4 * f.se);
+    TRUE(f.procedure > 0.3);
+    CLOSE(f.error2, f.foreseen, 0.15);
 }
