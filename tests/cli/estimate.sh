@@ -52,6 +52,12 @@ check 'text: no colour in a file' lacks "$out" "$(printf '\033')"
 check 'nothing on stderr' test ! -s "$err"
 check 'CSV: a line a point' test "$(wc -l <all.csv)" -eq 3
 check 'CSV: columns' says all.csv '^at,prediction,prediction_variance,procedural,procedural_lo,procedural_hi,data,data_lo,data_hi,ensemble,ensemble_lo,ensemble_hi,single'
+check 'CSV: a new observation at the end' says all.csv ',uncorrected,infinite,predictive_lo,predictive_hi$'
+check 'a new observation' says all.json \
+    "^      \"predictive\": \{\"interval\": $interval, \"level\": 0.95, \"method\": \"jackknife\+\", \"noise\": $number\},$"
+check 'text: a new observation' says "$out" '^  a new observation       between .* and .* about 95 % of the time'
+check 'text: its parts' says "$out" '^ {26}.* from this prediction \(std dev\): noise .*, data .*, procedure '
+check 'no sweep unless asked' lacks all.json '"sweeps"'
 check 'CSV: as wide as its header' awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }' all.csv
 check 'CSV and JSON agree' says all.json "\"prediction\": $(awk -F, 'NR == 2 { print $2 }' all.csv),"
 check 'only what was asked for' test "$(ls -A | tr '\n' ' ')" = 'all.csv all.json rows.csv '
@@ -71,6 +77,25 @@ ln -s all.csv link.csv
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --quiet --csv link.csv
 check 'a link stays a link' test -L link.csv
 rm link.csv
+
+# sweeps: points of their own, not counted among those asked for
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --engine infinite --sweep 7 --json sweep.json --csv sweep.csv
+check 'sweeps: JSON' is_json sweep.json
+check 'sweeps: three features' test "$(grep -c '^      "feature": "x[123]",$' sweep.json)" -eq 3
+check 'sweeps: seven values' says sweep.json "^      \"values\": \[($number, ){6}$number\],$"
+check 'sweeps: variances' says sweep.json "^      \"procedural\": \[($number, ){6}$number\],$"
+check 'sweeps: one point' test "$(wc -l <sweep.csv)" -eq 2
+check 'sweeps: a line a feature' says "$out" '^x2 .*[0-9]$'
+expect_exit 1 'sweep is 1; it must be 0 for none, or at least 2 values' "$epiq" estimate rows.csv "${small[@]}" --sweep 1
+expect_exit 1 'sweep is 201; it must lie in' "$epiq" estimate rows.csv "${small[@]}" --sweep 201
+rm sweep.json sweep.csv
+
+# too few rows for the level: unknown, and said
+head -n 12 rows.csv >few.csv
+expect_ok "$epiq" estimate few.csv "${small[@]}" --engine infinite --json few.json
+check 'few rows: null' says few.json '^      "predictive": null,$'
+check 'few rows: said' says "$out" 'unknown: at level 0.95 it takes 19 rows and there are 11; use a lower --level'
+rm few.csv few.json
 
 # many points: a line each, then a count
 tail -n +2 rows.csv | head -n 25 | cut -d, -f 1-3 | sed '1i x1,x2,x3' >points.csv

@@ -455,15 +455,24 @@ TEST(no_combination_gives_nonsense)
 
 TEST(threads_change_no_bit_of_the_answer)
 {
-    double first[2][6];
+    double first[2][9];
     for (ptrdiff_t threads = 1; threads <= 4; threads++) {
         epiq_options o = small();
         o.threads = threads;
+        o.sweep = 5;
         EQ(run_synth(&o), EPIQ_OK);
         for (int p = 0; p < 2; p++) {
             const epiq_point *t = &r->points[p];
-            double now[6] = {t->prediction,        t->procedural.variance, t->data.variance,
-                             t->ensemble.variance, t->infinite.variance,   t->influential[0].influence};
+            const epiq_point *last = &r->sweeps[D - 1].points[p];
+            double now[9] = {t->prediction,
+                             t->procedural.variance,
+                             t->data.variance,
+                             t->ensemble.variance,
+                             t->infinite.variance,
+                             t->influential[0].influence,
+                             t->predictive.lo,
+                             last->predictive.hi,
+                             last->single.variance};
             if (threads == 1) {
                 memcpy(first[p], now, sizeof now);
             }
