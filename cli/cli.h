@@ -97,8 +97,20 @@ long long peak_rss(void); /* bytes */
 typedef struct {
     int (*load)(cli *c, epiq_data **data, epiq_points **at); /* returns a status of the library */
     const char *before, *after;                              /* said around the text, NULL: nothing */
+    const char *page;                                        /* written unless --report names another; NULL: none */
 } estimation;
 int run_estimate(cli *c, const estimation *j);
+
+/* --pictures: every picture of the result as a file in a folder. */
+typedef struct {
+    const char *folder; /* NULL: not asked for */
+    bool made, png;     /* we have made the folder; PNG files too */
+    output *files;
+    int count;
+} picture_files;
+int pictures_prepare(picture_files *f, const cli *c); /* before the work: the folder, and what makes PNG of SVG */
+int pictures_write(picture_files *f, const cli *c, const epiq_result *r, const report_run *run); /* not yet committed */
+void pictures_end(picture_files *f, bool good); /* drops what was not committed */
 
 /* Flags of every verb that writes a result. */
 /* clang-format off */
@@ -106,6 +118,13 @@ int run_estimate(cli *c, const estimation *j);
     {"json", "Output", "write everything as one JSON object (- is standard output)", NULL, "", "FILE|-"},              \
     {"csv", "Output", "write one line a point (- is standard output)", NULL, "", "FILE|-"},                            \
     {"quiet", "Output", "print no summary, warnings or progress", NULL, "", NULL}
+#define REPORT_FLAGS                                                                                                   \
+    {"report", "Output", "write a page with pictures, for any browser", NULL, "", "FILE.html"},                        \
+    {"pictures", "Output", "write every picture of that page into this folder", NULL, "", "DIR"},                      \
+    {"picture-format", "Output", "both is SVG and PNG; PNG takes the program rsvg-convert", "both|svg", "both", "both|svg"}
+#define SWEEP_FLAG                                                                                                     \
+    {"sweep", "Points", "values of each feature to estimate at, the others as at the first point (0: none; without "   \
+     "this flag 25 for a page or pictures)", NULL, "0", "N"}
 /* clang-format on */
 
 #endif

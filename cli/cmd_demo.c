@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { SET = 1, ROWS = 200, FEATURES = 8, SEED = 1 };
 
@@ -23,6 +24,18 @@ static int load(cli *c, epiq_data **data, epiq_points **at)
     return status >= 0 ? epiq_points_add_rows(c->ctx, *at, 1, where) : status;
 }
 
+/* It shows itself wherever it is tried: without a place for the page, without the page. */
+static const char *page_here(const cli *c)
+{
+    if (access(".", W_OK) == 0) {
+        return "epiq-report.html";
+    }
+    if (!args_value(c, "report") && !args_value(c, "quiet")) {
+        complain(CODE_OK, "no epiq-report.html: this folder cannot be written; --report FILE.html names another place");
+    }
+    return NULL;
+}
+
 static int run(cli *c)
 {
     return run_estimate(
@@ -37,15 +50,16 @@ static int run(cli *c)
                      "  epiq demo --engine infinite                        the same without training, in closed form\n"
                      "  epiq synth 1 --n 500 --d 8 > rows.csv              such rows as a file\n"
                      "  epiq estimate rows.csv --target y --scale none     your own table goes where rows.csv stands",
+            .page = page_here(c),
         });
 }
 
-static const flag FLAGS[] = {OUTPUT_FLAGS, {0}};
+static const flag FLAGS[] = {SWEEP_FLAG, OUTPUT_FLAGS, REPORT_FLAGS, {0}};
 
 const verb VERB_DEMO = {
     .name = "demo",
     .usage = "[flags]",
-    .summary = "makes data, estimates, explains: nothing to prepare",
+    .summary = "makes data, estimates, explains, writes epiq-report.html: nothing to prepare",
     .flags = FLAGS,
     .model = true,
     .without = (const char *const[]){"Columns", NULL}, /* it brings its own */

@@ -25,7 +25,9 @@ static int run(cli *c)
 static const flag FLAGS[] = {
     {"at", "Points", "where to ask: the mean row, row I (from 1), every row of a file; repeatable", NULL, "mean",
      "mean|row:I|FILE"},
+    SWEEP_FLAG,
     OUTPUT_FLAGS,
+    REPORT_FLAGS,
     {0},
 };
 

@@ -10,24 +10,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEMPORARIES = 4 };
-static char *volatile temporaries[TEMPORARIES]; /* for the signal handler: what to remove */
+/* What to remove, for the signal handler: a chain that only grows, so that it can be read at any moment. */
+enum { TEMPORARIES = 16 };
+typedef struct chunk {
+    char *volatile name[TEMPORARIES];
+    struct chunk *volatile next;
+} chunk;
+static chunk temporaries;
 
 static void remember(const char *from, char *to)
 {
-    for (int i = 0; i < TEMPORARIES; i++) {
-        if (temporaries[i] == from) {
-            temporaries[i] = to;
-            return;
+    chunk *last = &temporaries;
+    for (chunk *k = last; k; last = k, k = k->next) {
+        for (int i = 0; i < TEMPORARIES; i++) {
+            if (k->name[i] == from) {
+                k->name[i] = to;
+                return;
+            }
         }
+    }
+    chunk *more = from || !to ? NULL : calloc(1, sizeof *more);
+    if (more) {
+        more->name[0] = to;
+        last->next = more;
     }
 }
 
 void output_remove_temporaries(void)
 {
-    for (int i = 0; i < TEMPORARIES; i++) {
-        if (temporaries[i]) {
-            unlink(temporaries[i]);
+    for (const chunk *k = &temporaries; k; k = k->next) {
+        for (int i = 0; i < TEMPORARIES; i++) {
+            if (k->name[i]) {
+                unlink(k->name[i]);
+            }
         }
     }
 }

@@ -36,35 +36,71 @@ static int stopped(const epiq_options *o)
                : complain(code, "stopped; --state FILE would have kept the finished members for the next run");
 }
 
-static void print_text(const estimation *j, const epiq_result *r, const report_run *run)
+typedef enum { JSON, CSV, PAGE, OUTPUTS } output_kind;
+static const char *const FLAG_OF[OUTPUTS] = {"json", "csv", "report"};
+
+static void print_text(const estimation *j, const epiq_result *r, const report_run *run, const char *page)
 {
     if (j->before) {
         printf("%s\n\n", j->before);
     }
     report_text(stdout, r, run, terminal_style());
+    if (page) {
+        fputs("\nThe same with pictures is in ", stdout);
+        report_plain(stdout, page);
+        puts(", for any browser.");
+    }
     if (j->after) {
         printf("\n%s\n", j->after);
     }
 }
 
-static int write_result(const cli *c, const estimation *j, const epiq_result *r, const report_run *run, output *json,
-                        output *csv)
+/* Everything is settled before anything gets its name. */
+static int commit(output *outputs, picture_files *pictures)
 {
-    bool quiet = args_value(c, "quiet"), text = !quiet && json->file != stdout && csv->file != stdout;
-    output list[2];
     int count = 0;
-    if (json->file) {
-        report_json(json->file, r, run);
-        list[count++] = *json;
+    output *list = calloc((size_t)(OUTPUTS + pictures->count), sizeof *list);
+    if (!list) {
+        return complain(CODE_NUMERIC, "no memory for the names of the files");
     }
-    if (csv->file) {
-        report_csv(csv->file, r);
-        list[count++] = *csv;
+    for (int k = 0; k < OUTPUTS; k++) {
+        if (outputs[k].file) {
+            list[count++] = outputs[k];
+            outputs[k] = (output){0};
+        }
     }
-    *json = *csv = (output){0};
-    int code = output_commit(list, count); /* before the text: a pager that was closed costs no results */
+    for (int k = 0; k < pictures->count; k++) {
+        list[count++] = pictures->files[k];
+        pictures->files[k] = (output){.path = pictures->files[k].path};
+    }
+    int code = output_commit(list, count);
+    free(list);
+    return code;
+}
+
+static int write_result(const cli *c, const estimation *j, const epiq_result *r, const report_run *run, output *outputs,
+                        picture_files *pictures)
+{
+    bool quiet = args_value(c, "quiet"), text = !quiet;
+    const char *page = outputs[PAGE].file ? outputs[PAGE].path : NULL;
+    for (int k = 0; k < OUTPUTS; k++) {
+        text = text && outputs[k].file != stdout;
+    }
+    if (outputs[JSON].file) {
+        report_json(outputs[JSON].file, r, run);
+    }
+    if (outputs[CSV].file) {
+        report_csv(outputs[CSV].file, r);
+    }
+    if (outputs[PAGE].file) {
+        report_html(outputs[PAGE].file, r, run);
+    }
+    int code = pictures->folder ? pictures_write(pictures, c, r, run) : CODE_OK;
+    if (!code) {
+        code = commit(outputs, pictures); /* before the text: a pager that was closed costs no results */
+    }
     if (!code && text) {
-        print_text(j, r, run);
+        print_text(j, r, run, page);
         code = output_stdout();
     }
     for (ptrdiff_t i = 0; !code && !quiet && !text && i < r->warning_count; i++) {
@@ -73,14 +109,41 @@ static int write_result(const cli *c, const estimation *j, const epiq_result *r,
     return code;
 }
 
+/* Where the outputs go, no two to one place. */
+static int choose_paths(const cli *c, const estimation *j, const char **path)
+{
+    for (int k = 0; k < OUTPUTS; k++) {
+        path[k] = args_value(c, FLAG_OF[k]);
+    }
+    path[PAGE] = path[PAGE] ? path[PAGE] : j->page;
+    for (int a = 0; a < OUTPUTS; a++) {
+        for (int b = a + 1; b < OUTPUTS; b++) {
+            if (path[a] && path[b] && (strcmp(path[a], path[b]) == 0 || same_file(path[a], path[b]))) {
+                return complain(CODE_USAGE, "--%s and --%s both name %s; only one can be written there", FLAG_OF[a],
+                                FLAG_OF[b], strcmp(path[a], "-") == 0 ? "standard output" : path[a]);
+            }
+        }
+    }
+    return CODE_OK;
+}
+
+/* Pictures are of sweeps too. */
+static int choose_sweep(cli *c, const char *page, const char *pictures)
+{
+    const char *sweep = args_value(c, "sweep");
+    return sweep || page || pictures ? args_option(c, "sweep", sweep ? sweep : "25") : CODE_OK;
+}
+
 int run_estimate(cli *c, const estimation *j)
 {
-    const char *json_path = args_value(c, "json"), *csv_path = args_value(c, "csv");
-    if (json_path && csv_path && (strcmp(json_path, csv_path) == 0 || same_file(json_path, csv_path))) {
-        return complain(CODE_USAGE, "--json and --csv both name %s; only one can be written there",
-                        strcmp(json_path, "-") == 0 ? "standard output" : json_path);
+    const char *path[OUTPUTS];
+    int code = choose_paths(c, j, path);
+    code = code ? code : choose_sweep(c, path[PAGE], args_value(c, "pictures"));
+    if (code) {
+        return code;
     }
-    output json = {0}, csv = {0};
+    output outputs[OUTPUTS] = {0};
+    picture_files pictures = {0};
     epiq_data *data = NULL;
     epiq_points *at = NULL;
     epiq_result *r = NULL;
@@ -88,10 +151,10 @@ int run_estimate(cli *c, const estimation *j)
     double began = now();
     watch_start(&c->ctx, 1, args_value(c, "quiet"));
     epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
-    int code = json_path ? output_open(&json, json_path, c) : CODE_OK;
-    if (!code && csv_path) {
-        code = output_open(&csv, csv_path, c);
+    for (int k = 0; !code && k < OUTPUTS; k++) {
+        code = path[k] ? output_open(&outputs[k], path[k], c) : CODE_OK;
     }
+    code = code ? code : pictures_prepare(&pictures, c);
     if (!code) {
         int status = j->load(c, &data, &at);
         run.read_seconds = now() - began;
@@ -108,10 +171,10 @@ int run_estimate(cli *c, const estimation *j)
         run.data = epiq_data_describe(data);
         run.seconds = now() - began;
         run.peak_rss_bytes = peak_rss();
-        code = write_result(c, j, r, &run, &json, &csv);
+        code = write_result(c, j, r, &run, outputs, &pictures);
     }
-    output_drop(&json, 1);
-    output_drop(&csv, 1);
+    output_drop(outputs, OUTPUTS);
+    pictures_end(&pictures, !code);
     epiq_result_free(c->ctx, r);
     epiq_points_free(c->ctx, at);
     epiq_data_free(c->ctx, data);

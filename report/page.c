@@ -54,7 +54,7 @@ static void write_point(FILE *out, const svg_panel *p, const svg_series *s, ptrd
     fputs("</tr>\n", out);
 }
 
-void page_figure_numbers(FILE *out, const svg_panel *p)
+void page_figure_numbers(FILE *out, const char *title, const svg_panel *p)
 {
     ptrdiff_t count = 0;
     for (ptrdiff_t k = 0; k < p->series_count; k++) {
@@ -63,7 +63,9 @@ void page_figure_numbers(FILE *out, const svg_panel *p)
     if (!count || count > NUMBERS_MAX) {
         return;
     }
-    fputs("<details><summary>The numbers of this figure</summary>\n", out);
+    fputs("<details><summary>The numbers of ", out);
+    html_text(out, title ? title : "this figure");
+    fputs("</summary>\n", out);
     html_table_open(out, p->label ? p->label : "Numbers", false);
     html_column(out, "what", true);
     if (p->rows) {
@@ -93,7 +95,7 @@ void page_figure(FILE *out, const char *title, const char *caption, const svg_pa
     page_figure_open(out, title, caption);
     svg_draw(out, p);
     svg_legend(out, p);
-    page_figure_numbers(out, p);
+    page_figure_numbers(out, NULL, p);
     page_figure_close(out);
 }
 
@@ -104,7 +106,7 @@ void page_warnings(FILE *out, const epiq_warning *warnings, ptrdiff_t count)
     if (!count) {
         return;
     }
-    html_element(out, "h2", count == 1 ? "Warning" : "Warnings");
+    html_element(out, "h2 id=\"warnings\"", count == 1 ? "Warning" : "Warnings");
     fputs("<ul class=\"warnings\">\n", out);
     for (ptrdiff_t i = 0; i < count; i++) {
         fputs("<li data-code=\"", out);

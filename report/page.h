@@ -23,7 +23,8 @@ void page_figure(FILE *out, const char *title, const char *caption, const svg_pa
 
 /* The same in pieces, for several panels under one title. */
 void page_figure_open(FILE *out, const char *title, const char *caption);
-void page_figure_numbers(FILE *out, const svg_panel *p); /* as a table; nothing when there are too many to read */
+/* As a table to unfold, "The numbers of TITLE" (NULL: of this figure); nothing when there are too many to read. */
+void page_figure_numbers(FILE *out, const char *title, const svg_panel *p);
 void page_figure_close(FILE *out);
 
 void page_warnings(FILE *out, const epiq_warning *warnings, ptrdiff_t count); /* with a heading; none: nothing */

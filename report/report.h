@@ -22,6 +22,7 @@ typedef struct {
 
 void report_json(FILE *out, const epiq_result *r, const report_run *run);
 void report_csv(FILE *out, const epiq_result *r);
+void report_html(FILE *out, const epiq_result *r, const report_run *run); /* one file, offline, no script */
 
 typedef struct {
     bool colour, blocks; /* what the terminal can show: ANSI colours, UTF-8 block characters */

@@ -1,0 +1,409 @@
+/* estimate_html.c - an estimate as one page: the answer and what to do in a sentence or two, pictures with a sentence each,
+ * the numbers of the JSON, warnings, and enough about the run to repeat it. The pictures are estimate_pictures.c's.
+ */
+#include "report/estimate_pictures.h"
+#include "report/page.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    POINTS_MAX = 500,  /* lines of the table of points: more nobody reads, and --csv has them */
+    POINTS_GROUP = 10, /* lines between rules */
+};
+
+typedef struct {
+    FILE *out;
+    const epiq_result *r;
+    const report_run *run;
+    const pictures *set; /* NULL: no memory for them */
+} page;
+
+static const char *plural(ptrdiff_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* A number inside a sentence, in full as data-NAME. */
+static void say(const page *g, const char *name, double v, int digits)
+{
+    fputs("<b", g->out);
+    html_value(g->out, name, v);
+    fprintf(g->out, ">%.*g</b>", digits, v);
+}
+
+/* ---- the answer ---- */
+
+static void answer_point(const page *g, const epiq_point *p)
+{
+    fputs("At ", g->out);
+    html_text(g->out, p->at);
+    fputs(" the predicted ", g->out);
+    html_text(g->out, g->run->data.target);
+    fputs(" is ", g->out);
+    say(g, "prediction", p->prediction, 6);
+    if (p->prediction_variance.known) {
+        fputs(", give or take ", g->out);
+        say(g, "sd", sqrt(p->prediction_variance.variance), 3);
+        fputs(" (one standard deviation)", g->out);
+    }
+    fputs(". ", g->out);
+    double all = p->data.variance + p->procedural.variance;
+    if (p->data.known && p->procedural.known && all > 0) {
+        bool procedural = p->procedural.variance > p->data.variance;
+        double share = (procedural ? p->procedural.variance : p->data.variance) / all;
+        fprintf(g->out, "Of one network's variance %.1f %% is %s: %s would change the answer more than %s.",
+                100 * share, procedural ? "procedural" : "due to the data", procedural ? "retraining" : "other rows",
+                procedural ? "other rows" : "retraining");
+    }
+    if (p->predictive.known) {
+        fputs(" A new observation there would fall between ", g->out);
+        say(g, "predictive-lo", p->predictive.lo, 4);
+        fputs(" and ", g->out);
+        say(g, "predictive-hi", p->predictive.hi, 4);
+        fprintf(g->out, " (%.4g %%).", 100 * g->run->options->level);
+    }
+}
+
+static void answer_points(const page *g)
+{
+    double lo = INFINITY, hi = -INFINITY, least = INFINITY, most = -INFINITY;
+    for (ptrdiff_t i = 0; i < g->r->point_count; i++) {
+        const epiq_point *p = &g->r->points[i];
+        lo = fmin(lo, p->prediction);
+        hi = fmax(hi, p->prediction);
+        if (p->prediction_variance.known) {
+            least = fmin(least, sqrt(p->prediction_variance.variance));
+            most = fmax(most, sqrt(p->prediction_variance.variance));
+        }
+    }
+    fprintf(g->out, "At %td points the predicted ", g->r->point_count);
+    html_text(g->out, g->run->data.target);
+    fprintf(g->out, " lies between <b>%.4g</b> and <b>%.4g</b>", lo, hi);
+    if (most >= least) {
+        fprintf(g->out, ", give or take between <b>%.3g</b> and <b>%.3g</b> (one standard deviation)", least, most);
+    }
+    fputs(".", g->out);
+}
+
+static void write_answer(const page *g)
+{
+    fputs("<p class=\"answer\">", g->out);
+    if (g->r->point_count == 1) {
+        answer_point(g, &g->r->points[0]);
+    } else {
+        answer_points(g);
+    }
+    fprintf(g->out, "</p>\n<p class=\"answer\" data-action=\"%s\"><b>What to do:</b> ",
+            epiq_action_text(g->r->advice.action));
+    html_text(g->out, g->r->advice.text);
+    fputs("</p>\n", g->out);
+    if (g->r->warning_count) {
+        fprintf(g->out, "<p class=\"small\"><a href=\"#warnings\">%td warning%s</a> below.</p>\n", g->r->warning_count,
+                plural(g->r->warning_count));
+    }
+}
+
+/* ---- the numbers ---- */
+
+static void put_part(const page *g, const char *name, const char *key, const epiq_part *p)
+{
+    fprintf(g->out, "<tr data-part=\"%s\"><th scope=\"row\" class=\"l\">", key);
+    html_text(g->out, name);
+    fputs("</th>", g->out);
+    if (!p->known) {
+        fputs("<td>unknown</td><td></td><td></td><td></td><td class=\"l\"></td></tr>\n", g->out);
+        return;
+    }
+    html_number(g->out, "variance", p->variance, 4);
+    html_number(g->out, "sd", sqrt(p->variance), 4);
+    html_number(g->out, "lo", p->has_interval ? p->lo : NAN, 3);
+    html_number(g->out, "hi", p->has_interval ? p->hi : NAN, 3);
+    fprintf(g->out, "<td class=\"l\">%s</td></tr>\n", epiq_method_text(p->method));
+}
+
+static void write_parts(const page *g, const epiq_point *p)
+{
+    char caption[64], ensemble[48];
+    snprintf(caption, sizeof caption, "Variances, with %.4g %% intervals", 100 * g->run->options->level);
+    snprintf(ensemble, sizeof ensemble, "ensemble of %td", g->r->ensemble_size);
+    const char *heads[] = {"variance", "std dev", "from", "to"};
+    html_table_open(g->out, caption, true);
+    html_column(g->out, "", true);
+    for (int k = 0; k < 4; k++) {
+        html_column(g->out, heads[k], false);
+    }
+    html_column(g->out, "by", true);
+    html_table_body(g->out);
+    put_part(g, "procedural (retraining)", "procedural", &p->procedural);
+    put_part(g, "data (other rows)", "data", &p->data);
+    put_part(g, ensemble, "ensemble", &p->ensemble);
+    put_part(g, "one network", "single", &p->single);
+    put_part(g, "this prediction", "prediction_variance", &p->prediction_variance);
+    html_table_close(g->out);
+    if (!p->procedural.known || !p->data.known) {
+        fputs("<p class=\"small\">What is unknown was not asked for or could not be had; --methods if,ev gives both "
+              "parts.</p>\n",
+              g->out);
+    }
+    if (p->check.known) {
+        fprintf(g->out,
+                "<p class=\"small\">Check: BA gives %.3g, IF and EV together %.3g, which is %s BA's interval.</p>\n",
+                p->check.ba, p->check.if_plus_ev, p->check.inside ? "inside" : "<b>outside</b>");
+    }
+    if (p->predictive.known) {
+        fputs("<p class=\"small\">The noise of one observation there has the variance ", g->out);
+        say(g, "noise", p->predictive.noise, 4);
+        fputs(", which neither training nor rows can lower.</p>\n", g->out);
+    }
+}
+
+/* ---- pictures ---- */
+
+static bool place(const page *g, estimate_picture kind, ptrdiff_t item)
+{
+    const picture *p = g->set ? pictures_find(g->set, kind, item) : NULL;
+    if (p) {
+        page_figure(g->out, p->title, p->caption, &p->panel);
+    }
+    return p;
+}
+
+static void explain(const page *g, const char *sentence)
+{
+    html_element(g->out, "p class=\"small\"", g->set ? sentence : "There was no memory for the pictures.");
+}
+
+static void write_point(const page *g, ptrdiff_t i)
+{
+    const epiq_point *p = &g->r->points[i];
+    fputs("<section data-at=\"", g->out);
+    html_text(g->out, p->at);
+    fputs("\"", g->out);
+    html_value(g->out, "prediction", p->prediction);
+    fputs(">\n", g->out);
+    if (g->r->point_count > 1) {
+        fputs("<h2>At ", g->out);
+        html_text(g->out, p->at);
+        fputs("</h2>\n<p>", g->out);
+        answer_point(g, p);
+        fputs("</p>\n", g->out);
+    } else {
+        html_element(g->out, "h2", "How sure, and why");
+    }
+    fputs("<div class=\"figures\">\n", g->out);
+    place(g, PICTURE_PARTS, i);
+    fputs("<div>\n", g->out);
+    write_parts(g, p);
+    fputs("</div>\n", g->out);
+    bool members = place(g, PICTURE_MEMBERS, i), ev = place(g, PICTURE_EV, i), rows = place(g, PICTURE_INFLUENTIAL, i);
+    fputs("</div>\n", g->out);
+    if (!members) {
+        explain(
+            g, "No networks were trained on all rows (with engine infinite, or without the method ev), so there are no "
+               "predictions of members to show.");
+    } else if (!ev) {
+        explain(g, "EV against the number of members takes at least three of them.");
+    }
+    if (!rows) {
+        explain(g, "No influential rows are listed: that takes the method if and --influential above 0.");
+    }
+    fputs("</section>\n", g->out);
+}
+
+static void write_sweeps(const page *g)
+{
+    html_element(g->out, "h2", "Across each feature");
+    const picture *first = g->set ? pictures_find(g->set, PICTURE_SWEEP, 0) : NULL;
+    if (!first) {
+        explain(g, g->run->options->sweep ? "No feature takes more than one value, so there is nothing to sweep across."
+                                          : "No sweeps were asked for: --sweep 25 tries 25 values of each feature.");
+        return;
+    }
+    char caption[400];
+    snprintf(
+        caption, sizeof caption,
+        "One feature moves along each axis, the others stay as at %.100s: where the line is steep the feature matters, "
+        "where the bands widen the answer is less sure.%s",
+        g->r->points[0].at,
+        g->r->sweep_count < g->run->data.features
+            ? " Features that do not vary are left out, and of very many those least correlated with the target."
+            : "");
+    page_figure_open(g->out, NULL, caption);
+    svg_legend(g->out, &first->panel);
+    fputs("<div class=\"panels\">\n", g->out);
+    for (ptrdiff_t k = 0; k < g->r->sweep_count; k++) {
+        const picture *p = pictures_find(g->set, PICTURE_SWEEP, k);
+        if (p) {
+            svg_draw(g->out, &p->panel);
+        }
+    }
+    fputs("</div>\n<details><summary>The numbers of these figures</summary>\n", g->out);
+    for (ptrdiff_t k = 0; k < g->r->sweep_count; k++) {
+        const picture *p = pictures_find(g->set, PICTURE_SWEEP, k);
+        if (p) {
+            page_figure_numbers(g->out, p->panel.x_name, &p->panel);
+        }
+    }
+    fputs("</details>\n", g->out);
+    page_figure_close(g->out);
+}
+
+static void write_fit(const page *g)
+{
+    html_element(g->out, "h2", "How well the model fits");
+    if (!g->r->fit.known) {
+        explain(g, "Leave-one-out predictions come with the method if; they were not computed.");
+        return;
+    }
+    fputs("<p>Each row was predicted from all others by kernel regression, the mean of infinitely wide networks: they "
+          "miss "
+          "by ",
+          g->out);
+    say(g, "loo-rmse", g->r->fit.loo_rmse, 4);
+    fputs(" (root mean square)", g->out);
+    if (g->r->fit.has_r2) {
+        fputs(" and explain ", g->out);
+        fprintf(g->out, "<b data-r2=\"%s\">%.1f %%</b> of the variance of ", report_double(g->r->fit.r2).text,
+                100 * g->r->fit.r2);
+        html_text(g->out, g->run->data.target);
+    }
+    fputs("; the noise has a standard deviation of ", g->out);
+    say(g, "noise-sd", sqrt(g->r->fit.noise_variance), 4);
+    fputs(".</p>\n<div class=\"figures\">\n", g->out);
+    bool loo = place(g, PICTURE_LOO, 0), calibration = place(g, PICTURE_CALIBRATION, 0);
+    fputs("</div>\n", g->out);
+    if (!loo) {
+        explain(
+            g, "The single predictions were not kept: that takes exact leverages (no --probes, a correction other than "
+               "none).");
+    } else if (!calibration) {
+        explain(g, "Without noise there are no intervals to calibrate.");
+    }
+}
+
+/* ---- several points ---- */
+
+static void put_variance(const page *g, const char *name, const epiq_part *p)
+{
+    html_number(g->out, name, p->known ? p->variance : NAN, 4);
+}
+
+static void write_points(const page *g)
+{
+    ptrdiff_t shown = g->r->point_count < POINTS_MAX ? g->r->point_count : POINTS_MAX;
+    char ensemble[48];
+    snprintf(ensemble, sizeof ensemble, "ensemble of %td", g->r->ensemble_size);
+    const char *heads[] = {"prediction", "± std dev", "procedural", "data", ensemble};
+    html_element(g->out, "h2", "All points");
+    fputs("<div class=\"figures\">\n", g->out);
+    place(g, PICTURE_POINTS, 0);
+    place(g, PICTURE_SPREAD, 0);
+    fputs("</div>\n", g->out);
+    html_table_open(g->out, "Predictions and variances, point by point", true);
+    html_column(g->out, "at", true);
+    for (int k = 0; k < 5; k++) {
+        html_column(g->out, heads[k], false);
+    }
+    html_table_body(g->out);
+    for (ptrdiff_t i = 0; i < shown; i++) {
+        const epiq_point *p = &g->r->points[i];
+        if (i && i % POINTS_GROUP == 0) {
+            html_table_group(g->out);
+        }
+        fprintf(g->out, "<tr data-point=\"%td\"><th scope=\"row\" class=\"l\">", i);
+        html_text(g->out, p->at);
+        fputs("</th>", g->out);
+        html_number(g->out, "prediction", p->prediction, 6);
+        html_number(g->out, "sd", p->prediction_variance.known ? sqrt(p->prediction_variance.variance) : NAN, 3);
+        put_variance(g, "procedural", &p->procedural);
+        put_variance(g, "data", &p->data);
+        put_variance(g, "ensemble", &p->ensemble);
+        fputs("</tr>\n", g->out);
+    }
+    html_table_close(g->out);
+    if (shown < g->r->point_count) {
+        fprintf(g->out, "<p>These are the first %td of %td points; --csv and --json list all.</p>\n", shown,
+                g->r->point_count);
+    }
+    if (g->r->point_count > ESTIMATE_DETAILED) {
+        fprintf(g->out,
+                "<p>Pictures of the first %d points follow; --at row:I or a file with one row asks for another.</p>\n",
+                ESTIMATE_DETAILED);
+    }
+}
+
+/* ---- the run ---- */
+
+static void write_manifest(const page *g)
+{
+    const epiq_options *o = g->run->options;
+    epiq_options ran = *o;
+    ran.methods = g->r->methods;
+    ran.correction = g->r->correction;
+    char seed[24], *engine = report_option(o, "engine"), *methods = report_option(&ran, "methods"),
+                   *correction = report_option(&ran, "correction");
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
+    const char *sha = g->run->data.sha256 && *g->run->data.sha256 ? g->run->data.sha256 : NULL;
+    const page_fact facts[] = {
+        {"rows", NULL, "%.0f", (double)g->run->data.rows},
+        {"features", NULL, "%.0f", (double)g->run->data.features},
+        {"SHA-256 of the data", sha, NULL, 0},
+        {"seed", seed, NULL, 0},
+        {"engine", engine, NULL, 0},
+        {"methods", methods, NULL, 0},
+        {"why these", g->r->choice, NULL, 0},
+        {"correction", correction, NULL, 0},
+        {"networks trained", NULL, "%.0f", (double)g->r->training.members},
+        {"of these converged", NULL, "%.0f", (double)g->r->training.converged},
+        {"threads", NULL, "%.0f", (double)g->r->threads},
+        {"linear algebra", g->r->backend, NULL, 0},
+        {"seconds", NULL, "%.3f", g->run->seconds},
+        {"peak memory, MiB", NULL, "%.1f", (double)g->run->peak_rss_bytes / 1048576},
+    };
+    enum { ALL = sizeof facts / sizeof *facts };
+    page_fact told[ALL];
+    int count = 0;
+    for (int k = 0; k < ALL; k++) { /* the reason is there only where there was a choice */
+        if (strcmp(facts[k].name, "why these") != 0 || facts[k].text) {
+            told[count++] = facts[k];
+        }
+    }
+    page_manifest(g->out, g->run->command, told, count, o);
+    free(engine);
+    free(methods);
+    free(correction);
+}
+
+/* The verb out of the command line: its first two words. */
+static void verb_of(const char *command, char *verb, size_t size)
+{
+    size_t length = strcspn(command, " ");
+    length += command[length] ? 1 + strcspn(command + length + 1, " ") : 0;
+    snprintf(verb, size, "%.*s", (int)length, command);
+}
+
+void report_html(FILE *out, const epiq_result *r, const report_run *run)
+{
+    pictures *set = report_estimate_pictures(r, run);
+    const page g = {out, r, run, set};
+    char verb[64], title[200];
+    verb_of(run->command, verb, sizeof verb);
+    snprintf(title, sizeof title, "How far to trust the predicted %.120s", run->data.target);
+    page_open(out, verb, title, NULL);
+    write_answer(&g);
+    if (r->point_count > 1) {
+        write_points(&g);
+    }
+    for (ptrdiff_t i = 0; i < r->point_count && i < ESTIMATE_DETAILED; i++) {
+        write_point(&g, i);
+    }
+    write_sweeps(&g);
+    write_fit(&g);
+    page_warnings(out, r->warnings, r->warning_count);
+    write_manifest(&g);
+    html_close(out);
+    pictures_free(set);
+}
