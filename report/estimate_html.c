@@ -29,9 +29,19 @@ static const char *plural(ptrdiff_t count)
 /* A number inside a sentence, in full as data-NAME. */
 static void say(const page *g, const char *name, double v, int digits)
 {
+    bool whole = fabs(v) >= pow(10, digits) && fabs(v) < 1e9; /* 305700, not 3.06e+05 */
     fputs("<b", g->out);
     html_value(g->out, name, v);
-    fprintf(g->out, ">%.*g</b>", digits, v);
+    fprintf(g->out, whole ? ">%.*f</b>" : ">%.*g</b>", whole ? 0 : digits, v);
+}
+
+/* Where a point is, in words. */
+static void put_place(const page *g, const char *at)
+{
+    bool numbered = !at[strspn(at, "0123456789")]; /* a row of an array, not of a file */
+    bool row = strncmp(at, "row:", 4) == 0;
+    fputs(numbered ? "point " : row ? "row " : "", g->out);
+    html_text(g->out, strcmp(at, "mean") == 0 ? "the mean row" : row ? at + 4 : at);
 }
 
 /* ---- the answer ---- */
@@ -39,7 +49,7 @@ static void say(const page *g, const char *name, double v, int digits)
 static void answer_point(const page *g, const epiq_point *p)
 {
     fputs("At ", g->out);
-    html_text(g->out, p->at);
+    put_place(g, p->at);
     fputs(" the predicted ", g->out);
     html_text(g->out, g->run->data.target);
     fputs(" is ", g->out);
@@ -81,9 +91,16 @@ static void answer_points(const page *g)
     }
     fprintf(g->out, "At %td points the predicted ", g->r->point_count);
     html_text(g->out, g->run->data.target);
-    fprintf(g->out, " lies between <b>%.4g</b> and <b>%.4g</b>", lo, hi);
+    fputs(" lies between ", g->out);
+    say(g, "least", lo, 4);
+    fputs(" and ", g->out);
+    say(g, "most", hi, 4);
     if (most >= least) {
-        fprintf(g->out, ", give or take between <b>%.3g</b> and <b>%.3g</b> (one standard deviation)", least, most);
+        fputs(", give or take between ", g->out);
+        say(g, "sd-least", least, 3);
+        fputs(" and ", g->out);
+        say(g, "sd-most", most, 3);
+        fputs(" (one standard deviation)", g->out);
     }
     fputs(".", g->out);
 }
@@ -186,7 +203,7 @@ static void write_point(const page *g, ptrdiff_t i)
     fputs(">\n", g->out);
     if (g->r->point_count > 1) {
         fputs("<h2>At ", g->out);
-        html_text(g->out, p->at);
+        put_place(g, p->at);
         fputs("</h2>\n<p>", g->out);
         answer_point(g, p);
         fputs("</p>\n", g->out);
@@ -195,10 +212,11 @@ static void write_point(const page *g, ptrdiff_t i)
     }
     fputs("<div class=\"figures\">\n", g->out);
     place(g, PICTURE_PARTS, i);
-    fputs("<div>\n", g->out);
+    bool members = place(g, PICTURE_MEMBERS, i);
+    fputs("<div class=\"across\">\n", g->out);
     write_parts(g, p);
     fputs("</div>\n", g->out);
-    bool members = place(g, PICTURE_MEMBERS, i), ev = place(g, PICTURE_EV, i), rows = place(g, PICTURE_INFLUENTIAL, i);
+    bool ev = place(g, PICTURE_EV, i), rows = place(g, PICTURE_INFLUENTIAL, i);
     fputs("</div>\n", g->out);
     if (!members) {
         explain(
@@ -225,7 +243,7 @@ static void write_sweeps(const page *g)
     char caption[400];
     snprintf(
         caption, sizeof caption,
-        "One feature moves along each axis, the others stay as at %.100s: where the line is steep the feature matters, "
+        "One feature moves along each axis, the others stay as at %s: where the line is steep the feature matters, "
         "where the bands widen the answer is less sure.%s",
         g->r->points[0].at,
         g->r->sweep_count < g->run->data.features

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { WIDTH = 420, HEIGHT = 260 };
+enum { WIDTH = 380, HEIGHT = 260 };
 
 /* The title, and of which point where there are several. */
 static void set_title(picture *p, const epiq_result *r, ptrdiff_t point, const char *title)
@@ -56,7 +56,11 @@ bool report_stacked(pictures *set, picture *p, const stacked_row *rows, ptrdiff_
     const char *names_of[] = {"data", "procedural",
                               pictures_text(set, "%s with its %.4g %% interval", whole, 100 * level)};
     for (int k = 0; k < 3; k++) {
-        s[k] = (svg_series){.name = names_of[k],
+        bool any = false;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            any = any || isfinite(a[3 * k][i]);
+        }
+        s[k] = (svg_series){.name = any ? names_of[k] : NULL,
                             .kind = k == 2 ? SVG_MARKS : SVG_BARS,
                             .look = k,
                             .hollow = k == 1,
@@ -67,12 +71,12 @@ bool report_stacked(pictures *set, picture *p, const stacked_row *rows, ptrdiff_
                             .hi = a[3 * k + 2],
                             .y = a[ROW_Y]};
     }
-    bool cut = farthest > 4 * longest; /* BA's interval from few batches would leave no room for anything else */
+    bool cut = farthest > 2 * longest; /* BA's interval from few batches would leave no room for anything else */
     p->panel.series_count = 3;
     p->panel.rows = names;
     p->panel.row_count = (int)count;
     p->panel.width = WIDTH;
-    p->panel.x_hi = 1.05 * (cut ? 4 * longest : fmax(longest, farthest));
+    p->panel.x_hi = 1.05 * (cut ? 2 * longest : fmax(longest, farthest));
     return cut;
 }
 
@@ -260,14 +264,7 @@ static void draw_influential(pictures *set, const epiq_result *r, const report_r
         }
     }
     *rule = (svg_rule){0, true, NULL};
-    s[0] = (svg_series){.name = "change of the prediction",
-                        .kind = SVG_BARS,
-                        .look = 2,
-                        .count = count,
-                        .x = x,
-                        .y = y,
-                        .lo = lo,
-                        .hi = hi};
+    s[0] = (svg_series){.kind = SVG_BARS, .look = 2, .count = count, .x = x, .y = y, .lo = lo, .hi = hi};
     p->panel.series_count = 1;
     p->panel.rules = rule;
     p->panel.rule_count = 1;

@@ -71,15 +71,11 @@ static void draw_sweep(pictures *set, const epiq_result *r, const report_run *ru
     }
     if (data) {
         s[p->panel.series_count++] =
-            (svg_series){.name = "± 2 standard deviations, data", .kind = SVG_BAND, .look = 0, .lo = a[1], .hi = a[2]};
+            (svg_series){.name = "± 2 std dev, data", .kind = SVG_BAND, .look = 0, .lo = a[1], .hi = a[2]};
     }
     if (procedural) {
-        s[p->panel.series_count++] = (svg_series){.name = "± 2 standard deviations, procedural (one network)",
-                                                  .kind = SVG_BAND,
-                                                  .look = 1,
-                                                  .hollow = true,
-                                                  .lo = a[3],
-                                                  .hi = a[4]};
+        s[p->panel.series_count++] = (svg_series){
+            .name = "± 2 std dev, procedural", .kind = SVG_BAND, .look = 1, .hollow = true, .lo = a[3], .hi = a[4]};
     }
     s[p->panel.series_count++] = (svg_series){.name = "prediction", .kind = SVG_LINE, .look = 0};
     for (ptrdiff_t i = 0; i < p->panel.series_count; i++) {
@@ -132,11 +128,9 @@ static void draw_loo(pictures *set, const epiq_result *r, const report_run *run)
     p->panel.x_name = pictures_text(set, "%s predicted without the row", run->data.target);
     p->panel.y_name = pictures_text(set, "%s observed", run->data.target);
     snprintf(p->title, sizeof p->title, "Each row predicted from all others");
-    snprintf(
-        p->caption, sizeof p->caption,
-        "The nearer the dots are to the dashed line, the better the model predicts rows it has not seen: they miss by "
-        "%.3g (root mean square)%s.",
-        r->fit.loo_rmse, step > 1 ? pictures_text(set, "; drawn is every %tdth row", step) : "");
+    snprintf(p->caption, sizeof p->caption,
+             "The nearer the dots are to the line, the better the model predicts rows it has not seen%s.",
+             step > 1 ? pictures_text(set, "; drawn is every %tdth row", step) : "");
     snprintf(p->describe, sizeof p->describe,
              "%td dots of observed against leave-one-out prediction, and the diagonal.", count);
 }
@@ -259,8 +253,8 @@ static void draw_spread(pictures *set, const epiq_result *r, const report_run *r
     }
     s[0] = (svg_series){.name = "a point", .kind = SVG_MARKS, .count = count, .x = a[0], .y = a[1]};
     p->panel.series_count = 1;
-    p->panel.width = 420;
-    p->panel.height = 280;
+    p->panel.width = SIDE;
+    p->panel.height = 260;
     p->panel.x_name = pictures_text(set, "predicted %s", run->data.target);
     p->panel.y_name = "its standard deviation";
     snprintf(p->title, sizeof p->title, "Which predictions are least sure");

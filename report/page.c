@@ -34,17 +34,23 @@ void page_figure_close(FILE *out)
     fputs("</figure>\n", out);
 }
 
-static void write_point(FILE *out, const svg_panel *p, const svg_series *s, ptrdiff_t i)
+static void write_name(FILE *out, const char *name)
+{
+    fputs("<th scope=\"row\" class=\"l\">", out);
+    html_text(out, name);
+    fputs("</th>", out);
+}
+
+static void write_point(FILE *out, const svg_panel *p, const svg_series *s, ptrdiff_t i, bool named)
 {
     const double v[] = {s->x[i], s->y[i], s->lo ? s->lo[i] : NAN, s->hi ? s->hi[i] : NAN};
     int row = p->rows ? (int)lround(s->y[i]) : -1;
-    fputs("<tr><th scope=\"row\" class=\"l\">", out);
-    html_text(out, s->name);
-    fputs("</th>", out);
+    fputs("<tr>", out);
+    if (named) {
+        write_name(out, s->name);
+    }
     if (p->rows) {
-        fputs("<td class=\"l\">", out);
-        html_text(out, row >= 0 && row < p->row_count ? p->rows[row] : "");
-        fputs("</td>", out);
+        write_name(out, row >= 0 && row < p->row_count ? p->rows[row] : NULL);
     }
     for (int k = 0; k < 4; k++) {
         if (!(p->rows && k == 1)) {
@@ -57,8 +63,10 @@ static void write_point(FILE *out, const svg_panel *p, const svg_series *s, ptrd
 void page_figure_numbers(FILE *out, const char *title, const svg_panel *p)
 {
     ptrdiff_t count = 0;
+    bool named = false;
     for (ptrdiff_t k = 0; k < p->series_count; k++) {
         count += p->series[k].count;
+        named = named || p->series[k].name;
     }
     if (!count || count > NUMBERS_MAX) {
         return;
@@ -67,7 +75,9 @@ void page_figure_numbers(FILE *out, const char *title, const svg_panel *p)
     html_text(out, title ? title : "this figure");
     fputs("</summary>\n", out);
     html_table_open(out, p->label ? p->label : "Numbers", false);
-    html_column(out, "what", true);
+    if (named) {
+        html_column(out, "what", true);
+    }
     if (p->rows) {
         html_column(out, p->y_name ? p->y_name : "where", true);
     }
@@ -83,7 +93,7 @@ void page_figure_numbers(FILE *out, const char *title, const svg_panel *p)
             html_table_group(out);
         }
         for (ptrdiff_t i = 0; i < p->series[k].count; i++) {
-            write_point(out, p, &p->series[k], i);
+            write_point(out, p, &p->series[k], i, named);
         }
     }
     html_table_close(out);

@@ -28,7 +28,7 @@ static const char *const PICTURE[] = {
     "svg g>.band{stroke:none;opacity:.22}svg g>.edge{fill:none;stroke-width:1.3;stroke-dasharray:4 3}\n",
     "svg g>.bar{fill:none;stroke-width:1.6}svg g.ink>*{fill:@ink;stroke:@ink}\n",
     "svg g.hollow>*{fill:@back;stroke-width:1.5}svg g.hollow>.edge{fill:none}\n",
-    "svg g.many>*{fill-opacity:.55;stroke-opacity:.7}\n",
+    "svg g.alone>.line{stroke-dasharray:none}svg g.many>*{fill-opacity:.55;stroke-opacity:.7}\n",
 };
 
 static const char *const PAGE[] = {
@@ -41,7 +41,8 @@ static const char *const PAGE[] = {
     "h3{font-size:1.05rem;margin:1.6em 0 .4em}\n",
     "p,li{max-width:46rem}.kicker{color:var(--soft);margin:0;letter-spacing:.02em}\n",
     ".small{color:var(--soft);font-size:.9rem}.answer{font-size:1.2rem;line-height:1.5;max-width:50rem}\n",
-    ".warnings li{color:var(--note)}\n",
+    ".warnings li{color:var(--note)}a{color:var(--s0)}\n",
+    ".across{grid-column:1/-1}.across .box{margin-bottom:.5rem}\n",
     ".box{position:relative;overflow-x:auto;margin:1rem 0 1.5rem}\n",
     ".box:focus-visible,summary:focus-visible{outline:2px solid var(--s0);outline-offset:2px}\n",
     "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n",
@@ -53,7 +54,7 @@ static const char *const PAGE[] = {
     "abbr{text-decoration:none}td.off{color:var(--note);font-weight:600}\n",
     "td.wide{white-space:normal;overflow-wrap:anywhere}\n",
     "figure{margin:1rem 0 2rem}figcaption{max-width:46rem;margin-bottom:.4rem}figcaption b{display:block}\n",
-    "svg.chart{display:block;width:100%;height:auto;max-width:34rem}\n",
+    "svg.chart{display:block;width:100%;height:auto;max-width:30rem}\n",
     ".panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:.5rem 1rem}\n",
     ".panels svg.chart{max-width:26rem}\n",
     ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:0 2rem}\n",
@@ -68,7 +69,8 @@ static const char *const PAGE[] = {
     ".box{overflow:visible;margin:.4rem 0}table{font-size:7pt}th,td{padding:.08rem .35rem}figure{margin:.4rem 0}\n",
     ".panels{grid-template-columns:repeat(3,1fr)}.figures{grid-template-columns:1fr 1fr}\n",
     ".legend,.small{font-size:8.5pt}details:not([open]){display:none}\n",
-    "figure,tbody,tr{break-inside:avoid}h2,h3,figcaption{break-after:avoid}}\n",
+    "figure,tbody,tr,svg{break-inside:avoid}figure:has(.panels){break-inside:auto}h2,h3,figcaption{break-after:avoid}}"
+    "\n",
 };
 
 enum { COLOUR_COUNT = sizeof COLOURS / sizeof *COLOURS };

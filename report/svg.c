@@ -54,7 +54,7 @@ static void see_all(drawing *g)
 
 static int top_of(const svg_panel *p)
 {
-    return 8 + (p->title ? LINE_HEIGHT : 0) + (p->y_name ? LINE_HEIGHT : 0);
+    return 8 + (p->title ? LINE_HEIGHT : 0) + (p->y_name ? LINE_HEIGHT + 3 : 0);
 }
 
 static int bottom_room(const svg_panel *p)
@@ -127,10 +127,11 @@ static void draw_axes(const drawing *g)
     }
     fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", g->left, g->top, g->bottom, g->right);
     if (p->title) {
-        svg_label(out, "name", g->left, LINE_HEIGHT - 4, (p->width - g->left) / 1.1, p->title); /* bold is wider */
+        double x = p->rows ? 4 : g->left;
+        svg_label(out, "name", x, LINE_HEIGHT - 4, (p->width - x) / 1.1, p->title); /* bold is wider */
     }
     if (p->y_name) {
-        svg_label(out, "start", 4, g->top - 8, p->width - 8, p->y_name);
+        svg_label(out, "start", 4, g->top - 11, p->width - 8, p->y_name);
     }
     if (p->x_name) {
         double half =
@@ -263,7 +264,7 @@ static void draw_series(const drawing *g)
 {
     for (ptrdiff_t k = 0; k < g->p->series_count; k++) {
         const svg_series *s = &g->p->series[k];
-        svg_group_open(g->out, s, s->kind == SVG_MARKS && s->count >= CROWD);
+        svg_group_open(g->out, g->p, s, s->kind == SVG_MARKS && s->count >= CROWD);
         if (s->kind == SVG_MARKS) {
             draw_marks(g, s);
         } else if (s->kind == SVG_BARS) {

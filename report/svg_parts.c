@@ -36,19 +36,29 @@ void svg_mark_close(FILE *out, int look)
     fputs(look % SVG_COLOURS == 0 ? "</circle>" : "</path>", out);
 }
 
-void svg_group_open(FILE *out, const svg_series *s, bool crowd)
+/* Dashes tell lines apart; a line alone needs none. */
+static bool only_line(const svg_panel *p)
 {
-    fprintf(out, "<g class=\"s%d%s%s\">\n", s->look % SVG_COLOURS,
+    int lines = 0;
+    for (ptrdiff_t k = 0; k < p->series_count; k++) {
+        lines += p->series[k].kind == SVG_LINE;
+    }
+    return lines == 1;
+}
+
+void svg_group_open(FILE *out, const svg_panel *p, const svg_series *s, bool crowd)
+{
+    fprintf(out, "<g class=\"s%d%s%s%s\">\n", s->look % SVG_COLOURS,
             s->hollow ? " hollow"
             : crowd   ? " many"
                       : "",
-            s->ink ? " ink" : "");
+            s->ink ? " ink" : "", s->kind == SVG_LINE && only_line(p) ? " alone" : "");
 }
 
 void svg_key(FILE *out, const svg_panel *p, const svg_series *s)
 {
     bool ranged = s->lo && s->hi;
-    svg_group_open(out, s, false);
+    svg_group_open(out, p, s, false);
     switch (s->kind) {
     case SVG_MARKS:
         if (ranged) {
@@ -77,16 +87,16 @@ void svg_rule_key(FILE *out, const svg_rule *r)
     fprintf(out, "<path class=\"rule\" d=\"%s\"/>", r->vertical ? "M14 0V14" : "M2 7H26");
 }
 
-/* A text too long for its room is pressed into it, never over its neighbours; what would no longer be readable then is cut,
- * and said in full when pointed at. */
+/* A text too long for its room is written smaller, never over its neighbours; what would no longer be readable then is cut,
+ * and said in full when pointed at. (Not textLength: converters ignore it.) */
 void svg_label(FILE *out, const char *kind, double x, double y, double room, const char *text)
 {
-    const double TIGHTEST = 0.75; /* of the usual width */
-    int columns = report_columns(text), most = (int)(room / (TIGHTEST * SVG_CHARACTER));
+    const double SIZE = 12, SMALLEST = 0.75; /* pixels; of that */
+    int columns = report_columns(text), most = (int)(room / (SMALLEST * SVG_CHARACTER));
     bool cut = columns > most && most > 1;
     fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"", kind, x, y);
     if (SVG_CHARACTER * columns > room) {
-        fprintf(out, " textLength=\"%.0f\" lengthAdjust=\"spacingAndGlyphs\"", room);
+        fprintf(out, " style=\"font-size:%.1fpx\"", cut ? SMALLEST * SIZE : SIZE * room / (SVG_CHARACTER * columns));
     }
     putc('>', out);
     if (cut) {

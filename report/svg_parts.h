@@ -8,7 +8,8 @@ enum { SVG_KEY_WIDTH = 28, SVG_KEY_HEIGHT = 14 };
 
 void svg_mark_open(FILE *out, int look, double x, double y, double r); /* r: about half its width */
 void svg_mark_close(FILE *out, int look);
-void svg_group_open(FILE *out, const svg_series *s, bool crowd);  /* <g> with the classes of its look */
+void svg_group_open(FILE *out, const svg_panel *p, const svg_series *s,
+                    bool crowd);                                  /* <g> with the classes of its look */
 void svg_key(FILE *out, const svg_panel *p, const svg_series *s); /* in a box of 28 by 14 */
 void svg_rule_key(FILE *out, const svg_rule *r);
 

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Looks at the pages in a folder with headless Chromium; tools/check-pages makes them. Usage: check_pages.py FOLDER"""
+import concurrent.futures
+import glob
+import html.parser
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+PHONE, DESK = 360, 1200
+passed = failed = 0
+
+
+def check(what, good):
+    global passed, failed
+    if good:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED: {what}")
+
+
+def browser(*flags):
+    """Runs Chromium with a profile of its own; its standard output and what it logged."""
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run(
+            ["chromium", "--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
+             "--enable-logging=stderr", "--v=0", f"--user-data-dir={profile}", *root, *flags],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    return done.stdout.decode(), done.stderr.decode(errors="replace")
+
+
+def console(log):
+    return [line for line in log.splitlines() if "CONSOLE" in line]
+
+
+def pixels(path):
+    """Width, height and rows of bytes of a PNG with 8 bits a channel; bytes a pixel."""
+    data = open(path, "rb").read()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n", path
+    width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
+    assert depth == 8 and kind in (2, 6), (depth, kind)
+    size, at, packed = {2: 3, 6: 4}[kind], 8, b""
+    while at < len(data):
+        length, = struct.unpack(">I", data[at:at + 4])
+        if data[at + 4:at + 8] == b"IDAT":
+            packed += data[at + 8:at + 8 + length]
+        at += 12 + length
+    raw, stride = zlib.decompress(packed), width * size
+    return width, height, size, raw, stride
+
+
+def first_pixel(path):
+    _, _, size, raw, _ = pixels(path)
+    return tuple(raw[1:1 + min(size, 3)])  # whatever the filter of the first row, its first pixel is stored as it is
+
+
+def wrapped(path, body, expression):
+    """What JavaScript says in a page with this body once everything in it is loaded."""
+    wrapper = path + ".wrapper.html"
+    with open(wrapper, "w", encoding="utf-8") as out:
+        out.write(f"<meta charset=utf-8>{body}<p id=said></p><script>onload = () => said.textContent = '[' + {expression} + ']'</script>")
+    shown, _ = browser("--dump-dom", "--allow-file-access-from-files", f"file://{wrapper}")
+    os.remove(wrapper)
+    found = re.search(r'id="said">\[(.*?)\]', shown)
+    return found and found[1]
+
+
+class Page(html.parser.HTMLParser):
+    """Elements with their attributes, and whether every one that was opened was closed."""
+    VOID = {"meta", "br", "img", "link", "input", "hr"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.whole, self.text, self.styles = [], [], True, "", ""
+        self.feed(text)
+        self.whole = self.whole and not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+        else:
+            self.whole = False
+
+    def handle_data(self, data):
+        if self.open[-1:] == ["style"]:
+            self.styles += data
+        else:
+            self.text += data
+
+    def values(self, name):
+        return [a[name] for _, a in self.elements if name in a]
+
+
+def numbers_of(text):
+    """The JSON with its numbers as they are written."""
+    return json.loads(text, parse_float=str, parse_int=str)
+
+
+def parts_of_point(page, at):
+    """{part: {variance, lo, hi}} as the page has them for the point in detail."""
+    parts, inside, current = {}, False, None
+    for tag, a in page.elements:
+        if tag == "section":
+            inside = a.get("data-at") == at
+        if inside and "data-part" in a:
+            current = parts.setdefault(a["data-part"], {})
+        if inside and tag == "td" and current is not None:
+            for key in ("variance", "lo", "hi"):
+                if f"data-{key}" in a:
+                    current[key] = a[f"data-{key}"]
+    return parts
+
+
+def same_part(shown, part):
+    if part is None:
+        return shown == {}
+    lo, hi = part["interval"] or (None, None)
+    return shown.get("variance") == part["variance"] and shown.get("lo") == lo and shown.get("hi") == hi
+
+
+def compare_estimate(name, page, result):
+    points = result["points"]
+    for point in points[:3]:
+        shown = parts_of_point(page, point["at"])
+        for key in ("procedural", "data", "ensemble", "single"):
+            check(f"{name}: {key} at {point['at']} is the JSON's", same_part(shown.get(key), point[key]))
+        whole = shown.get("prediction_variance", {}).get("variance")
+        check(f"{name}: the variance of the prediction is the JSON's", whole == point["prediction_variance"])
+        check(f"{name}: the prediction is the JSON's", point["prediction"] in page.values("data-prediction"))
+        values = page.values("data-value")
+        for row in point["influential"]:
+            check(f"{name}: influence of row {row['row']}", row["influence"] in values)
+    lines = [a for tag, a in page.elements if tag == "tr" and "data-point" in a]
+    check(f"{name}: a line a point", len(lines) == (len(points) if len(points) > 1 else 0))
+    if len(points) > 1:
+        cells = [a for tag, a in page.elements if tag == "td"]
+        for key in ("procedural", "data", "ensemble"):
+            listed = [a[f"data-{key}"] for a in cells if f"data-{key}" in a]
+            check(f"{name}: {key} of all points", listed == [p[key]["variance"] for p in points if p[key]])
+    values = set(page.values("data-value"))
+    for sweep in result.get("sweeps", []):
+        check(f"{name}: sweep across {sweep['feature']}", set(sweep["prediction"]) | set(sweep["values"]) <= values)
+    if result["fit"]:
+        check(f"{name}: leave-one-out error", page.values("data-loo-rmse") == [result["fit"]["loo_rmse"]])
+    spoken = re.sub(r"\s+", " ", page.text)
+    check(f"{name}: the advice", re.sub(r"\s+", " ", result["advice"]["text"]) in spoken)
+    check(f"{name}: every warning", all(w["message"] in page.text for w in result["warnings"]))
+    for fact in (result["run"]["command"], result["run"]["data_sha256"], result["epiq"]["version"]):
+        check(f"{name}: the manifest has {fact[:40]}", fact in page.text)
+
+
+def compare_study(name, page, result):
+    values = set(page.values("data-value"))
+    for cell in result["cells"]:
+        check(f"{name}: an estimate of {cell['quantity']}", cell["estimate"] is None or cell["estimate"] in values)
+
+
+def look(path):
+    name, text = os.path.basename(path)[:-5], open(path, encoding="utf-8").read()
+    page, address = Page(text), f"file://{path}"
+    check(f"{name}: every element is closed", page.whole)
+    check(f"{name}: no script", not any(tag == "script" for tag, _ in page.elements))
+    links = [a[key] for _, a in page.elements for key in ("src", "href", "xlink:href", "srcset", "data", "action") if key in a]
+    styles = page.styles + " ".join(page.values("style"))
+    check(f"{name}: nothing from elsewhere", all(link.startswith("#") for link in links) and not re.search(r"url\(|@import", styles))
+    check(f"{name}: a picture says what it is",
+          all(a.get("role") == "img" or a.get("aria-hidden") == "true" for tag, a in page.elements if tag == "svg"))
+    shown, log = browser("--dump-dom", address)
+    check(f"{name}: opens", "</html>" in shown and page.text.split()[:5] == Page(shown).text.split()[:5])
+    check(f"{name}: nothing on the console: {console(log)}", not console(log))
+
+    shown = wrapped(path, "".join(f"<iframe style='width:{width}px;height:900px;border:0' src='{address}'></iframe>"
+                                  for width in (PHONE, DESK)),  # a frame may be less wide than a window
+                    "[...document.querySelectorAll('iframe')].map(f => f.contentDocument.documentElement)"
+                    ".map(d => `${d.scrollWidth} of ${d.clientWidth}`)")
+    check(f"{name}: is as wide as phone and desk: {shown}", shown == f"{PHONE} of {PHONE},{DESK} of {DESK}")
+
+    for scheme, setting, good in (("light", 1, lambda c: min(c) > 230), ("dark", 0, lambda c: max(c) < 60)):
+        shot = f"{path[:-5]}-{scheme}.png"
+        browser(f"--blink-settings=preferredColorScheme={setting}", f"--window-size={DESK},1600", f"--screenshot={shot}", address)
+        check(f"{name}: {scheme}", os.path.exists(shot) and good(first_pixel(shot)))
+    browser(f"--window-size={PHONE},2400", f"--screenshot={path[:-5]}-phone.png", address)
+    browser("--no-pdf-header-footer", f"--print-to-pdf={path[:-5]}.pdf", address)
+    pdf = open(path[:-5] + ".pdf", "rb").read() if os.path.exists(path[:-5] + ".pdf") else b""
+    check(f"{name}: prints", pdf.startswith(b"%PDF") and len(pdf) > 10000)
+
+    result = numbers_of(open(path[:-5] + ".json", encoding="utf-8").read())
+    (compare_study if "study" in result else compare_estimate)(name, page, result)
+
+
+def look_at_pictures(folder):
+    drawings = sorted(glob.glob(f"{folder}/*.svg"))
+    check("pictures: there are some", len(drawings) >= 8)
+    for path in drawings:
+        name = os.path.basename(path)
+        width, height, size, raw, stride = pixels(path[:-4] + ".png")
+        ink = sum(raw[1 + y * (stride + 1):1 + y * (stride + 1) + stride].count(0) for y in range(height))
+        check(f"{name}: PNG of twice its size", f'width="{width // 2}" height="{height // 2}"' in open(path, encoding="utf-8").read())
+        check(f"{name}: something is drawn", ink > 0)
+    shown = wrapped(f"{folder}/all", "".join(f"<img src='file://{path}'>" for path in drawings),
+                    "[...document.images].map(i => i.naturalWidth > 0)")
+    check(f"pictures: every SVG opens alone: {shown}", shown == ",".join(["true"] * len(drawings)))
+
+
+folder = os.path.abspath(sys.argv[1])
+with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    list(pool.map(look, sorted(glob.glob(f"{folder}/*.html"))))
+look_at_pictures(f"{folder}/pictures")
+print(f"{passed} passed, {failed} failed")
+sys.exit(failed > 0)
