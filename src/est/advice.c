@@ -5,7 +5,8 @@
 
 static const double NEGLIGIBLE = 0.01; /* of the leave-one-out squared error: less than this cannot be noticed */
 static const double DOMINATES = 2;     /* one part so many times the other decides alone */
-static const double SETTLED = 0.1;     /* enough members: procedural / m below this fraction of the data variance */
+static const double SETTLED = 0.1;     /* enough members: procedural / m below this fraction of the data variance, or
+                                        * too small to be noticed */
 
 int epiqp_advise(epiqp_job *j)
 {
@@ -21,7 +22,8 @@ int epiqp_advise(epiqp_job *j)
         }
     }
     double ensemble = data + procedural / m, error2 = r->fit.known ? r->fit.loo_rmse * r->fit.loo_rmse : 0;
-    double enough = data > 0 ? fmin(fmax(ceil(procedural / (SETTLED * data)), m), 1e6) : 10 * m;
+    double small = fmax(SETTLED * data, NEGLIGIBLE * error2);
+    double enough = small > 0 ? fmin(fmax(ceil(procedural / small), 2 * m), 1e6) : 10 * m;
     double trained = 100 * (1 - (data + procedural / enough) / ensemble), collected = 100 * data / 2 / ensemble;
     bool train = procedural / m > data / DOMINATES, collect = data > procedural / m / DOMINATES;
     epiqp_arena *arena = &j->answer->arena;
