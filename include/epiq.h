@@ -332,6 +332,45 @@ EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points
                            epiq_result **out);
 EPIQ_API void epiq_result_free(epiq_ctx *c, epiq_result *r);
 
+/* ---- explore: which points to measure next ---------------------------------------------------------------------- */
+
+/* What a candidate is worth. The variance meant is that of the ensemble, data + procedural / ensemble_size. */
+typedef enum {
+    EPIQ_RULE_UCB,  /* prediction + kappa standard deviations; towards the minimum: kappa of them less the prediction */
+    EPIQ_RULE_DATA, /* data alone: where other rows would move the prediction most */
+    EPIQ_RULE_TOTAL /* the ensemble's variance */
+} epiq_rule;
+typedef enum { EPIQ_GOAL_MAX, EPIQ_GOAL_MIN } epiq_goal;
+
+typedef struct {
+    int rule;        /* epiq_rule */
+    int goal;        /* epiq_goal: which end of the target ucb looks for */
+    double kappa;    /* of ucb */
+    ptrdiff_t batch; /* candidates to pick, each as if those before it had been observed to be as predicted */
+} epiq_exploration;
+EPIQ_API epiq_exploration epiq_exploration_default(void);
+
+typedef struct {
+    ptrdiff_t row;     /* from 1: which candidate */
+    ptrdiff_t pick;    /* its place in the batch, from 1; 0: not in it */
+    int known;         /* whether the score is; one that needs a variance nobody could give comes last */
+    double score;      /* when it was picked, or before any pick; so are the numbers below. The larger the sooner */
+    double prediction; /* target units */
+    epiq_part procedural, data; /* variances without intervals: estimate has those, before any pick */
+} epiq_candidate;
+
+typedef struct {
+    const epiq_candidate *ranked; /* the batch in the order of picking, then all others by score */
+    ptrdiff_t count;
+    epiq_exploration ask;
+    const char *reason;          /* one sentence: why the first comes first */
+    const epiq_result *estimate; /* at all candidates, in their order; it lives as long as this */
+} epiq_ranking;
+
+EPIQ_API int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points *candidates, const epiq_options *o,
+                          const epiq_exploration *ask, epiq_ranking **out);
+EPIQ_API void epiq_ranking_free(epiq_ctx *c, epiq_ranking *r);
+
 #ifdef __cplusplus
 }
 #endif

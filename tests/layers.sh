@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Includes point only down this list, and everything outside src/ sees epiq.h alone.
 cd "$1" || exit 2
-order=(base rng stats la data solve net kernel train engine est)
+order=(base rng stats la data solve net kernel train engine est model decide)
 failed=0 checked=0
 complain() { echo "$1"; failed=$((failed + 1)); }
 for i in "${!order[@]}"; do
@@ -20,7 +20,7 @@ done
 for file in cli/*.[ch] report/*.[ch] study/*.[ch] examples/*.c; do
     [ -e "$file" ] || continue
     checked=$((checked + 1))
-    if grep -nE '^#include "(\.\./)?(src/|base/|rng/|stats/|la/|data/|solve/|net/|kernel/|train/|engine/|est/)' "$file"; then
+    if grep -nE '^#include "(\.\./)?(src/|base/|rng/|stats/|la/|data/|solve/|net/|kernel/|train/|engine/|est/|model/|decide/)' "$file"; then
         complain "$file reaches into src/"
     fi
 done

@@ -32,6 +32,10 @@ typedef struct {
     double *stopped_c, *stopped_v;          /* points by n: of gradient flow stopped at o.time; else NULL */
     double *members_mean;                   /* n: the members' mean at the rows, when IF asks for it; else NULL */
     bool members_trained;
+    /* what IF's V is made of, n each: residuals as the correction takes them and as they are; what rowwise adds to
+     * their squares, in excess_unit^2, NULL: nothing. All NULL unless IF ran from a kernel's factor. */
+    const double *used, *printed, *excess;
+    double excess_unit;
     /* where the answer goes */
     struct epiqp_answer *answer;
     epiqp_warnings *warnings;
@@ -77,6 +81,7 @@ int epiqp_rowwise_new(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, 
                       const double *used_without, epiqp_rowwise *out);
 /* sum_i c_i^2 excess_i without group g of the probes. */
 double epiqp_rowwise_share(const epiqp_rowwise *w, ptrdiff_t g, const double *c, ptrdiff_t n);
+#define EPIQP_ROWWISE_FLOOR 0.5 /* of the uncorrected V: excess may be negative, and their sum must not */
 /* v: c times the standardised residuals; uncorrected: V as printed; u: scratch of n. */
 epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double uncorrected,
                            double *u, double level, bool *floored);
@@ -126,6 +131,10 @@ int epiqp_sweep_points(epiqp_job *j, double *at,
 void epiqp_sweep_split(epiqp_job *j);      /* each sweep gets its part of the answer's points */
 
 /* ---- the answer ---- */
+
+/* epiq_estimate, and then something more while the job is alive. then: a status; NULL: nothing more. */
+int epiqp_estimate_then(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                        int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out);
 
 int epiqp_combine(epiqp_job *j);
 int epiqp_advise(epiqp_job *j);

@@ -383,6 +383,12 @@ static int run(epiqp_job *j)
 int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiq_result **out)
 {
     epiqp_clear(c);
+    return epiqp_estimate_then(c, data, at, o, NULL, NULL, out);
+}
+
+int epiqp_estimate_then(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                        int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out)
+{
     *out = NULL;
     int s = epiqp_options_check(c, o);
     if (s) {
@@ -410,6 +416,7 @@ int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
         s = epiqp_warn(c, j.warnings, data->warnings.list[k].code, "%s", data->warnings.list[k].message);
     }
     s = s ? s : run(&j);
+    s = s || !then ? s : then(&j, user);
     epiqp_state_close(j.state);
     epiqp_fit_free(c, &j.fit);
     epiqp_arena_free(c, &j.scratch);

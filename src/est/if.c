@@ -315,6 +315,10 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
     if (!scratch) {
         return s ? s : EPIQ_E_NOMEM;
     }
+    j->used = w.used[o->correction];
+    j->printed = w.used[EPIQ_CORRECTION_NONE];
+    j->excess = o->correction == EPIQ_CORRECTION_ROWWISE ? w.rows.excess : NULL;
+    j->excess_unit = w.rows.unit;
     ptrdiff_t floored = 0;
 #pragma omp parallel for schedule(static) num_threads(j->e.threads) reduction(+ : floored) if (n * j->points > 20000)
     for (ptrdiff_t p = 0; p < j->points; p++) {

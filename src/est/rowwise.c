@@ -14,7 +14,6 @@
 
 enum { TERMS = 3 };              /* agree with the exact solution to three digits; one leaves up to 1.4 % */
 static const double WIDER = 0.2; /* between 0.15 and 0.25 coverage is the same */
-static const double FLOOR = 0.5; /* of the uncorrected V: s may be negative, and their sum must not */
 
 /* One term more, with P from probes: s, and what s is without each group of them. There P differs, and so does what it
  * is applied to; of the latter only P's diagonal is taken, for the rest is a mean over many rows' errors. */
@@ -122,7 +121,7 @@ epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double
     for (ptrdiff_t i = 0; i < n; i++) {
         far += (u[i] - total / (double)n) * (u[i] - total / (double)n);
     }
-    double least = FLOOR * (uncorrected / unit / unit);
+    double least = EPIQP_ROWWISE_FLOOR * (uncorrected / unit / unit);
     *floored = total < least;
     total = fmax(total, least);
     double apart = total * total * (w->kurtosis * c4 / (c2 * c2) - 1 / (double)n);

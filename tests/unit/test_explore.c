@@ -1,0 +1,443 @@
+/* epiq_explore: what is believed after a pick against rows literally appended and everything fitted again; the greedy
+ * batch; which candidates come first and why; what is refused. */
+#include "decide/explore.h"
+#include "test.h"
+
+#include <stdlib.h>
+
+enum { N = 40, D = 3, POINTS = 25, PICKS = 4 };
+static epiq_ctx *c;
+static double X[(N + PICKS) * D], Y[N + PICKS], AT[POINTS * D];
+
+static epiq_options usual(int engine)
+{
+    epiq_options o = epiq_options_default();
+    o.scale = EPIQ_SCALE_NONE;
+    o.engine = engine;
+    o.width = 64;
+    o.members = 7;
+    o.threads = 2;
+    return o;
+}
+
+/* Rows of synthetic set 1; candidates partly outside them. */
+static void begin(void)
+{
+    double y[POINTS];
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    EQ(epiq_synth(c, 1, N, D, 5, X, Y), EPIQ_OK);
+    EQ(epiq_synth(c, 1, POINTS, D, 6, AT, y), EPIQ_OK);
+    for (int i = 0; i < POINTS * D; i++) {
+        AT[i] = 1.5 * AT[i] - 0.05;
+    }
+}
+
+static void end(void)
+{
+    EQ(c->live_blocks, 0);
+    epiq_ctx_free(c);
+}
+
+typedef struct {
+    epiq_data *data;
+    epiq_points *at;
+} table;
+
+static table table_of(ptrdiff_t n, const int64_t *group, ptrdiff_t points, const double *at, const epiq_options *o)
+{
+    table t = {0};
+    EQ(epiq_data_new(c, n, D, X, Y, group, o, &t.data), EPIQ_OK);
+    EQ(epiq_points_new(c, t.data, &t.at), EPIQ_OK);
+    EQ(epiq_points_add_rows(c, t.at, points, at), EPIQ_OK);
+    return t;
+}
+
+static void table_free(table t)
+{
+    epiq_points_free(c, t.at);
+    epiq_data_free(c, t.data);
+}
+
+static epiq_ranking *explore(table t, const epiq_options *o, const epiq_exploration *ask)
+{
+    epiq_ranking *r;
+    int s = epiq_explore(c, t.data, t.at, o, ask, &r);
+    if (s) {
+        TEST_FAIL("epiq_explore says %d: %s\n", s, epiq_message(c));
+        exit(1);
+    }
+    return r;
+}
+
+/* The table with picked candidates appended, their value that predicted; the shift lambda n kept. */
+static void append(const epiq_options *o, const ptrdiff_t *picked, const double *value, int count, epiq_options *with)
+{
+    for (int t = 0; t < count; t++) {
+        memcpy(X + (N + t) * D, AT + picked[t] * D, D * sizeof *X);
+        Y[N + t] = value[t];
+    }
+    *with = *o;
+    with->lambda = o->lambda * N / (N + count);
+}
+
+/* ---- the beliefs against fitting again ---- */
+
+/* V by its definition: groups of centred v, and what rowwise adds; appended rows are as predicted, without residual. */
+static double variance_of(const epiqp_job *j, const double *used, const double *excess, const double *row)
+{
+    double mean = 0, sum[N] = {0}, v = 0;
+    for (int i = 0; i < N; i++) {
+        mean += used[i] * row[i] / N;
+    }
+    for (int i = 0; i < N; i++) {
+        sum[j->data->group[i]] += used[i] * row[i] - mean;
+        v += excess ? row[i] * row[i] * excess[i] * j->excess_unit * j->excess_unit : 0;
+    }
+    for (int g = 0; g < j->data->groups; g++) {
+        v += sum[g] * sum[g];
+    }
+    return v;
+}
+
+static int beliefs_against_refits(epiqp_job *j, void *user)
+{
+    (void)user;
+    static const ptrdiff_t picked[PICKS] = {3, 17, 4, 3}; /* the last one once more: a second measurement */
+    const double tol = 1e-8; /* the condition number of A is below 1e6, and differences of variances lose two digits */
+    epiqp_belief b;
+    EQ(epiqp_belief_new(j, PICKS, &b), EPIQ_OK);
+    double value[PICKS];
+    for (int t = 0; t <= PICKS; t++) {
+        epiq_options with;
+        for (int k = 0; k < t; k++) {
+            value[k] = j->prediction[picked[k]];
+        }
+        append(&j->o, picked, value, t, &with);
+        epiqp_fit f;
+        EQ(epiqp_fit_new(&j->e, &with, N + t, D, X, Y, POINTS, AT, &f), EPIQ_OK);
+        EQ(epiqp_fit_solve(&j->e, &f), EPIQ_OK);
+        double tau2[POINTS], before_data = 0, after_data = 0;
+        EQ(epiqp_infinite_variance(&j->e, &f, f.ridge.c, tau2), EPIQ_OK);
+        for (int p = 0; p < POINTS; p++) {
+            const double *row = f.ridge.c + p * (N + t);
+            double v = variance_of(j, j->used, j->excess, row),
+                   least = j->excess ? 0.5 * variance_of(j, j->printed, NULL, row) : 0;
+            CLOSE(epiqp_belief_data(&b, p), fmax(v, least), tol);
+            if (!j->member_h) {
+                NEAR(epiqp_belief_procedural(&b, p), tau2[p], tol * j->infinite[p].variance);
+                NEAR(epiqp_dot(N + t, row, Y), j->prediction[p], 1e-9); /* observed as predicted: nothing moves */
+            }
+            before_data += j->inf[p].variance;
+            after_data += epiqp_belief_data(&b, p);
+        }
+        if (t == 0) {
+            CLOSE(after_data, before_data, 1e-12);
+        }
+        epiqp_fit_free(c, &f);
+        if (t < PICKS) {
+            epiqp_belief_observe(&b, picked[t]);
+        }
+    }
+    return EPIQ_OK;
+}
+
+TEST(a_pick_is_a_row_appended)
+{
+    int64_t group[N];
+    for (int i = 0; i < N; i++) {
+        group[i] = i / 2;
+    }
+    begin();
+    for (int way = 0; way < 8; way++) {
+        epiq_options o = usual(way < 6 ? EPIQ_ENGINE_INFINITE : EPIQ_ENGINE_LINEAR);
+        o.correction = way % 4;
+        o.depth = way == 5 ? 2 : 1;
+        o.methods = EPIQ_IF | EPIQ_EV;
+        table t = table_of(N, way == 4 ? group : NULL, POINTS, AT, &o);
+        epiq_result *r;
+        EQ(epiqp_estimate_then(c, t.data, t.at, &o, beliefs_against_refits, NULL, &r), EPIQ_OK);
+        epiq_result_free(c, r);
+        table_free(t);
+    }
+    end();
+}
+
+/* The batch, pick by pick, against epiq_estimate on the longer table: exact where training is linear. */
+TEST(a_batch_is_what_estimates_on_the_longer_table_say)
+{
+    static const int ENGINES[] = {EPIQ_ENGINE_INFINITE, EPIQ_ENGINE_LINEAR};
+    begin();
+    for (int way = 0; way < 2; way++) {
+        epiq_options o = usual(ENGINES[way]), with;
+        epiq_exploration ask = {.rule = EPIQ_RULE_UCB, .kappa = 3, .batch = PICKS + 1};
+        table t = table_of(N, NULL, POINTS, AT, &o);
+        epiq_ranking *r = explore(t, &o, &ask);
+        ptrdiff_t picked[PICKS + 1];
+        double value[PICKS + 1];
+        for (int k = 0; k <= PICKS; k++) {
+            EQ(r->ranked[k].pick, k + 1);
+            picked[k] = r->ranked[k].row - 1;
+            value[k] = r->estimate->points[picked[k]].prediction;
+            append(&o, picked, value, k, &with);
+            table longer = table_of(N + k, NULL, POINTS, AT, &with);
+            epiq_result *again;
+            with.methods = EPIQ_IF | EPIQ_EV;
+            EQ(epiq_estimate(c, longer.data, longer.at, &with, &again), EPIQ_OK);
+            const epiq_point *point = &again->points[picked[k]];
+            CLOSE(r->ranked[k].procedural.variance, point->procedural.variance, 1e-8);
+            NEAR(r->ranked[k].prediction, point->prediction, 1e-9);
+            epiq_result_free(c, again);
+            table_free(longer);
+        }
+        epiq_ranking_free(c, r);
+        table_free(t);
+    }
+    end();
+}
+
+/* Networks are not linear: what a pick does is foreseen only roughly, but the candidates that gain are the same. */
+TEST(networks_change_much_as_foreseen)
+{
+    begin();
+    epiq_options o = usual(EPIQ_ENGINE_NETWORK), with;
+    o.width = 256;
+    o.members = 12;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    epiq_exploration ask = {.rule = EPIQ_RULE_TOTAL, .batch = POINTS};
+    o.ensemble_size = 1;
+    table t = table_of(N, NULL, POINTS, AT, &o);
+    epiq_ranking *r = explore(t, &o, &ask);
+    ptrdiff_t first = r->ranked[0].row - 1;
+    double value = r->ranked[0].prediction;
+    append(&o, &first, &value, 1, &with);
+    table longer = table_of(N + 1, NULL, POINTS, AT, &with);
+    epiq_result *again;
+    EQ(epiq_estimate(c, longer.data, longer.at, &with, &again), EPIQ_OK);
+    ask.batch = 2; /* the second pick is the largest of what one observation leaves */
+    epiq_ranking *two = explore(t, &o, &ask);
+    double left = two->ranked[1].procedural.variance, found = again->points[two->ranked[1].row - 1].procedural.variance;
+    TRUE(left < 1.5 * found && left > found / 1.5); /* measured 1.0; EV of 12 has a standard error of 40 % */
+    double had = r->ranked[0].procedural.variance, has = again->points[first].procedural.variance;
+    TRUE(has < 0.6 * had); /* where it was observed retraining matters less */
+    for (int k = 1; k < POINTS; k++) {
+        TRUE(r->ranked[k].score <= r->ranked[k - 1].score * (1 + 1e-9)); /* of a total, picks only take away */
+    }
+    epiq_ranking_free(c, two);
+    epiq_result_free(c, again);
+    epiq_ranking_free(c, r);
+    table_free(longer);
+    table_free(t);
+    end();
+}
+
+/* ---- the batch ---- */
+
+TEST(doubled_candidates_are_not_both_picked)
+{
+    enum { HALF = 20 };
+    double twice[2 * HALF * D];
+    begin();
+    for (int i = 0; i < 2 * HALF; i++) {
+        memcpy(twice + i * D, AT + i / 2 * D, D * sizeof *twice);
+    }
+    for (int engine = EPIQ_ENGINE_LINEAR; engine <= EPIQ_ENGINE_INFINITE; engine++) {
+        for (int rule = EPIQ_RULE_UCB; rule <= EPIQ_RULE_TOTAL; rule++) {
+            epiq_options o = usual(engine);
+            o.scale = EPIQ_SCALE_STANDARD; /* unscaled, the rows are so close that repeating the outermost is best */
+            epiq_exploration ask = {.rule = rule, .kappa = 10, .batch = HALF / 2};
+            table t = table_of(N, NULL, 2 * HALF, twice, &o);
+            epiq_ranking *r = explore(t, &o, &ask);
+            int seen[HALF] = {0};
+            for (int k = 0; k < ask.batch; k++) {
+                TRUE(!seen[(r->ranked[k].row - 1) / 2]++);
+            }
+            epiq_ranking_free(c, r);
+            table_free(t);
+        }
+    }
+    end();
+}
+
+TEST(the_ranking_is_whole_and_in_order)
+{
+    begin();
+    for (int rule = EPIQ_RULE_UCB; rule <= EPIQ_RULE_TOTAL; rule++) {
+        epiq_options o = usual(EPIQ_ENGINE_INFINITE);
+        o.ensemble_size = 3;
+        epiq_exploration ask = {.rule = rule, .goal = EPIQ_GOAL_MIN, .kappa = 1.5, .batch = 3};
+        table t = table_of(N, NULL, POINTS, AT, &o);
+        epiq_ranking *r = explore(t, &o, &ask);
+        int seen[POINTS] = {0};
+        EQ(r->count, POINTS);
+        for (int k = 0; k < POINTS; k++) {
+            const epiq_candidate *k1 = &r->ranked[k];
+            TRUE(k1->known && !seen[k1->row - 1]++);
+            EQ(k1->pick, k < 3 ? k + 1 : 0);
+            double total = k1->data.variance + k1->procedural.variance / 3;
+            CLOSE(k1->score,
+                  rule == EPIQ_RULE_UCB    ? 1.5 * sqrt(total) - k1->prediction
+                  : rule == EPIQ_RULE_DATA ? k1->data.variance
+                                           : total,
+                  1e-12);
+            TRUE(k < 4 || k1->score <= r->ranked[k - 1].score);
+            const epiq_point *point = &r->estimate->points[k1->row - 1];
+            if (k == 0 || k >= 3) { /* as before any pick */
+                CLOSE(k1->data.variance, point->data.variance, 1e-12);
+                CLOSE(k1->procedural.variance, point->procedural.variance, 1e-12);
+            } else {
+                TRUE(k1->data.variance < point->data.variance);
+            }
+        }
+        CONTAINS(r->reason, "comes first because");
+        epiq_ranking_free(c, r);
+        table_free(t);
+    }
+    end();
+}
+
+/* Small values of y are large values of -y. */
+TEST(the_minimum_is_the_maximum_upside_down)
+{
+    begin();
+    epiq_options o = usual(EPIQ_ENGINE_INFINITE);
+    epiq_exploration ask = epiq_exploration_default();
+    ptrdiff_t rows[2][POINTS];
+    ask.batch = 5;
+    for (int way = 0; way < 2; way++) {
+        ask.goal = way ? EPIQ_GOAL_MIN : EPIQ_GOAL_MAX;
+        table t = table_of(N, NULL, POINTS, AT, &o);
+        epiq_ranking *r = explore(t, &o, &ask);
+        for (int k = 0; k < POINTS; k++) {
+            rows[way][k] = r->ranked[k].row;
+        }
+        epiq_ranking_free(c, r);
+        table_free(t);
+        for (int i = 0; i < N; i++) {
+            Y[i] = -Y[i];
+        }
+    }
+    for (int k = 0; k < POINTS; k++) {
+        EQ(rows[1][k], rows[0][k]);
+    }
+    end();
+}
+
+TEST(threads_change_no_bit)
+{
+    begin();
+    for (int engine = EPIQ_ENGINE_NETWORK; engine <= EPIQ_ENGINE_INFINITE; engine++) {
+        epiq_exploration ask = {.rule = EPIQ_RULE_UCB, .kappa = 2, .batch = 6};
+        epiq_candidate kept[POINTS];
+        for (int threads = 1; threads <= 3; threads++) {
+            epiq_options o = usual(engine);
+            o.threads = threads;
+            table t = table_of(N, NULL, POINTS, AT, &o);
+            epiq_ranking *r = explore(t, &o, &ask);
+            for (int k = 0; k < POINTS; k++) {
+                if (threads > 1) {
+                    EQ(r->ranked[k].row, kept[k].row);
+                    TRUE(r->ranked[k].score == kept[k].score);
+                    TRUE(r->ranked[k].data.variance == kept[k].data.variance);
+                }
+                kept[k] = r->ranked[k];
+            }
+            epiq_ranking_free(c, r);
+            table_free(t);
+        }
+    }
+    end();
+}
+
+TEST(nothing_is_trained_that_no_score_needs)
+{
+    begin();
+    epiq_options o = usual(EPIQ_ENGINE_NETWORK);
+    epiq_exploration ask = {.rule = EPIQ_RULE_DATA, .batch = 2};
+    table t = table_of(N, NULL, POINTS, AT, &o);
+    epiq_ranking *r = explore(t, &o, &ask);
+    EQ(r->estimate->training.members, 0);
+    TRUE(!r->ranked[0].procedural.known && r->ranked[0].data.known);
+    epiq_ranking_free(c, r);
+    o.hbar = EPIQ_HBAR_ENSEMBLE; /* its residuals are the members' */
+    r = explore(t, &o, &ask);
+    EQ(r->estimate->training.members, 7);
+    epiq_ranking_free(c, r);
+    table_free(t);
+    end();
+}
+
+/* ---- what is refused ---- */
+
+TEST(what_cannot_be_is_refused)
+{
+    begin();
+    const epiq_options o = usual(EPIQ_ENGINE_INFINITE);
+    epiq_options stopped = o, empirical = o, other = o;
+    stopped.time = 5;
+    empirical.kernel = EPIQ_KERNEL_EMPIRICAL;
+    other.members = 1;
+    const struct {
+        const epiq_options *o;
+        epiq_exploration ask;
+        int status;
+        const char *part;
+    } cases[] = {
+        {&o, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, -1, 1}, EPIQ_E_USAGE, "kappa is -1; it must lie in [0, 1e+06]"},
+        {&o, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, NAN, 1}, EPIQ_E_USAGE, "kappa"},
+        {&o, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, 2, 0}, EPIQ_E_USAGE, "batch is 0"},
+        {&o, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, 2, POINTS + 1}, EPIQ_E_DATA, "26 cannot be picked from 25 candidates"},
+        {&o, {9, EPIQ_GOAL_MAX, 2, 1}, EPIQ_E_USAGE, "rule is 9"},
+        {&o, {EPIQ_RULE_UCB, 9, 2, 1}, EPIQ_E_USAGE, "goal is 9"},
+        {&stopped, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, 2, 2}, EPIQ_E_USAGE, "--time"},
+        {&empirical, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, 2, 2}, EPIQ_E_USAGE, "--kernel empirical"},
+        {&other, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, 2, 1}, EPIQ_E_USAGE, "members is 1"},
+        {&stopped, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, 2, 1}, EPIQ_OK, ""},
+        {&empirical, {EPIQ_RULE_UCB, EPIQ_GOAL_MAX, 2, 1}, EPIQ_OK, ""},
+    };
+    table t = table_of(N, NULL, POINTS, AT, &o);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        epiq_ranking *r;
+        EQ(epiq_explore(c, t.data, t.at, cases[k].o, &cases[k].ask, &r), cases[k].status);
+        CONTAINS(epiq_message(c), cases[k].part);
+        EQ(r == NULL, cases[k].status != EPIQ_OK);
+        epiq_ranking_free(c, r);
+    }
+    epiq_points *none;
+    epiq_ranking *r;
+    EQ(epiq_points_new(c, t.data, &none), EPIQ_OK);
+    EQ(epiq_explore(c, t.data, none, &o, &cases[0].ask, &r), EPIQ_E_USAGE);
+    epiq_exploration one = epiq_exploration_default();
+    EQ(epiq_explore(c, t.data, none, &o, &one, &r), EPIQ_E_DATA);
+    CONTAINS(epiq_message(c), "no candidate");
+    epiq_points_free(c, none);
+    table_free(t);
+    end();
+}
+
+TEST(every_allocation_may_fail)
+{
+    begin();
+    epiq_options o = usual(EPIQ_ENGINE_INFINITE);
+    o.threads = 1;
+    epiq_exploration ask = {.rule = EPIQ_RULE_UCB, .kappa = 2, .batch = 3};
+    table t = table_of(N, NULL, POINTS, AT, &o);
+    ptrdiff_t before = c->live_blocks;
+    int s = EPIQ_E_NOMEM, fails = 0;
+    epiq_ranking *r = NULL;
+    for (ptrdiff_t k = 0; s == EPIQ_E_NOMEM && k < 1000; k++) {
+        c->fail_after = k;
+        s = epiq_explore(c, t.data, t.at, &o, &ask, &r);
+        fails += s != EPIQ_OK;
+        if (s) {
+            TRUE(r == NULL);
+            EQ(c->live_blocks, before);
+            CONTAINS(epiq_message(c), "memory");
+        }
+    }
+    EQ(s, EPIQ_OK);
+    TRUE(fails > 25);
+    c->fail_after = -1;
+    epiq_ranking_free(c, r);
+    table_free(t);
+    end();
+}
