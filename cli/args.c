@@ -239,7 +239,7 @@ int args_parse(cli *c, const verb *v, int argc, char **argv)
                             v->usage);
         }
     }
-    if (v->operand && !c->operand) {
+    if (v->operand && !c->operand && !v->may_lack) {
         return complain(CODE_USAGE, "%s is missing; usage: epiq %s %s", v->operand, v->name, v->usage);
     }
     return CODE_OK;

@@ -23,11 +23,12 @@ typedef struct {
     const flag *flags;                            /* its own, up to one without a name; may be NULL */
     bool model;                                   /* takes the library's options too, */
     bool reads;                                   /* its operand is a file it reads */
+    bool may_lack;                                /* its operand */
     const char *const *without;                   /* except these sections or options, up to NULL; may be NULL */
     bool hidden;
     int (*run)(cli *c);
 } verb;
-extern const verb VERB_DEMO, VERB_ESTIMATE, VERB_KERNEL, VERB_OPTIONS, VERB_STUDY, VERB_SYNTH;
+extern const verb VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_KERNEL, VERB_OPTIONS, VERB_STUDY, VERB_SYNTH;
 
 struct cli {
     const verb *verb;

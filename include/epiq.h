@@ -66,7 +66,7 @@ EPIQ_API const char *epiq_status_text(int status);
 typedef struct epiq_ctx epiq_ctx;
 
 typedef struct {
-    const char *stage;   /* "kernel", "factor", "members", "batches", "points" */
+    const char *stage;   /* "kernel", "factor", "members", "batches", "points", "picks" */
     ptrdiff_t done, all; /* units finished, units in all */
 } epiq_progress;
 

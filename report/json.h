@@ -2,7 +2,7 @@
 #ifndef REPORT_JSON_H
 #define REPORT_JSON_H
 
-#include "epiq.h"
+#include "report/report.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,6 +26,8 @@ void json_real(json *j, const char *key, double v);       /* null when not finit
 void json_text(json *j, const char *key, const char *v);  /* null when NULL */
 void json_token(json *j, const char *key, const char *v); /* already JSON: a number in its own notation */
 
-void report_json_options(json *j, const epiq_options *o); /* "options": the whole table */
+void report_json_options(json *j, const epiq_options *o);                        /* "options": the whole table */
+void report_json_manifest(json *j, const epiq_result *r, const report_run *run); /* "epiq", "run", "data", "model" */
+void report_json_warnings(json *j, const epiq_result *r);
 
 #endif

@@ -99,6 +99,16 @@ static void write_model(json *j, const epiq_options *o)
     json_end(j);
 }
 
+void report_json_manifest(json *j, const epiq_result *r, const report_run *run)
+{
+    json_object(j, "epiq", JSON_FLAT);
+    json_text(j, "version", epiq_version());
+    json_end(j);
+    write_run(j, r, run);
+    write_data(j, run);
+    write_model(j, run->options);
+}
+
 static void write_fit(json *j, const epiq_result *r)
 {
     if (!r->fit.known) {
@@ -279,16 +289,23 @@ static void write_timing(json *j, const epiq_result *r, const report_run *run)
     json_end(j);
 }
 
+void report_json_warnings(json *j, const epiq_result *r)
+{
+    json_array(j, "warnings", JSON_LINES);
+    for (ptrdiff_t i = 0; i < r->warning_count; i++) {
+        json_object(j, NULL, JSON_FLAT);
+        json_text(j, "code", r->warnings[i].code);
+        json_text(j, "message", r->warnings[i].message);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 void report_json(FILE *out, const epiq_result *r, const report_run *run)
 {
     json j = {.out = out};
     json_object(&j, NULL, JSON_LINES);
-    json_object(&j, "epiq", JSON_FLAT);
-    json_text(&j, "version", epiq_version());
-    json_end(&j);
-    write_run(&j, r, run);
-    write_data(&j, run);
-    write_model(&j, run->options);
+    report_json_manifest(&j, r, run);
     write_fit(&j, r);
     write_training(&j, r);
     if (r->choice) {
@@ -318,13 +335,6 @@ void report_json(FILE *out, const epiq_result *r, const report_run *run)
     json_integer(&j, "rows", r->advice.rows);
     json_text(&j, "text", r->advice.text);
     json_end(&j);
-    json_array(&j, "warnings", JSON_LINES);
-    for (ptrdiff_t i = 0; i < r->warning_count; i++) {
-        json_object(&j, NULL, JSON_FLAT);
-        json_text(&j, "code", r->warnings[i].code);
-        json_text(&j, "message", r->warnings[i].message);
-        json_end(&j);
-    }
-    json_end(&j);
+    report_json_warnings(&j, r);
     json_end(&j);
 }

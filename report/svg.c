@@ -244,6 +244,9 @@ static void draw_marks(const drawing *g, const svg_series *s)
             draw_title(g, s, i);
         }
         svg_mark_close(g->out, s->look);
+        if (s->labels) {
+            svg_label(g->out, "start", x + 6, y - 4, g->right - x, s->labels[i]);
+        }
         putc('\n', g->out);
     }
 }

@@ -29,6 +29,7 @@ typedef struct {
     const double *x, *y;
     const double *lo,
         *hi; /* of y (of x where rows have names): a band around a line, error bars at marks; NULL: none */
+    const char *const *labels; /* beside each mark; NULL: none */
 } svg_series;
 
 /* A straight line across the panel at one value. */

@@ -135,9 +135,9 @@ static char *explain(epiqp_job *j, const epiq_exploration *ask, const epiq_candi
     }
     if (up >= 2 * wide) {
         return epiqp_arena_printf(c, arena,
-                                  "Candidate %td comes first because its prediction is %s, %.4g where the candidates' "
-                                  "mean is %.4g, and not for being unsure: its standard deviation is %.3g, their mean "
-                                  "%.3g.",
+                                  "Candidate %td comes first mostly because its prediction is %s, %.4g where the "
+                                  "candidates' mean is %.4g; its standard deviation, %.3g, counts for less (their mean "
+                                  "is %.3g).",
                                   k->row, high, k->prediction, u.prediction, sd, u.sd);
     }
     return epiqp_arena_printf(c, arena,
@@ -287,7 +287,7 @@ int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points *candidat
     epiq_options own = *o;
     bool idle = ask->rule == EPIQ_RULE_DATA && o->hbar == EPIQ_HBAR_KERNEL && epiqp_engine_of(o)->trains;
     own.methods = idle ? EPIQ_IF : EPIQ_IF | EPIQ_EV; /* nobody waits for trainings that no score needs */
-    own.influential = 0;
+    own.influential = own.sweep = 0;
     s = epiqp_estimate_then(c, data, candidates, &own, rank, a, &a->estimate);
     a->ranking.estimate = a->estimate;
     if (s) {

@@ -1,0 +1,198 @@
+/* cmd_explore.c - epiq explore: a table, a target, candidates; which of them to measure next. */
+#include "cli/explore.h"
+#include "report/explore.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP = 20, MOST = 1000000 };
+
+static const char *const RULES[] = {[EPIQ_RULE_UCB] = "ucb", [EPIQ_RULE_DATA] = "data", [EPIQ_RULE_TOTAL] = "total"};
+static const char *const GOALS[] = {[EPIQ_GOAL_MAX] = "max", [EPIQ_GOAL_MIN] = "min"};
+
+static int choice(const cli *c, const char *name, const char *const *choices, int count, const char *listed, int *value)
+{
+    const char *text = args_value(c, name);
+    for (int k = 0; text && k < count; k++) {
+        if (strcmp(text, choices[k]) == 0) {
+            *value = k;
+            return CODE_OK;
+        }
+    }
+    return text ? complain(CODE_USAGE, "--%s is \"%s\"; it must be %s", name, text, listed) : CODE_OK;
+}
+
+int explore_real(const cli *c, const char *name, double lo, double hi, double *value)
+{
+    const char *text = args_value(c, name);
+    char *end;
+    double v = text ? strtod(text, &end) : *value;
+    if (text && (end == text || *end || !(v >= lo && v <= hi))) {
+        return complain(CODE_USAGE, "--%s is \"%s\"; it must be a number from %g to %g", name, text, lo, hi);
+    }
+    *value = v;
+    return CODE_OK;
+}
+
+static int fill(const cli *c, epiq_exploration *ask, long long *top)
+{
+    long long batch = 1;
+    *ask = epiq_exploration_default();
+    int code = choice(c, "rule", RULES, 3, "ucb, data or total", &ask->rule);
+    code = code ? code : choice(c, "goal", GOALS, 2, "max or min", &ask->goal);
+    code = code ? code : explore_real(c, "kappa", 0, 1e6, &ask->kappa);
+    code = code ? code : args_count(c, "batch", 1, MOST, &batch);
+    code = code ? code : args_count(c, "top", 1, MOST, top);
+    ask->batch = (ptrdiff_t)batch;
+    return code;
+}
+
+/* ---- a ranking ---- */
+
+static int write_ranking(const cli *c, const epiq_ranking *r, const report_run *run, ptrdiff_t top, output *outputs)
+{
+    if (outputs[EXPLORE_JSON].file) {
+        report_explore_json(outputs[EXPLORE_JSON].file, r, run);
+    }
+    if (outputs[EXPLORE_CSV].file) {
+        report_explore_csv(outputs[EXPLORE_CSV].file, r);
+    }
+    if (outputs[EXPLORE_HTML].file) {
+        report_explore_html(outputs[EXPLORE_HTML].file, r, run);
+    }
+    bool text, quiet = args_value(c, "quiet");
+    int code = explore_commit(outputs, &text);
+    if (!code && text && !quiet) {
+        report_explore_text(stdout, r, run, top, terminal_style());
+        return output_stdout();
+    }
+    for (ptrdiff_t i = 0; !code && !quiet && i < r->estimate->warning_count; i++) {
+        warn(r->estimate->warnings[i].message);
+    }
+    return code;
+}
+
+static int load(cli *c, epiq_data **data, epiq_points **at)
+{
+    int status = epiq_data_read(c->ctx, c->operand, &c->options, data);
+    status = status < 0 ? status : epiq_points_new(c->ctx, *data, at);
+    for (ptrdiff_t i = 0; status >= 0 && i < c->given_count; i++) {
+        if (strcmp(c->given[i].name, "candidates") == 0) {
+            status = epiq_points_add(c->ctx, *at, c->given[i].value);
+        }
+    }
+    return status;
+}
+
+static int rank(cli *c, const epiq_exploration *ask, ptrdiff_t top, output *outputs)
+{
+    epiq_data *data = NULL;
+    epiq_points *at = NULL;
+    epiq_ranking *r = NULL;
+    double began = now();
+    watch_start(&c->ctx, 1, args_value(c, "quiet"));
+    epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
+    int status = load(c, &data, &at), code = CODE_OK;
+    double read = now() - began;
+    status = status < 0 ? status : epiq_explore(c->ctx, data, at, &c->options, ask, &r);
+    watch_end();
+    if (status < 0) {
+        code = failed(c, status);
+    } else {
+        epiq_options ran = c->options;
+        ran.methods = r->estimate->methods;
+        const report_run run = {c->command, &ran, epiq_data_describe(data), now() - began, read, peak_rss()};
+        code = write_ranking(c, r, &run, top, outputs);
+    }
+    epiq_ranking_free(c->ctx, r);
+    epiq_points_free(c->ctx, at);
+    epiq_data_free(c->ctx, data);
+    return code;
+}
+
+/* What belongs to the other way of using the verb. */
+static int check_way(const cli *c)
+{
+    static const char *const LOOP[] = {"function", "steps", "seeds", "start", "fresh", "noise", NULL}, *const RANK[] = {
+                                                                                                           "candidates",
+                                                                                                           "goal",
+                                                                                                           "top", NULL};
+    bool loop = args_value(c, "loop");
+    for (const char *const *name = loop ? RANK : LOOP; *name; name++) {
+        if (args_value(c, *name)) {
+            return loop ? complain(CODE_USAGE, "--loop maximises a function of its own; leave out --%s", *name)
+                        : complain(CODE_USAGE, "--%s belongs to --loop; add it or leave --%s out", *name, *name);
+        }
+    }
+    if (loop) {
+        return c->operand ? complain(CODE_USAGE, "--loop makes its own data; leave out %s", c->operand) : CODE_OK;
+    }
+    if (!c->operand) {
+        return complain(CODE_USAGE, "DATA is missing; usage: epiq explore %s", c->verb->usage);
+    }
+    return args_value(c, "candidates")
+               ? CODE_OK
+               : complain(CODE_USAGE,
+                          "--candidates FILE is missing: the points to choose from, in the columns of DATA");
+}
+
+static int run(cli *c)
+{
+    epiq_exploration ask;
+    long long top = TOP;
+    const char *engine = args_value(c, "engine");
+    int code = fill(c, &ask, &top);
+    code = code || !engine ? code : args_option(c, "engine", engine);
+    code = code ? code : check_way(c);
+    if (code) {
+        return code;
+    }
+    output outputs[EXPLORE_OUTPUTS] = {{0}};
+    code = explore_open(c, outputs);
+    code = code                    ? code
+           : args_value(c, "loop") ? explore_loop(c, &ask, outputs)
+                                   : rank(c, &ask, (ptrdiff_t)top, outputs);
+    output_drop(outputs, EXPLORE_OUTPUTS);
+    return code;
+}
+
+static const flag FLAGS[] = {
+    {"candidates", "Exploring", "a file with the points to choose from, in the columns of DATA; repeatable", NULL, "",
+     "FILE"},
+    {"rule", "Exploring",
+     "what a candidate is worth: prediction plus kappa standard deviations, the variance due to the data, or the "
+     "ensemble's",
+     "ucb|data|total", "ucb", "ucb|data|total"},
+    {"goal", "Exploring", "which end of the target ucb looks for", "max|min", "max", "max|min"},
+    {"kappa", "Exploring", "standard deviations that ucb adds to the prediction", NULL, "2", "K"},
+    {"batch", "Exploring", "candidates to pick, each as if those before it had been observed as predicted", NULL, "1",
+     "B"},
+    {"engine", "Exploring", "train networks, solve linearised ones, or use the infinite-width formula",
+     "network|linear|infinite", "network; with --loop infinite", "ENGINE"},
+    {"loop", "Closed loop", "no DATA: try the rule on a known function, against random choice and a plain ensemble",
+     NULL, "", NULL},
+    {"function", "Closed loop", "which: waves has two features, crest six", "waves|crest", "waves", "waves|crest"},
+    {"steps", "Closed loop", "choices made, of --batch points each", NULL, "25", "S"},
+    {"seeds", "Closed loop", "repetitions the intervals are made of", NULL, "20", "N"},
+    {"start", "Closed loop", "random rows before the first choice", NULL, "10", "N"},
+    {"fresh", "Closed loop", "random candidates drawn for each choice", NULL, "200", "N"},
+    {"noise", "Closed loop", "standard deviation of an observation", NULL, "0.1", "X"},
+    {"top", "Output", "candidates to print", NULL, "20", "N"},
+    {"report", "Output", "write a page with pictures", NULL, "", "FILE.html"},
+    OUTPUT_FLAGS,
+    {0},
+};
+
+const verb VERB_EXPLORE = {
+    .name = "explore",
+    .operand = "DATA",
+    .usage = "DATA --target COL --candidates FILE [flags] | --loop [flags]",
+    .summary = "which points to measure next: candidates ranked by what their predictions promise and lack",
+    .flags = FLAGS,
+    .model = true,
+    .reads = true,
+    .may_lack = true,
+    .without = (const char *const[]){"methods", "influential", "sweep", "batches", NULL},
+    .run = run,
+};

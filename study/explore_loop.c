@@ -1,0 +1,334 @@
+/* explore_loop.c - closed loops on known functions, through epiq.h alone (explore_loop.h). */
+#include "study/explore_loop.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the functions: each of their terms is largest at the same place, so the maximum is known ---- */
+
+static double waves(const double *x)
+{
+    double a = x[0] - 0.7, b = x[1] - 0.25;
+    return (cos(9 * a) + cos(8 * b)) / 2 + exp(-3 * (a * a + b * b));
+}
+
+static double crest(const double *x)
+{
+    static const double top[] = {0.3, 0.7, 0.5, 0.2, 0.8, 0.4}, pace[] = {6, 5, 4, 3, 2, 1};
+    double sum = 0, away = 0;
+    for (int k = 0; k < 6; k++) {
+        double a = x[k] - top[k];
+        sum += cos(pace[k] * a) / 3;
+        away += a * a;
+    }
+    return sum + exp(-2 * away);
+}
+
+static const loop_function FUNCTIONS[] = {
+    {"waves", "two features, several hills, one of them the highest", 2, 2, waves},
+    {"crest", "six features of falling importance, and a hill where all are right", 6, 3, crest},
+};
+
+const loop_function *loop_function_list(ptrdiff_t index)
+{
+    return index >= 0 && index < (ptrdiff_t)(sizeof FUNCTIONS / sizeof *FUNCTIONS) ? &FUNCTIONS[index] : NULL;
+}
+
+const char *loop_contender_name(loop_contender k, const epiq_exploration *ask)
+{
+    static const char *const RULES[] = {
+        [EPIQ_RULE_UCB] = "rule ucb", [EPIQ_RULE_DATA] = "rule data", [EPIQ_RULE_TOTAL] = "rule total"};
+    return k == LOOP_RULE ? RULES[ask->rule] : k == LOOP_RANDOM ? "random choice" : "plain ensemble";
+}
+
+__attribute__((format(printf, 3, 4))) static int fail(loop_job *job, int status, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(job->message, sizeof job->message, fmt, args);
+    va_end(args);
+    return status;
+}
+
+/* ---- one seed ---- */
+
+static uint64_t mixed(const loop_job *job, uint64_t seed, uint64_t number)
+{
+    return job->options.seed * 0x9e3779b97f4a7c15 + (seed << 20) + number; /* an odd factor: seeds stay apart */
+}
+
+/* Draws of one seed: uniform on [0, 1]^d, and standard normals. Set 1 of epiq_synth is both, in other units. */
+static int draw(epiq_ctx *c, const loop_job *job, uint64_t seed, uint64_t number, ptrdiff_t count, double *x, double *e)
+{
+    const ptrdiff_t d = job->function->d;
+    int s = epiq_synth(c, 1, count, d, mixed(job, seed, number), x, e);
+    for (ptrdiff_t i = 0; !s && i < count; i++) {
+        for (ptrdiff_t k = 0; k < d; k++) {
+            e[i] -= sin(x[i * d + k]);
+            x[i * d + k] *= 5;
+        }
+        e[i] /= 0.1;
+    }
+    return s;
+}
+
+typedef struct {
+    double *x, *y; /* rows so far */
+    ptrdiff_t n;
+    double seen, lost; /* the largest true value, and the cumulative regret */
+} player;
+
+static void observe(const loop_job *job, player *p, const double *x, double noise)
+{
+    const ptrdiff_t d = job->function->d;
+    double truth = job->function->at(x);
+    memcpy(p->x + p->n * d, x, (size_t)d * sizeof *x);
+    p->y[p->n++] = truth + job->noise * noise;
+    p->seen = p->n == 1 ? truth : fmax(p->seen, truth);
+}
+
+/* The best few by what the ensemble alone says. */
+static void choose_plain(const loop_job *job, const epiq_result *r, ptrdiff_t *chosen)
+{
+    for (ptrdiff_t b = 0; b < job->ask.batch; b++) {
+        double most = -INFINITY;
+        chosen[b] = 0;
+        for (ptrdiff_t i = 0; i < r->point_count; i++) {
+            const epiq_point *p = &r->points[i];
+            double tau2 = p->procedural.known ? p->procedural.variance : 0;
+            double score = job->ask.rule == EPIQ_RULE_UCB ? p->prediction + job->ask.kappa * sqrt(tau2) : tau2;
+            bool taken = false;
+            for (ptrdiff_t k = 0; k < b; k++) {
+                taken = taken || chosen[k] == i;
+            }
+            if (!taken && score > most) {
+                most = score;
+                chosen[b] = i;
+            }
+        }
+    }
+}
+
+/* Which candidates a player observes next. */
+static int choose(epiq_ctx *c, const loop_job *job, loop_contender who, const player *p, const double *candidates,
+                  const epiq_options *o, ptrdiff_t *chosen)
+{
+    if (who == LOOP_RANDOM) { /* they are in random order */
+        for (ptrdiff_t b = 0; b < job->ask.batch; b++) {
+            chosen[b] = b;
+        }
+        return EPIQ_OK;
+    }
+    epiq_data *data = NULL;
+    epiq_points *at = NULL;
+    epiq_ranking *ranking = NULL;
+    epiq_result *alone = NULL;
+    int s = epiq_data_new(c, p->n, job->function->d, p->x, p->y, NULL, o, &data);
+    s = s < 0 ? s : epiq_points_new(c, data, &at);
+    s = s < 0 ? s : epiq_points_add_rows(c, at, job->candidates, candidates);
+    if (s >= 0 && who == LOOP_RULE) {
+        s = epiq_explore(c, data, at, o, &job->ask, &ranking);
+        for (ptrdiff_t b = 0; s >= 0 && b < job->ask.batch; b++) {
+            chosen[b] = ranking->ranked[b].row - 1;
+        }
+    } else if (s >= 0 && !(s = epiq_estimate(c, data, at, o, &alone))) {
+        choose_plain(job, alone, chosen);
+    }
+    epiq_result_free(c, alone);
+    epiq_ranking_free(c, ranking);
+    epiq_points_free(c, at);
+    epiq_data_free(c, data);
+    return s;
+}
+
+/* simple, cumulative: contenders by points of this seed. */
+static int play(epiq_ctx *c, const loop_job *job, ptrdiff_t seed, ptrdiff_t points, double *simple, double *cumulative)
+{
+    const ptrdiff_t d = job->function->d, batch = job->ask.batch, most = job->start + job->steps * batch;
+    const ptrdiff_t fresh = job->candidates > job->start ? job->candidates : job->start;
+    double *room = malloc((size_t)((fresh + LOOP_CONTENDERS * most) * (d + 1)) * sizeof *room);
+    ptrdiff_t *chosen = malloc((size_t)batch * sizeof *chosen);
+    if (!room || !chosen) {
+        free(room);
+        free(chosen);
+        return EPIQ_E_NOMEM;
+    }
+    double *x = room, *noise = x + fresh * d;
+    player players[LOOP_CONTENDERS];
+    for (int k = 0; k < LOOP_CONTENDERS; k++) {
+        players[k] = (player){.x = noise + fresh + k * most * (d + 1)};
+        players[k].y = players[k].x + most * d;
+    }
+    epiq_options o = job->options;
+    o.methods = EPIQ_EV; /* of the plain ensemble; epiq_explore takes what it needs */
+    o.threads = 1;
+    o.influential = 0;
+    int s = draw(c, job, (uint64_t)seed, 0, job->start, x, noise);
+    for (int k = 0; k < LOOP_CONTENDERS && !s; k++) {
+        for (ptrdiff_t i = 0; i < job->start; i++) {
+            observe(job, &players[k], x + i * d, noise[i]);
+        }
+        simple[k * points] = job->function->best - players[k].seen;
+        cumulative[k * points] = 0;
+    }
+    for (ptrdiff_t t = 1; t < points && !s; t++) {
+        double top = -INFINITY;
+        s = draw(c, job, (uint64_t)seed, (uint64_t)t, job->candidates, x, noise);
+        for (ptrdiff_t i = 0; i < job->candidates && !s; i++) {
+            top = fmax(top, job->function->at(x + i * d));
+        }
+        for (int k = 0; k < LOOP_CONTENDERS && !s; k++) {
+            o.seed = mixed(job, (uint64_t)seed, (uint64_t)t); /* other networks each step */
+            s = choose(c, job, (loop_contender)k, &players[k], x, &o, chosen);
+            for (ptrdiff_t b = 0; b < batch && !s; b++) {
+                const double *where = x + chosen[b] * d;
+                players[k].lost += top - job->function->at(where);
+                observe(job, &players[k], where, noise[b]);
+            }
+            simple[k * points + t] = job->function->best - players[k].seen;
+            cumulative[k * points + t] = players[k].lost;
+        }
+    }
+    free(chosen);
+    free(room);
+    return s;
+}
+
+/* ---- over seeds ---- */
+
+/* P(|T| <= t), T Student's with a whole number of degrees of freedom: its finite series in the angle. */
+static double student_within(double t, ptrdiff_t df)
+{
+    double angle = atan2(t, sqrt((double)df)), s = sin(angle), q = cos(angle), term, sum = 0;
+    if (df % 2) {
+        term = q;
+        for (ptrdiff_t k = 3; k <= df; k += 2) {
+            sum += term;
+            term *= q * q * (double)(k - 1) / (double)k;
+        }
+        return (angle + s * sum) * M_2_PI;
+    }
+    term = 1;
+    for (ptrdiff_t k = 2; k <= df; k += 2) {
+        sum += term;
+        term *= q * q * (double)(k - 1) / (double)k;
+    }
+    return s * sum;
+}
+
+static double student_quantile(ptrdiff_t df) /* 95 % within */
+{
+    double lo = 0, hi = 20; /* 12.7 with one degree of freedom */
+    for (int k = 0; k < 60; k++) {
+        double middle = (lo + hi) / 2;
+        *(student_within(middle, df) < 0.95 ? &lo : &hi) = middle;
+    }
+    return hi;
+}
+
+/* v[0], v[stride], ... less (minus NULL: nothing less) the same of minus. */
+static loop_number over_seeds(const double *v, const double *minus, ptrdiff_t seeds, ptrdiff_t stride)
+{
+    double mean = 0, sum = 0;
+    for (ptrdiff_t k = 0; k < seeds; k++) {
+        mean += (v[k * stride] - (minus ? minus[k * stride] : 0)) / (double)seeds;
+    }
+    for (ptrdiff_t k = 0; k < seeds; k++) {
+        double off = v[k * stride] - (minus ? minus[k * stride] : 0) - mean;
+        sum += off * off;
+    }
+    double half = student_quantile(seeds - 1) * sqrt(sum / (double)(seeds - 1) / (double)seeds);
+    return (loop_number){mean, mean - half, mean + half};
+}
+
+static const char *told_apart(loop_number less)
+{
+    return less.hi < 0 ? "better than" : less.lo > 0 ? "worse than" : "not told apart from";
+}
+
+static void judge(loop_result *r)
+{
+    const loop_number random = r->cumulative_less[LOOP_RANDOM], plain = r->cumulative_less[LOOP_PLAIN];
+    snprintf(
+        r->verdict, sizeof r->verdict,
+        "By cumulative regret over %td seeds, %s is %s random choice (%+.3g, 95 %% interval %.3g to %.3g) and %s the "
+        "plain ensemble (%+.3g, %.3g to %.3g).",
+        r->job->seeds, loop_contender_name(LOOP_RULE, &r->job->ask), told_apart(random), random.mean, random.lo,
+        random.hi, told_apart(plain), plain.mean, plain.lo, plain.hi);
+}
+
+static int gather(const loop_job *job, const double *simple, const double *cumulative, ptrdiff_t points,
+                  loop_result **out)
+{
+    loop_result *r = calloc(1, sizeof *r);
+    loop_number *room = r ? malloc((size_t)(2 * LOOP_CONTENDERS * points) * sizeof *room) : NULL;
+    if (!room) {
+        free(r);
+        return EPIQ_E_NOMEM;
+    }
+    const ptrdiff_t stride = LOOP_CONTENDERS * points, last = points - 1;
+    *r = (loop_result){.job = job, .points = points};
+    for (int k = 0; k < LOOP_CONTENDERS; k++) {
+        r->simple[k] = room + k * points;
+        r->cumulative[k] = room + (LOOP_CONTENDERS + k) * points;
+        for (ptrdiff_t t = 0; t < points; t++) {
+            r->simple[k][t] = over_seeds(simple + k * points + t, NULL, job->seeds, stride);
+            r->cumulative[k][t] = over_seeds(cumulative + k * points + t, NULL, job->seeds, stride);
+        }
+        r->simple_less[k] = over_seeds(simple + last, simple + k * points + last, job->seeds, stride);
+        r->cumulative_less[k] = over_seeds(cumulative + last, cumulative + k * points + last, job->seeds, stride);
+    }
+    judge(r);
+    *out = r;
+    return EPIQ_OK;
+}
+
+int loop_run(loop_job *job, loop_result **out)
+{
+    *out = NULL;
+    const ptrdiff_t points = job->steps + 1, each = LOOP_CONTENDERS * points;
+    double *simple = malloc((size_t)(2 * job->seeds * each) * sizeof *simple);
+    if (!simple) {
+        return fail(job, EPIQ_E_NOMEM, "no memory for %td seeds of %td steps", job->seeds, job->steps);
+    }
+    double *cumulative = simple + job->seeds * each;
+    int status = EPIQ_OK;
+    ptrdiff_t done = 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(job->threads)
+    for (ptrdiff_t k = 0; k < job->seeds; k++) {
+        epiq_ctx *worker = job->workers[omp_get_thread_num()];
+        int so_far;
+#pragma omp atomic read
+        so_far = status;
+        int s = so_far ? so_far : play(worker, job, k + 1, points, simple + k * each, cumulative + k * each);
+#pragma omp critical(loop)
+        {
+            done++;
+            study_progress p = {job->function->name, 1, 1, done, job->seeds, (double)done / (double)job->seeds};
+            bool stop = !s && job->report && job->report(job->user, &p) && done < job->seeds;
+            s = stop ? EPIQ_E_STOPPED : s;
+            if (s && !status) {
+                fail(job, s, "%s", *epiq_message(worker) ? epiq_message(worker) : epiq_status_text(s));
+#pragma omp atomic write
+                status = s;
+            }
+        }
+    }
+    if (!status && gather(job, simple, cumulative, points, out)) {
+        status = fail(job, EPIQ_E_NOMEM, "no memory for %td steps", job->steps);
+    }
+    free(simple);
+    return status;
+}
+
+void loop_result_free(loop_result *r)
+{
+    if (r) {
+        free(r->simple[0]);
+        free(r);
+    }
+}
