@@ -158,6 +158,9 @@ void epiqp_predictive_at(const epiqp_job *j, const epiqp_predictive *w, const do
         }
         end[k] = j->data->y_shift + j->data->y_factor * sign * epiqp_weighted_select(values, n, w->below);
     }
+    if (end[0] > end[1]) { /* at low levels nothing may be left: then what lies in the middle of it */
+        end[0] = end[1] = end[0] / 2 + end[1] / 2;
+    }
     point->predictive.known = fabs(end[0]) <= DBL_MAX && fabs(end[1]) <= DBL_MAX;
     if (point->predictive.known) {
         point->predictive.lo = end[0];

@@ -57,11 +57,12 @@ static epiq_options plain(void)
     return o;
 }
 
-static const epiq_warning *warned(const char *code)
+/* The message of that warning; NULL: there is none. */
+static const char *warned(const char *code)
 {
     for (ptrdiff_t k = 0; r && k < r->warning_count; k++) {
         if (strcmp(r->warnings[k].code, code) == 0) {
-            return &r->warnings[k];
+            return r->warnings[k].message;
         }
     }
     return NULL;
@@ -236,7 +237,7 @@ TEST(too_few_rows_for_the_level_are_said)
     epiq_options o = plain();
     EQ(run(18, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
     EQ(r->points[0].predictive.known, 0);
-    CONTAINS(warned("no_predictive")->message, "it takes 19 rows and there are 18");
+    CONTAINS(warned("no_predictive"), "it takes 19 rows and there are 18");
     EQ(run(19, D, X, Y, NULL, 2, X0, &o), EPIQ_OK); /* the ends are then the extremes */
     TRUE(r->points[0].predictive.known && !warned("no_predictive"));
     double most = -INFINITY;
@@ -249,13 +250,15 @@ TEST(too_few_rows_for_the_level_are_said)
         group[i] = i / 2 < 10 ? 0 : i / 2;
     }
     EQ(run(N, D, X, Y, group, 2, X0, &o), EPIQ_OK);
-    CONTAINS(warned("no_predictive")->message, "it takes 19 groups and there are 11");
+    CONTAINS(warned("no_predictive"), "it takes 19 groups and there are 11");
     o.level = 0.9; /* 1 - 0.9 is less than 0.1 in binary: 10 rows must do */
     EQ(run(9, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
     TRUE(r->points[0].predictive.known);
-    o.level = 1e-9; /* as low as can be: the interval may turn around, and means nothing, but is there */
-    EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
-    TRUE(r->points[0].predictive.known && isfinite(r->points[0].predictive.lo));
+    const double away[2 * D] = {30, -30, 30, -30, 30, 30};
+    o.level = 1e-9; /* as low as can be: where single rows matter the ends pass each other, and one point is left */
+    EQ(run(N, D, X, Y, NULL, 2, away, &o), EPIQ_OK);
+    TRUE(r->points[0].predictive.known);
+    NEAR(r->points[0].predictive.lo, r->points[0].predictive.hi, 0);
     done();
 }
 
@@ -266,12 +269,12 @@ TEST(without_an_exact_inverse_rows_are_unknown)
     o.probes = 20;
     EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
     TRUE(r->fit.known && !r->fit.observed && !r->fit.loo && !r->fit.loo_sd && !r->points[0].predictive.known);
-    CONTAINS(warned("probes")->message, "new observation");
+    CONTAINS(warned("probes"), "new observation");
     o = plain();
     o.time = 3;
     EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
     TRUE(!r->fit.known && !r->fit.loo && !r->points[0].predictive.known);
-    CONTAINS(warned("uncorrected")->message, "new observation");
+    CONTAINS(warned("uncorrected"), "new observation");
     o = plain();
     o.methods = EPIQ_EV;
     EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
@@ -287,6 +290,34 @@ TEST(without_an_exact_inverse_rows_are_unknown)
         TRUE(!r->fit.known && !r->fit.loo && !r->points[0].predictive.known);
         TRUE(warned("out_of_range") != NULL);
     }
+    done();
+}
+
+TEST(a_prediction_off_its_interval_is_said)
+{
+    make(2, N, D, 3, X, Y);
+    double exact[N];
+    for (int i = 0; i < N; i++) {
+        exact[i] = X[D * i] - X[D * i + 1]; /* no noise: two networks of one unit each are further off than the rows */
+    }
+    epiq_options o = plain();
+    o.engine = EPIQ_ENGINE_NETWORK;
+    o.width = 1;
+    o.members = 2;
+    o.lambda = 1e-5;
+    EQ(run(N, D, X, exact, NULL, 2, X0, &o), EPIQ_OK);
+    ptrdiff_t off = 0;
+    for (int p = 0; p < 2; p++) {
+        const epiq_point *t = &r->points[p];
+        off += t->prediction < t->predictive.lo || t->prediction > t->predictive.hi;
+    }
+    TRUE(off > 0);
+    char start[64];
+    snprintf(start, sizeof start, "at %td of 2 points the prediction lies outside", off);
+    CONTAINS(warned("off_centre"), start);
+    o.engine = EPIQ_ENGINE_INFINITE;
+    EQ(run(N, D, X, exact, NULL, 2, X0, &o), EPIQ_OK);
+    TRUE(!warned("off_centre"));
     done();
 }
 
@@ -327,14 +358,14 @@ TEST(a_sweep_is_asking_at_its_points)
         EQ(r->point_count, 2);
         EQ(r->sweep_count, 3);
         EQ(r->points[0].influential_count, 5);
-        CONTAINS(warned("outside_range")->message, "1 of 2 points");
+        CONTAINS(warned("outside_range"), "1 of 2 points");
         const ptrdiff_t feature[] = {0, 1, 3}, count[] = {9, 4, 9};
         double where[2 * 22 * 4], value[22];
         epiq_point kept[24];
         ptrdiff_t k = 0;
         char advice[512], outside[512];
         snprintf(advice, sizeof advice, "%s", r->advice.text);
-        snprintf(outside, sizeof outside, "%s", warned("outside_range")->message);
+        snprintf(outside, sizeof outside, "%s", warned("outside_range"));
         for (int s = 0; s < 3; s++) {
             const epiq_sweep *w = &r->sweeps[s];
             EQ(w->feature, feature[s]);
@@ -362,7 +393,7 @@ TEST(a_sweep_is_asking_at_its_points)
         EQ(r->sweep_count, 0);
         TRUE(r->sweeps == NULL);
         STR(r->advice.text, advice);
-        STR(warned("outside_range")->message, outside);
+        STR(warned("outside_range"), outside);
         same(&kept[22], &r->points[0], 1e-11); /* other shapes of the same products: rounding of A's condition */
         same(&kept[23], &r->points[1], 1e-11);
         EQ(run(N, 4, x, Y, NULL, k, where, &o), EPIQ_OK);
