@@ -134,7 +134,8 @@ static int convert_all(const picture_files *f)
             child[count++] = convert(&f->files[k], &f->files[k + 1]);
         }
         for (int k = 0; k < count; k++) {
-            bad = ended_well(child[k]) ? bad : &f->files[i + 2 * k + 1];
+            bool good = ended_well(child[k]);
+            bad = good || bad ? bad : &f->files[i + 2 * k + 1];
         }
     }
     if (bad && watch_signal()) {

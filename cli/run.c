@@ -39,12 +39,15 @@ static int stopped(const epiq_options *o)
 typedef enum { JSON, CSV, PAGE, OUTPUTS } output_kind;
 static const char *const FLAG_OF[OUTPUTS] = {"json", "csv", "report"};
 
-static void print_text(const estimation *j, const epiq_result *r, const report_run *run, const char *page)
+/* sweeps: they were asked for, and not only to be drawn */
+static void print_text(const estimation *j, const epiq_result *r, const report_run *run, const char *page, bool sweeps)
 {
+    epiq_result told = *r;
+    told.sweep_count = sweeps ? r->sweep_count : 0;
     if (j->before) {
         printf("%s\n\n", j->before);
     }
-    report_text(stdout, r, run, terminal_style());
+    report_text(stdout, &told, run, terminal_style());
     if (page) {
         fputs("\nThe same with pictures is in ", stdout);
         report_plain(stdout, page);
@@ -100,7 +103,7 @@ static int write_result(const cli *c, const estimation *j, const epiq_result *r,
         code = commit(outputs, pictures); /* before the text: a pager that was closed costs no results */
     }
     if (!code && text) {
-        print_text(j, r, run, page);
+        print_text(j, r, run, page, args_value(c, "sweep"));
         code = output_stdout();
     }
     for (ptrdiff_t i = 0; !code && !quiet && !text && i < r->warning_count; i++) {

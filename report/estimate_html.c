@@ -173,7 +173,13 @@ static void write_parts(const page *g, const epiq_point *p)
     if (p->predictive.known) {
         fputs("<p class=\"small\">The noise of one observation there has the variance ", g->out);
         say(g, "noise", p->predictive.noise, 4);
-        fputs(", which neither training nor rows can lower.</p>\n", g->out);
+        fputs(", which neither training nor rows can lower.", g->out);
+        if (p->kernel_prediction.known && p->member_count) {
+            fputs(" The interval of a new observation is built on kernel regression, which predicts ", g->out);
+            say(g, "kernel-prediction", p->kernel_prediction.value, 6);
+            fputs(".", g->out);
+        }
+        fputs("</p>\n", g->out);
     }
 }
 

@@ -145,7 +145,8 @@ static void draw_members(pictures *set, const epiq_result *r, const report_run *
     }
     int filled[DOT_BINS_MAX + 1] = {0};
     for (ptrdiff_t k = 0; k < m; k++) {
-        int bin = hi > lo ? (int)floor((at->members[k] - lo) / (hi - lo) * bins * 0.999999) : 0;
+        double share = (at->members[k] / 2 - lo / 2) / (hi / 2 - lo / 2); /* halves: the range itself may overflow */
+        int bin = share > 0 ? (int)fmin(floor(share * bins), bins - 1) : 0;
         if (filled[bin]++ % each == 0) {
             a[0][dots] = at->members[k];
             a[1][dots] = (double)filled[bin];
@@ -169,7 +170,7 @@ static void draw_members(pictures *set, const epiq_result *r, const report_run *
     snprintf(p->caption, sizeof p->caption,
              "Each dot is %s trained on all rows, from %.4g to %.4g; the wider they lie, the more retraining would "
              "change the answer.",
-             each > 1 ? "some of the networks" : "one network", lo, hi);
+             each > 1 ? pictures_text(set, "%td networks", each) : "one network", lo, hi);
     snprintf(p->describe, sizeof p->describe, "Dots of the predictions of %td networks, and a line at their mean %.6g.",
              m, at->prediction);
 }

@@ -142,6 +142,10 @@ def compare_estimate(name, page, result):
         whole = shown.get("prediction_variance", {}).get("variance")
         check(f"{name}: the variance of the prediction is the JSON's", whole == point["prediction_variance"])
         check(f"{name}: the prediction is the JSON's", point["prediction"] in page.values("data-prediction"))
+        if point["predictive"]:
+            lo, hi = point["predictive"]["interval"]
+            check(f"{name}: a new observation", lo in page.values("data-predictive-lo") and hi in page.values("data-predictive-hi")
+                  and point["predictive"]["noise"] in page.values("data-noise"))
         values = page.values("data-value")
         for row in point["influential"]:
             check(f"{name}: influence of row {row['row']}", row["influence"] in values)

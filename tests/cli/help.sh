@@ -18,7 +18,7 @@ for verb in demo estimate synth kernel; do
     check 'help VERB is VERB --help' cmp "$out" "$work/log/help"
 done
 expect_ok "$epiq" estimate nothing.csv --nonsense --help
-for flag in at json csv quiet target scale methods members engine lambda optimizer correction seed state; do
+for flag in at sweep json csv quiet report pictures picture-format target scale methods members engine lambda optimizer correction seed state; do
     check "estimate --help has --$flag" says "$out" "^  --$flag( |$)"
 done
 expect_ok "$epiq" demo --help

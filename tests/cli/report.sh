@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Pages and pictures of estimate and demo: all files or none, refusals before the work, nothing left behind. What is on the
+# pages is the business of tests/unit/test_page.c and tools/check-pages.
+. "$(dirname "$0")/lib.inc"
+
+fast=(--target y --engine infinite)
+"$epiq" synth 1 --n 60 --d 3 --seed 5 >rows.csv
+listing() { # the files here, on one line
+    ls -A "$@" | tr '\n' ' '
+}
+is_png() {
+    [ "$(head -c 4 "$1" | tail -c 3)" = PNG ]
+}
+
+# all outputs together, and the text says where the page is
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --json r.json --csv r.csv --report r.html
+check 'all three' test "$(listing)" = 'r.csv r.html r.json rows.csv '
+check 'a page' says r.html '^<!DOCTYPE html>$'
+check 'that ends' test "$(tail -n 1 r.html)" = '</html>'
+check 'the text names it' says "$out" '^The same with pictures is in r\.html, for any browser\.$'
+check 'what is drawn is in the JSON' says r.json '^  "sweeps": '
+check '25 values' says r.json '^      "sweep": 25,$'
+check 'but not in the text' lacks "$out" 'others as at mean'
+check 'the prediction is the JSON'"'"'s' says r.html "data-prediction=\"$(sed -n 's/^      "prediction": \(.*\),$/\1/p' r.json)\""
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --report other.html --sweep 0 --quiet
+check 'no sweeps' says other.html 'No sweeps were asked for'
+check 'quiet' test ! -s "$out" -a ! -s "$err"
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --report -
+check 'the page alone on standard output' test "$(head -n 1 "$out")$(tail -n 1 "$out")" = '<!DOCTYPE html></html>'
+rm other.html r.*
+
+# pictures
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --pictures drawn --quiet
+check 'the folder alone' test "$(listing)" = 'drawn rows.csv '
+check 'each as SVG and PNG' test "$(listing drawn)" = 'calibration.png calibration.svg decomposition.png decomposition.svg influential.png influential.svg leave-one-out.png leave-one-out.svg sweep-1-x1.png sweep-1-x1.svg sweep-2-x2.png sweep-2-x2.svg sweep-3-x3.png sweep-3-x3.svg '
+for file in drawn/*.png; do
+    check "$file is PNG" is_png "$file"
+done
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --pictures drawn --quiet
+expect_ok env PATH=/nowhere "$epiq" estimate rows.csv "${fast[@]}" --pictures lines --picture-format svg --sweep 0 --quiet
+check 'SVG alone' test "$(listing lines)" = 'calibration.svg decomposition.svg influential.svg leave-one-out.svg '
+expect_exit 2 'rsvg-convert, which is not there; install the package librsvg2-bin, or use --picture-format svg' \
+    env PATH=/nowhere "$epiq" estimate rows.csv "${fast[@]}" --pictures new
+mkdir broken
+printf '#!/bin/sh\n[ "$1" = --version ]\n' >broken/rsvg-convert
+chmod +x broken/rsvg-convert
+expect_exit 2 'could not make new/decomposition.png; --picture-format svg' \
+    env PATH="$PWD/broken:$PATH" "$epiq" estimate rows.csv "${fast[@]}" --pictures new --json r.json --report r.html
+expect_exit 1 'picture-format is "gif"; it must be both or svg' "$epiq" estimate rows.csv "${fast[@]}" --pictures new --picture-format gif
+expect_exit 1 'picture-format needs --pictures DIR' "$epiq" estimate rows.csv "${fast[@]}" --picture-format svg
+expect_exit 2 'rows.csv is not a folder' "$epiq" estimate rows.csv "${fast[@]}" --pictures rows.csv
+expect_exit 2 'cannot make the folder no/such: No such file' "$epiq" estimate rows.csv "${fast[@]}" --pictures no/such
+expect_exit 2 'no column' "$epiq" estimate rows.csv --target z --pictures new --report r.html
+rm -r drawn lines broken
+
+# refused before the work
+expect_exit 1 'json and --report both name out' "$epiq" estimate rows.csv "${fast[@]}" --json out --report out
+expect_exit 1 'csv and --report both name standard output' "$epiq" estimate rows.csv "${fast[@]}" --csv - --report -
+expect_exit 2 'rows.csv is the data itself' "$epiq" estimate rows.csv "${fast[@]}" --report rows.csv
+expect_exit 2 'cannot write no/such.html' "$epiq" estimate rows.csv "${fast[@]}" --report no/such.html
+expect_exit 1 'sweep is 1' "$epiq" estimate rows.csv "${fast[@]}" --report r.html --sweep 1
+
+# a full disk: none of them
+expect_exit 2 'cannot write /dev/full: No space' "$epiq" estimate rows.csv "${fast[@]}" --report /dev/full --json r.json --csv r.csv
+
+# stopped: nothing is left
+"$epiq" estimate rows.csv --target y --width 64 --members 3000 --methods if,ev --threads 1 --report r.html --pictures new >"$out" 2>"$err" &
+sleep 1
+kill -s INT $!
+wait $!
+check 'SIGINT: exit 130' test $? -eq 130
+check 'nothing is left' test "$(listing)" = 'rows.csv '
+
+# demo
+expect_ok "$epiq" demo --engine infinite
+check 'demo writes its page here' says epiq-report.html '^<!DOCTYPE html>$'
+check 'and says so' says "$out" '^The same with pictures is in epiq-report\.html'
+rm epiq-report.html
+expect_ok "$epiq" demo --engine infinite --report mine.html --quiet
+check 'or where it is told to' test "$(listing)" = 'mine.html rows.csv '
+if [ "$(id -u)" -ne 0 ]; then # root may write anywhere
+    mkdir closed
+    chmod a-w closed
+    expect_ok bash -c "cd closed && '$epiq' demo --engine infinite"
+    check 'a folder that cannot be written is told' says "$err" 'no epiq-report.html: this folder cannot be written'
+    rmdir closed
+fi
+finish
