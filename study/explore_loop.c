@@ -242,7 +242,7 @@ static loop_number over_seeds(const double *v, const double *minus, ptrdiff_t se
         sum += off * off;
     }
     double half = student_quantile(seeds - 1) * sqrt(sum / (double)(seeds - 1) / (double)seeds);
-    return (loop_number){mean, mean - half, mean + half};
+    return (loop_number){mean, minus ? mean - half : fmax(mean - half, 0), mean + half}; /* regret is not negative */
 }
 
 static const char *told_apart(loop_number less)
