@@ -371,6 +371,89 @@ EPIQ_API int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points 
                           const epiq_exploration *ask, epiq_ranking **out);
 EPIQ_API void epiq_ranking_free(epiq_ctx *c, epiq_ranking *r);
 
+/* ---- decide: what to buy, which model ---------------------------------------------------------------------------- */
+
+/* More rows, or more networks? The variance of an ensemble of m' networks trained on n' rows is taken to be
+ * (sigma^2/n) n/n' + tau^2/m'. Networks can be added to those there are; new rows mean training every one again. */
+typedef enum { EPIQ_PLAN_GOAL, EPIQ_PLAN_BUDGET } epiq_plan_kind;
+typedef struct {
+    double price_row, price_training; /* of one more row and of training one network, in one unit of any kind */
+    int kind;                         /* epiq_plan_kind: reach a variance cheaply, or spend a budget well */
+    double amount;                    /* the variance to reach, or the budget */
+    double level;                     /* of the intervals */
+} epiq_effort;
+
+typedef struct {
+    ptrdiff_t rows, members;       /* in the end, those of now included */
+    ptrdiff_t new_rows, trainings; /* what is paid for */
+    double cost;
+    epiq_part variance; /* then, of the ensemble's prediction; the mean over the points asked about */
+    struct {
+        int known;
+        double value; /* with a goal: confidence that the variance is at most that, 0 to 1 */
+    } chance;
+} epiq_mix;
+
+typedef struct {
+    epiq_mix now;  /* nothing bought: the result's rows and ensemble */
+    epiq_mix best; /* the answer; now again if nothing is worth buying */
+    struct {
+        int known;
+        epiq_mix mix; /* reaches the goal even if both parts are at the upper ends of their intervals */
+    } cautious;
+    const epiq_mix *curve; /* now, then what ever larger budgets buy: dearer and better from one to the next */
+    ptrdiff_t curve_count;
+    epiq_part data, procedural; /* the parts it rests on, means over the points */
+    const char *text, *caveat;  /* the answer as a sentence; what it takes for granted */
+} epiq_plan;
+
+/* r must know both parts at every point: IF and EV give them. */
+EPIQ_API int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_result *r, const epiq_effort *effort,
+                           epiq_plan **out);
+EPIQ_API void epiq_plan_free(epiq_ctx *c, epiq_plan *p);
+
+/* Which model? Every combination of the lists, each judged by its error and its epistemic variance. */
+typedef struct {
+    const ptrdiff_t *widths, *depths;
+    const double *lambdas, *biases;
+    ptrdiff_t width_count, depth_count, lambda_count, bias_count; /* 0: the options' own value alone */
+    ptrdiff_t folds; /* of the cross-validation, which trains; 0: none, the leave-one-out error decides */
+} epiq_grid;
+
+typedef struct {
+    int known;
+    double rmse, se; /* in target units; its standard error */
+} epiq_error;
+
+typedef struct {
+    ptrdiff_t width, depth;
+    double lambda, bias;
+    epiq_error loo;                       /* leave-one-out, of the kernel predictor: the same for every width */
+    epiq_error cv;                        /* of ensembles trained without a fold, on that fold */
+    epiq_part procedural, data, variance; /* at the points: of one network; of the data; of the ensemble */
+    epiq_part infinite;                   /* the procedural part at infinite width */
+    int front;                            /* no other model has less of both error and variance */
+} epiq_compared;
+
+typedef struct {
+    const epiq_compared *models;
+    ptrdiff_t model_count;
+    ptrdiff_t choice;   /* of these, from 0: among the front's whose error is within one standard error of the best the
+                         * one with the least variance; -1: none has both numbers */
+    const char *reason; /* the same as a sentence */
+    int by_cv;          /* which error decided: cv, or else loo */
+    ptrdiff_t folds, members,
+        ensemble_size; /* networks behind each procedural part; behind each prediction of a fold */
+    ptrdiff_t trainings, converged, threads;
+    const char *backend;
+    const epiq_warning *warnings;
+    ptrdiff_t warning_count;
+} epiq_comparison;
+
+EPIQ_API int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                          const epiq_grid *grid, epiq_comparison **out);
+EPIQ_API void epiq_comparison_free(epiq_ctx *c, epiq_comparison *r);
+
 #ifdef __cplusplus
 }
 #endif

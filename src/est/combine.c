@@ -6,9 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-/* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no interval.
- */
-static epiq_part sum_of(epiq_part a, epiq_part b, double m, double level, epiq_method method)
+epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_method method)
 {
     if (!a.known || !b.known) {
         return (epiq_part){0};
@@ -112,11 +110,12 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     out->procedural = in_units(procedural, unit2, &w->lost);
     out->data = in_units(data, unit2, &w->lost);
     w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
-    out->single = in_units(sum_of(data, procedural, 1, o->level, method), unit2, &w->lost);
-    out->ensemble = ba.known && o->ensemble_size == o->batches ? ba : sum_of(data, procedural, size, o->level, method);
+    out->single = in_units(epiqp_sum_of(data, procedural, 1, o->level, method), unit2, &w->lost);
+    out->ensemble =
+        ba.known && o->ensemble_size == o->batches ? ba : epiqp_sum_of(data, procedural, size, o->level, method);
     out->ensemble = in_units(out->ensemble, unit2, &w->lost);
     out->prediction_variance =
-        j->members_trained ? sum_of(data, procedural, (double)o->members, o->level, method) : data;
+        j->members_trained ? epiqp_sum_of(data, procedural, (double)o->members, o->level, method) : data;
     out->prediction_variance = in_units(out->prediction_variance, unit2, &w->lost);
     for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
         out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, &w->lost);

@@ -136,6 +136,8 @@ void epiqp_sweep_split(epiqp_job *j);      /* each sweep gets its part of the an
 int epiqp_estimate_then(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                         int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out);
 
+/* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no interval. */
+epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_method method);
 int epiqp_combine(epiqp_job *j);
 int epiqp_advise(epiqp_job *j);
 int epiqp_warn_jitter(epiqp_job *j, double jitter); /* nothing if it is 0 */
