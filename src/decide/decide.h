@@ -26,4 +26,23 @@ epiqp_purchase epiqp_buy_nothing(const epiqp_market *k);
 bool epiqp_cheapest(const epiqp_market *k, double goal, epiqp_purchase *out); /* false: no mix reaches it */
 epiqp_purchase epiqp_best(const epiqp_market *k, double budget);
 
+/* ---- how far off predictions are (folds.c) ---- */
+
+/* The root of the mean of e2 (squared errors, one a row); rows of a group err together. */
+int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_error *out);
+
+/* fold: n, which of 0 .. folds-1 each row is left out in. Groups stay whole and go in random order, each to the fold with
+ * the fewest rows so far. */
+int epiqp_folds_deal(epiq_ctx *c, const epiq_data *data, ptrdiff_t folds, uint64_t seed, ptrdiff_t *fold);
+
+/* Learn from all rows but those of fold number k, scaled anew, and fill in their squared errors: of the mean of
+ * o->ensemble_size networks, or of the closed form. trained counts networks and those converged. */
+int epiqp_fold_errors(epiq_ctx *c, const epiq_data *data, const ptrdiff_t *fold, ptrdiff_t k, const epiq_options *o,
+                      double *e2, ptrdiff_t trained[2]);
+
+/* ---- which model (front.c): error is the cross-validated one or that of leave-one-out ---- */
+
+void epiqp_front(epiq_compared *models, ptrdiff_t count, bool by_cv);  /* fills in front */
+int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r); /* choice and reason */
+
 #endif

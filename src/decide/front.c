@@ -1,0 +1,60 @@
+/* front.c - the models that no other beats in both error and variance, and one of them to start with. */
+#include "decide/decide.h"
+
+static const epiq_error *error_of(const epiq_compared *m, bool by_cv)
+{
+    return by_cv ? &m->cv : &m->loo;
+}
+
+static bool complete(const epiq_compared *m, bool by_cv)
+{
+    return error_of(m, by_cv)->known && m->variance.known;
+}
+
+static bool beats(const epiq_compared *a, const epiq_compared *b, bool by_cv)
+{
+    double e = error_of(a, by_cv)->rmse - error_of(b, by_cv)->rmse, v = a->variance.variance - b->variance.variance;
+    return e <= 0 && v <= 0 && (e < 0 || v < 0);
+}
+
+void epiqp_front(epiq_compared *models, ptrdiff_t count, bool by_cv)
+{
+    for (epiq_compared *m = models; m < models + count; m++) {
+        m->front = complete(m, by_cv);
+        for (const epiq_compared *other = models; m->front && other < models + count; other++) {
+            m->front = !(complete(other, by_cv) && beats(other, m, by_cv));
+        }
+    }
+}
+
+/* One standard error is what the least error is known to: within it the smaller variance is worth more. */
+int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r)
+{
+    const epiq_compared *best = NULL, *chosen = NULL, *end = r->models + r->model_count;
+    ptrdiff_t front = 0, near = 0;
+    for (const epiq_compared *m = r->models; m < end; m++) {
+        front += m->front;
+        best = m->front && (!best || error_of(m, r->by_cv)->rmse < error_of(best, r->by_cv)->rmse) ? m : best;
+    }
+    r->choice = -1;
+    if (!best) {
+        r->reason = "No choice: no model has both an error and a variance.";
+        return EPIQ_OK;
+    }
+    const epiq_error *least = error_of(best, r->by_cv);
+    for (const epiq_compared *m = r->models; m < end; m++) {
+        if (m->front && error_of(m, r->by_cv)->rmse <= least->rmse + least->se) {
+            near++;
+            chosen = !chosen || m->variance.variance < chosen->variance.variance ? m : chosen;
+        }
+    }
+    r->choice = chosen - r->models;
+    r->reason =
+        epiqp_arena_printf(c, arena,
+                           "No other model has less of both error and variance than %td of these %td; %td of them %s "
+                           "within one standard error, "
+                           "%.3g, of the least %s error, %.4g, and the choice has the least variance among those.",
+                           front, r->model_count, near, near == 1 ? "is" : "are", least->se,
+                           r->by_cv ? "cross-validated" : "leave-one-out", least->rmse);
+    return r->reason ? EPIQ_OK : EPIQ_E_NOMEM;
+}
