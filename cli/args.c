@@ -281,3 +281,15 @@ int args_count(const cli *c, const char *name, long long lo, long long hi, long 
     *value = v;
     return CODE_OK;
 }
+
+int args_real(const cli *c, const char *name, double *value)
+{
+    const char *text = args_value(c, name);
+    char *end;
+    double v = text ? strtod(text, &end) : *value;
+    if (text && (end == text || *end || isspace((unsigned char)*text))) {
+        return complain(CODE_USAGE, "--%s is \"%s\"; it must be a number", name, text);
+    }
+    *value = v;
+    return CODE_OK;
+}

@@ -28,7 +28,8 @@ typedef struct {
     bool hidden;
     int (*run)(cli *c);
 } verb;
-extern const verb VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_KERNEL, VERB_OPTIONS, VERB_STUDY, VERB_SYNTH;
+extern const verb VERB_COMPARE, VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_KERNEL, VERB_OPTIONS, VERB_PLAN,
+    VERB_STUDY, VERB_SYNTH;
 
 struct cli {
     const verb *verb;
@@ -51,6 +52,8 @@ int args_option(cli *c, const char *name, const char *value); /* one of the libr
 const char *args_value(const cli *c, const char *name);       /* of a flag of its own, the last one typed; NULL: none */
 int args_count(const cli *c, const char *name, long long lo, long long hi,
                long long *value); /* unchanged if not typed */
+int args_real(const cli *c, const char *name,
+              double *value); /* any number, likewise; its range is the library's business */
 
 const char *closest(const char *name, const char *(*candidate)(const void *from, ptrdiff_t index), const void *from);
 
@@ -101,6 +104,7 @@ typedef struct {
     const char *page;                                        /* written unless --report names another; NULL: none */
 } estimation;
 int run_estimate(cli *c, const estimation *j);
+int load_table(cli *c, epiq_data **data, epiq_points **at); /* the operand, and every --at; a status of the library */
 
 /* --pictures: every picture of the result as a file in a folder. */
 typedef struct {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static int load(cli *c, epiq_data **data, epiq_points **at)
+int load_table(cli *c, epiq_data **data, epiq_points **at)
 {
     int status = epiq_data_read(c->ctx, c->operand, &c->options, data);
     if (status >= 0) {
@@ -19,7 +19,7 @@ static int load(cli *c, epiq_data **data, epiq_points **at)
 
 static int run(cli *c)
 {
-    return run_estimate(c, &(estimation){.load = load});
+    return run_estimate(c, &(estimation){.load = load_table});
 }
 
 static const flag FLAGS[] = {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const verb *const VERBS[] = {&VERB_DEMO,   &VERB_ESTIMATE, &VERB_EXPLORE, &VERB_SYNTH,
-                                    &VERB_KERNEL, &VERB_STUDY,    &VERB_OPTIONS, NULL};
+static const verb *const VERBS[] = {&VERB_DEMO,  &VERB_ESTIMATE, &VERB_PLAN,  &VERB_COMPARE, &VERB_EXPLORE,
+                                    &VERB_SYNTH, &VERB_KERNEL,   &VERB_STUDY, &VERB_OPTIONS, NULL};
 
 int complain(int code, const char *fmt, ...)
 {

@@ -390,7 +390,7 @@ typedef struct {
     epiq_part variance; /* then, of the ensemble's prediction; the mean over the points asked about */
     struct {
         int known;
-        double value; /* with a goal: confidence that the variance is at most that, 0 to 1 */
+        double value; /* confidence that the variance is at most the goal, 0 to 1; of best and cautious only */
     } chance;
 } epiq_mix;
 
@@ -406,6 +406,8 @@ typedef struct {
     epiq_part data, procedural; /* the parts it rests on, means over the points */
     const char *text, *caveat;  /* the answer as a sentence; what it takes for granted */
 } epiq_plan;
+
+EPIQ_API int epiq_effort_check(epiq_ctx *c, const epiq_effort *effort); /* before the work whose result it needs */
 
 /* r must know both parts at every point: IF and EV give them. */
 EPIQ_API int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_result *r, const epiq_effort *effort,

@@ -42,8 +42,9 @@ static int check_price(epiq_ctx *c, const char *name, double v)
                       name, v, PRICE_LEAST, PRICE_MOST);
 }
 
-static int check(epiq_ctx *c, const epiq_effort *e)
+int epiq_effort_check(epiq_ctx *c, const epiq_effort *e)
 {
+    epiqp_clear(c);
     int s = check_price(c, "price-row", e->price_row);
     if (s || (s = check_price(c, "price-training", e->price_training))) {
         return s;
@@ -112,12 +113,17 @@ static epiq_mix mix_of(const job *j, const epiqp_purchase *b)
         .cost = b->cost,
         .variance = epiqp_sum_of(data, j->plan->procedural, b->m, level, method_of(j->plan)),
     };
-    if (j->effort->kind == EPIQ_PLAN_GOAL && mix.variance.has_interval) {
-        double nu = mix.variance.df, v = mix.variance.variance, below;
-        epiqp_gamma_pq(nu / 2, nu * (v / j->effort->amount) / 2, &below, &mix.chance.value); /* truth = nu V/chi^2_nu */
-        mix.chance.known = 1;
-    }
     return mix;
+}
+
+/* The truth behind an estimate V with nu degrees of freedom is nu V/chi^2_nu. */
+static void add_chance(const job *j, epiq_mix *m)
+{
+    double nu = m->variance.df, below;
+    if (m->variance.has_interval) {
+        epiqp_gamma_pq(nu / 2, nu * (m->variance.variance / j->effort->amount) / 2, &below, &m->chance.value);
+        m->chance.known = 1;
+    }
 }
 
 /* The upper end of a part; false where it is not known. */
@@ -140,6 +146,7 @@ static void be_cautious(job *j)
     if (worse.sigma2 <= DBL_MAX && epiqp_cheapest(&worse, j->effort->amount, &bought)) {
         j->plan->cautious.known = 1;
         j->plan->cautious.mix = mix_of(j, &bought);
+        add_chance(j, &j->plan->cautious.mix);
     }
 }
 
@@ -242,6 +249,7 @@ static int make(job *j, const epiq_data *data, const epiq_result *r)
     }
     j->plan->best = mix_of(j, &bought);
     if (j->effort->kind == EPIQ_PLAN_GOAL) {
+        add_chance(j, &j->plan->best);
         be_cautious(j);
     }
     j->plan->caveat = CAVEAT;
@@ -251,9 +259,8 @@ static int make(job *j, const epiq_data *data, const epiq_result *r)
 
 int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_result *r, const epiq_effort *effort, epiq_plan **out)
 {
-    epiqp_clear(c);
     *out = NULL;
-    int s = check(c, effort);
+    int s = epiq_effort_check(c, effort);
     if (s) {
         return s;
     }

@@ -1,0 +1,115 @@
+/* compare_json.c - a comparison for programs: JSON with the manifest of its run, and CSV (docs/json.md). */
+#include "report/compare.h"
+#include "report/json.h"
+
+#include <math.h>
+
+static void write_error(json *j, const char *rmse, const char *se, const epiq_error *e)
+{
+    json_real(j, rmse, e->known ? e->rmse : NAN);
+    json_real(j, se, e->known ? e->se : NAN);
+}
+
+static double variance(const epiq_part *p)
+{
+    return p->known ? p->variance : NAN;
+}
+
+/* What makes the model what it is, by the names of the options. */
+static void write_name(json *j, const epiq_compared *m, bool infinite)
+{
+    if (infinite) {
+        json_null(j, "width");
+    } else {
+        json_integer(j, "width", m->width);
+    }
+    json_integer(j, "depth", m->depth);
+    json_real(j, "lambda", m->lambda);
+    json_real(j, "bias", m->bias);
+}
+
+static void write_model(json *j, const epiq_compared *m, bool infinite)
+{
+    json_object(j, NULL, JSON_FLAT);
+    write_name(j, m, infinite);
+    write_error(j, "loo_rmse", "loo_se", &m->loo);
+    write_error(j, "cv_rmse", "cv_se", &m->cv);
+    json_real(j, "variance", variance(&m->variance));
+    if (m->variance.known && m->variance.has_interval) {
+        json_array(j, "interval", JSON_FLAT);
+        json_real(j, NULL, m->variance.lo);
+        json_real(j, NULL, m->variance.hi);
+        json_end(j);
+    } else {
+        json_null(j, "interval");
+    }
+    json_real(j, "procedural", variance(&m->procedural));
+    json_real(j, "data", variance(&m->data));
+    json_real(j, "infinite", variance(&m->infinite));
+    json_bool(j, "front", m->front);
+    json_end(j);
+}
+
+void report_compare_json(FILE *out, const epiq_comparison *r, const report_run *run)
+{
+    const epiq_result ran = {
+        .threads = r->threads, .backend = r->backend, .warnings = r->warnings, .warning_count = r->warning_count};
+    bool infinite = run->options->engine == EPIQ_ENGINE_INFINITE;
+    json j = {.out = out};
+    json_object(&j, NULL, JSON_LINES);
+    report_json_manifest(&j, &ran, run);
+    json_object(&j, "comparison", JSON_LINES);
+    json_text(&j, "error", r->by_cv ? "cv_rmse" : "loo_rmse");
+    json_integer(&j, "folds", r->folds);
+    json_integer(&j, "members", r->members);
+    json_integer(&j, "ensemble_size", r->ensemble_size);
+    json_integer(&j, "trainings", r->trainings);
+    json_integer(&j, "converged", r->converged);
+    json_end(&j);
+    json_array(&j, "models", JSON_LINES);
+    for (ptrdiff_t i = 0; i < r->model_count; i++) {
+        write_model(&j, &r->models[i], infinite);
+    }
+    json_end(&j);
+    if (r->choice >= 0) {
+        json_object(&j, "choice", JSON_LINES);
+        json_integer(&j, "index", r->choice);
+        write_name(&j, &r->models[r->choice], infinite);
+        json_text(&j, "reason", r->reason);
+        json_end(&j);
+    } else {
+        json_null(&j, "choice");
+    }
+    report_json_warnings(&j, &ran);
+    json_end(&j);
+}
+
+static void put_cell(FILE *out, bool known, double v)
+{
+    fprintf(out, ",%s", known ? report_double(v).text : "");
+}
+
+void report_compare_csv(FILE *out, const epiq_comparison *r)
+{
+    fputs("width,depth,lambda,bias,loo_rmse,loo_se,cv_rmse,cv_se,variance,variance_lo,variance_hi,procedural,data,"
+          "infinite,"
+          "front,choice\n",
+          out);
+    for (ptrdiff_t i = 0; i < r->model_count; i++) {
+        const epiq_compared *m = &r->models[i];
+        bool interval = m->variance.known && m->variance.has_interval;
+        fprintf(out, "%td,%td,%s", m->width, m->depth, report_double(m->lambda).text);
+        put_cell(out, true, m->bias);
+        put_cell(out, m->loo.known, m->loo.rmse);
+        put_cell(out, m->loo.known, m->loo.se);
+        put_cell(out, m->cv.known, m->cv.rmse);
+        put_cell(out, m->cv.known, m->cv.se);
+        put_cell(out, m->variance.known, m->variance.variance);
+        put_cell(out, interval, m->variance.lo);
+        put_cell(out, interval, m->variance.hi);
+        put_cell(out, m->procedural.known, m->procedural.variance);
+        put_cell(out, m->data.known, m->data.variance);
+        put_cell(out, m->infinite.known, m->infinite.variance);
+        fprintf(out, ",%d,%d\n", m->front, i == r->choice);
+    }
+}
