@@ -18,7 +18,7 @@ enum {
 typedef struct {
     double *x, *y, *lo, *hi;
     const char **name;
-    char (*number)[24];
+    char (*number)[40];
 } ink;
 
 static bool ink_new(ptrdiff_t count, ink *k)
@@ -50,7 +50,8 @@ static void share_out(const epiq_ranking *r, ptrdiff_t i, ink *data, ink *proced
     double spread = report_spread(r, k), share = spread > 0 ? k->data.variance / (spread * spread) : 1;
     double from = ucb ? k->prediction : 0, reach = ucb ? r->ask.kappa * spread : spread * spread;
     double to = from + (ucb && r->ask.goal == EPIQ_GOAL_MIN ? -reach : reach), between = from + share * (to - from);
-    data->name[i] = r->estimate->points[k->row - 1].at;
+    snprintf(data->number[i], sizeof *data->number, "candidate %td", k->row); /* a file's name may be long */
+    data->name[i] = data->number[i];
     data->y[i] = procedural->y[i] = (double)i;
     data->lo[i] = from;
     data->x[i] = data->hi[i] = procedural->lo[i] = between;

@@ -174,6 +174,19 @@ def compare_study(name, page, result):
         check(f"{name}: an estimate of {cell['quantity']}", cell["estimate"] is None or cell["estimate"] in values)
 
 
+def compare_explore(name, page, result):
+    for key in ("score", "prediction", "procedural", "data"):
+        check(f"{name}: {key} of all candidates",
+              page.values(f"data-{key}") == [row[key] for row in result["ranked"] if row[key] is not None])
+    check(f"{name}: the reason", result["explore"]["reason"] in page.text)
+
+
+def compare_loop(name, page, result):
+    ends = [c[key][-1]["mean"] for c in result["contenders"] for key in ("simple", "cumulative")]
+    check(f"{name}: regret at the end", set(ends) <= set(page.values("data-value")))
+    check(f"{name}: the verdict", result["verdict"] in page.text)
+
+
 def look(path):
     name, text = os.path.basename(path)[:-5], open(path, encoding="utf-8").read()
     page, address = Page(text), f"file://{path}"
@@ -204,7 +217,8 @@ def look(path):
     check(f"{name}: prints", pdf.startswith(b"%PDF") and len(pdf) > 10000)
 
     result = numbers_of(open(path[:-5] + ".json", encoding="utf-8").read())
-    (compare_study if "study" in result else compare_estimate)(name, page, result)
+    kinds = {"study": compare_study, "ranked": compare_explore, "loop": compare_loop, "points": compare_estimate}
+    next(compare for key, compare in kinds.items() if key in result)(name, page, result)
 
 
 def look_at_pictures(folder):
