@@ -14,11 +14,13 @@ void report_loop_what(char *text, size_t size, const loop_result *r)
 
 /* ---- text ---- */
 
-static void put_number(FILE *out, loop_number n, bool sign)
+static void write_row(FILE *out, const char *name, loop_number a, loop_number b, bool sign)
 {
-    char text[64];
-    snprintf(text, sizeof text, sign ? "%+.3g [%.3g, %.3g]" : "%.3g [%.3g, %.3g]", n.mean, n.lo, n.hi);
-    fprintf(out, "  %-26s", text);
+    const char *format = sign ? "%+.3g [%.3g, %.3g]" : "%.3g [%.3g, %.3g]";
+    char simple[64], cumulative[64];
+    snprintf(simple, sizeof simple, format, a.mean, a.lo, a.hi);
+    snprintf(cumulative, sizeof cumulative, format, b.mean, b.lo, b.hi);
+    fprintf(out, "%-16s  %-30s  %s\n", name, simple, cumulative);
 }
 
 void report_loop_text(FILE *out, const loop_result *r, const report_study_run *run)
@@ -26,19 +28,15 @@ void report_loop_text(FILE *out, const loop_result *r, const report_study_run *r
     char what[512];
     report_loop_what(what, sizeof what, r);
     fprintf(out, "%s\n%.3g s; mean over seeds, [95 %% interval].\n\n", what, run->seconds);
-    fprintf(out, "%-16s  %-26s  %s\n", "", "simple regret at the end", "cumulative regret");
+    fprintf(out, "%-16s  %-30s  %s\n", "", "simple regret at the end", "cumulative regret");
     for (int k = 0; k < LOOP_CONTENDERS; k++) {
-        fprintf(out, "%-16s", loop_contender_name((loop_contender)k, &r->job->ask));
-        put_number(out, r->simple[k][r->points - 1], false);
-        put_number(out, r->cumulative[k][r->points - 1], false);
-        putc('\n', out);
+        write_row(out, loop_contender_name((loop_contender)k, &r->job->ask), r->simple[k][r->points - 1],
+                  r->cumulative[k][r->points - 1], false);
     }
     fprintf(out, "\nLess (-) or more (+) regret than, on the same seeds:\n");
     for (int k = LOOP_RULE + 1; k < LOOP_CONTENDERS; k++) {
-        fprintf(out, "%-16s", loop_contender_name((loop_contender)k, &r->job->ask));
-        put_number(out, r->simple_less[k], true);
-        put_number(out, r->cumulative_less[k], true);
-        putc('\n', out);
+        write_row(out, loop_contender_name((loop_contender)k, &r->job->ask), r->simple_less[k], r->cumulative_less[k],
+                  true);
     }
     fprintf(out, "\n%s\n", r->verdict);
 }

@@ -68,14 +68,20 @@ static void write_table(FILE *out, const epiq_ranking *r, ptrdiff_t shown)
     }
 }
 
+static const char *plural(ptrdiff_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 void report_explore_text(FILE *out, const epiq_ranking *r, const report_run *run, ptrdiff_t top, report_style style)
 {
     char rule[160], *engine = report_option(run->options, "engine");
     const epiq_data_info *d = &run->data;
     report_rule_text(rule, sizeof rule, r);
-    fprintf(out, "%td rows, %td features, target ", d->rows, d->features);
+    fprintf(out, "%td row%s, %td feature%s, target ", d->rows, plural(d->rows), d->features, plural(d->features));
     report_plain(out, d->target);
-    fprintf(out, "; engine %s; %td candidates; %.3g s\n", engine ? engine : "?", r->count, run->seconds);
+    fprintf(out, "; engine %s; %td candidate%s; %.3g s\n", engine ? engine : "?", r->count, plural(r->count),
+            run->seconds);
     free(engine);
     fprintf(out, "score: %s\n", rule);
     write_table(out, r, r->count < top ? r->count : top);

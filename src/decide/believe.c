@@ -80,7 +80,7 @@ int epiqp_belief_new(epiqp_job *j, ptrdiff_t picks, epiqp_belief *out)
     bool whole = out->picked && out->gain && out->right && out->groups && room;
     for (int k = 0; k < EPIQP_BELIEFS && whole; k++) {
         epiqp_form *f = &out->form[k];
-        f->own = epiqp_arena_alloc(c, &j->scratch, points, sizeof *f->own);
+        f->own = epiqp_arena_alloc(c, &j->scratch, k == EPIQP_BELIEF_KERNEL ? 0 : points, sizeof *f->own);
         f->past = epiqp_arena_alloc(c, &j->scratch, picks * points, sizeof *f->past);
         whole = f->own && f->past;
     }
@@ -214,7 +214,7 @@ void epiqp_belief_observe(epiqp_belief *b, ptrdiff_t p)
     for (ptrdiff_t x = 0; x < points; x++) {
         gain[x] = known ? 0 : kernel[x] / divisor;
     }
-    for (int k = 0; k < EPIQP_BELIEFS; k++) {
+    for (int k = EPIQP_BELIEF_KERNEL + 1; k < EPIQP_BELIEFS; k++) {
         const epiqp_form *f = &b->form[k];
         const double *column = f->past + now;
         for (ptrdiff_t x = 0; x < points; x++) {
