@@ -129,7 +129,7 @@ void pictures_end(picture_files *f, bool good); /* drops what was not committed 
     {"picture-format", "Output", "both is SVG and PNG; PNG takes the program rsvg-convert", "both|svg", "both", "both|svg"}
 #define SWEEP_FLAG                                                                                                     \
     {"sweep", "Points", "values of each feature to estimate at, the others as at the first point (0: none; without "   \
-     "this flag 25 for a page or pictures)", NULL, "0", "N"}
+     "this flag up to 25 for a page or pictures)", NULL, "0", "N"}
 /* clang-format on */
 
 #endif

@@ -130,18 +130,22 @@ static int choose_paths(const cli *c, const estimation *j, const char **path)
     return CODE_OK;
 }
 
-/* Pictures are of sweeps too. */
-static int choose_sweep(cli *c, const char *page, const char *pictures)
+/* Pictures are of sweeps too: of 25 values a feature, fewer where the time they take, of the order of rows squared for
+ * each, would be felt: 5e9 take some 0.3 s on two cores. */
+static ptrdiff_t sweep_to_draw(const epiq_data *data)
 {
-    const char *sweep = args_value(c, "sweep");
-    return sweep || page || pictures ? args_option(c, "sweep", sweep ? sweep : "25") : CODE_OK;
+    epiq_data_info d = epiq_data_describe(data);
+    double swept = d.features < 24 ? (double)d.features : 24, rows = (double)d.rows,
+           values = 5e9 / (swept * rows * rows);
+    return values > 25 ? 25 : values < 5 ? 5 : (ptrdiff_t)values;
 }
 
 int run_estimate(cli *c, const estimation *j)
 {
     const char *path[OUTPUTS];
     int code = choose_paths(c, j, path);
-    code = code ? code : choose_sweep(c, path[PAGE], args_value(c, "pictures"));
+    const char *sweep = args_value(c, "sweep");
+    code = code || !sweep ? code : args_option(c, "sweep", sweep);
     if (code) {
         return code;
     }
@@ -161,6 +165,9 @@ int run_estimate(cli *c, const estimation *j)
     if (!code) {
         int status = j->load(c, &data, &at);
         run.read_seconds = now() - began;
+        if (status >= 0 && !sweep && (path[PAGE] || pictures.folder)) {
+            c->options.sweep = sweep_to_draw(data);
+        }
         if (status >= 0) {
             status = epiq_estimate(c->ctx, data, at, &c->options, &r);
         }
