@@ -251,7 +251,7 @@ static void write_sweeps(const page *g)
         caption, sizeof caption,
         "One feature moves along each axis, the others stay as at %s: where the line is steep the feature matters, "
         "where the bands widen the answer is less sure.%s",
-        g->r->points[0].at,
+        g->r->point_count > 1 ? "the first point" : "the point asked for",
         g->r->sweep_count < g->run->data.features
             ? " Features that do not vary are left out, and of very many those least correlated with the target."
             : "");

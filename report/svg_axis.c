@@ -70,7 +70,7 @@ void svg_axis_tick(svg_axis *a, double v, bool powers, int decimals)
     char *text = a->text[a->ticks++];
     if (powers && v != 0 && v != 1) {
         put_power(text, sizeof a->text[0], v);
-    } else if (decimals >= 0) {
+    } else if (decimals >= 0 && !powers) {
         snprintf(text, sizeof a->text[0], "%.*f", decimals, v);
     } else {
         snprintf(text, sizeof a->text[0], "%.6g", v);
