@@ -1,9 +1,8 @@
 /* estimate_html.c - an estimate as one page: the answer and what to do in a sentence or two, pictures with a sentence each,
  * the numbers of the JSON, warnings, and enough about the run to repeat it. The pictures are estimate_pictures.c's.
  */
+#include "report/estimate_page.h"
 #include "report/estimate_pictures.h"
-#include "report/page.h"
-#include "report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,118 +13,9 @@ enum {
     POINTS_GROUP = 10, /* lines between rules */
 };
 
-typedef struct {
-    FILE *out;
-    const epiq_result *r;
-    const report_run *run;
-    const pictures *set; /* NULL: no memory for them */
-} page;
-
-static const char *plural(ptrdiff_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
-/* A number inside a sentence, in full as data-NAME. */
-static void say(const page *g, const char *name, double v, int digits)
-{
-    bool whole = fabs(v) >= pow(10, digits) && fabs(v) < 1e9; /* 305700, not 3.06e+05 */
-    fputs("<b", g->out);
-    html_value(g->out, name, v);
-    fprintf(g->out, whole ? ">%.*f</b>" : ">%.*g</b>", whole ? 0 : digits, v);
-}
-
-/* Where a point is, in words. */
-static void put_place(const page *g, const char *at)
-{
-    bool numbered = !at[strspn(at, "0123456789")]; /* a row of an array, not of a file */
-    bool row = strncmp(at, "row:", 4) == 0;
-    fputs(numbered ? "point " : row ? "row " : "", g->out);
-    html_text(g->out, strcmp(at, "mean") == 0 ? "the mean row" : row ? at + 4 : at);
-}
-
-/* ---- the answer ---- */
-
-static void answer_point(const page *g, const epiq_point *p)
-{
-    fputs("At ", g->out);
-    put_place(g, p->at);
-    fputs(" the predicted ", g->out);
-    html_text(g->out, g->run->data.target);
-    fputs(" is ", g->out);
-    say(g, "prediction", p->prediction, 6);
-    if (p->prediction_variance.known) {
-        fputs(", give or take ", g->out);
-        say(g, "sd", sqrt(p->prediction_variance.variance), 3);
-        fputs(" (one standard deviation)", g->out);
-    }
-    fputs(". ", g->out);
-    double all = p->data.variance + p->procedural.variance;
-    if (p->data.known && p->procedural.known && all > 0) {
-        bool procedural = p->procedural.variance > p->data.variance;
-        double share = (procedural ? p->procedural.variance : p->data.variance) / all;
-        fprintf(g->out, "Of one network's variance %.1f %% is %s: %s would change the answer more than %s.",
-                100 * share, procedural ? "procedural" : "due to the data", procedural ? "retraining" : "other rows",
-                procedural ? "other rows" : "retraining");
-    }
-    if (p->predictive.known) {
-        fputs(" A new observation there would fall between ", g->out);
-        say(g, "predictive-lo", p->predictive.lo, 4);
-        fputs(" and ", g->out);
-        say(g, "predictive-hi", p->predictive.hi, 4);
-        fprintf(g->out, " (%.4g %%).", 100 * g->run->options->level);
-    }
-}
-
-static void answer_points(const page *g)
-{
-    double lo = INFINITY, hi = -INFINITY, least = INFINITY, most = -INFINITY;
-    for (ptrdiff_t i = 0; i < g->r->point_count; i++) {
-        const epiq_point *p = &g->r->points[i];
-        lo = fmin(lo, p->prediction);
-        hi = fmax(hi, p->prediction);
-        if (p->prediction_variance.known) {
-            least = fmin(least, sqrt(p->prediction_variance.variance));
-            most = fmax(most, sqrt(p->prediction_variance.variance));
-        }
-    }
-    fprintf(g->out, "At %td points the predicted ", g->r->point_count);
-    html_text(g->out, g->run->data.target);
-    fputs(" lies between ", g->out);
-    say(g, "least", lo, 4);
-    fputs(" and ", g->out);
-    say(g, "most", hi, 4);
-    if (most >= least) {
-        fputs(", give or take between ", g->out);
-        say(g, "sd-least", least, 3);
-        fputs(" and ", g->out);
-        say(g, "sd-most", most, 3);
-        fputs(" (one standard deviation)", g->out);
-    }
-    fputs(".", g->out);
-}
-
-static void write_answer(const page *g)
-{
-    fputs("<p class=\"answer\">", g->out);
-    if (g->r->point_count == 1) {
-        answer_point(g, &g->r->points[0]);
-    } else {
-        answer_points(g);
-    }
-    fprintf(g->out, "</p>\n<p class=\"answer\" data-action=\"%s\"><b>What to do:</b> ",
-            epiq_action_text(g->r->advice.action));
-    html_text(g->out, g->r->advice.text);
-    fputs("</p>\n", g->out);
-    if (g->r->warning_count) {
-        fprintf(g->out, "<p class=\"small\"><a href=\"#warnings\">%td warning%s</a> below.</p>\n", g->r->warning_count,
-                plural(g->r->warning_count));
-    }
-}
-
 /* ---- the numbers ---- */
 
-static void put_part(const page *g, const char *name, const char *key, const epiq_part *p)
+static void put_part(const estimate_page *g, const char *name, const char *key, const epiq_part *p)
 {
     fprintf(g->out, "<tr data-part=\"%s\"><th scope=\"row\" class=\"l\">", key);
     html_text(g->out, name);
@@ -141,7 +31,7 @@ static void put_part(const page *g, const char *name, const char *key, const epi
     fprintf(g->out, "<td class=\"l\">%s</td></tr>\n", epiq_method_text(p->method));
 }
 
-static void write_parts(const page *g, const epiq_point *p)
+static void write_parts(const estimate_page *g, const epiq_point *p)
 {
     char caption[64], ensemble[48];
     snprintf(caption, sizeof caption, "Variances, with %.4g %% intervals", 100 * g->run->options->level);
@@ -172,11 +62,11 @@ static void write_parts(const page *g, const epiq_point *p)
     }
     if (p->predictive.known) {
         fputs("<p class=\"small\">The noise of one observation there has the variance ", g->out);
-        say(g, "noise", p->predictive.noise, 4);
+        estimate_say(g, "noise", p->predictive.noise, 4);
         fputs(", which neither training nor rows can lower.", g->out);
         if (p->kernel_prediction.known && p->member_count) {
             fputs(" The interval of a new observation is built on kernel regression, which predicts ", g->out);
-            say(g, "kernel-prediction", p->kernel_prediction.value, 6);
+            estimate_say(g, "kernel-prediction", p->kernel_prediction.value, 6);
             fputs(".", g->out);
         }
         fputs("</p>\n", g->out);
@@ -185,7 +75,7 @@ static void write_parts(const page *g, const epiq_point *p)
 
 /* ---- pictures ---- */
 
-static bool place(const page *g, estimate_picture kind, ptrdiff_t item)
+static bool place(const estimate_page *g, estimate_picture kind, ptrdiff_t item)
 {
     const picture *p = g->set ? pictures_find(g->set, kind, item) : NULL;
     if (p) {
@@ -194,12 +84,12 @@ static bool place(const page *g, estimate_picture kind, ptrdiff_t item)
     return p;
 }
 
-static void explain(const page *g, const char *sentence)
+static void explain(const estimate_page *g, const char *sentence)
 {
     html_element(g->out, "p class=\"small\"", g->set ? sentence : "There was no memory for the pictures.");
 }
 
-static void write_point(const page *g, ptrdiff_t i)
+static void write_point(const estimate_page *g, ptrdiff_t i)
 {
     const epiq_point *p = &g->r->points[i];
     fputs("<section data-at=\"", g->out);
@@ -209,9 +99,9 @@ static void write_point(const page *g, ptrdiff_t i)
     fputs(">\n", g->out);
     if (g->r->point_count > 1) {
         fputs("<h2>At ", g->out);
-        put_place(g, p->at);
+        estimate_place(g, p->at);
         fputs("</h2>\n<p>", g->out);
-        answer_point(g, p);
+        estimate_sentence(g, p);
         fputs("</p>\n", g->out);
     } else {
         html_element(g->out, "h2", "How sure, and why");
@@ -237,7 +127,7 @@ static void write_point(const page *g, ptrdiff_t i)
     fputs("</section>\n", g->out);
 }
 
-static void write_sweeps(const page *g)
+static void write_sweeps(const estimate_page *g)
 {
     html_element(g->out, "h2", "Across each feature");
     const picture *first = g->set ? pictures_find(g->set, PICTURE_SWEEP, 0) : NULL;
@@ -275,7 +165,7 @@ static void write_sweeps(const page *g)
     page_figure_close(g->out);
 }
 
-static void write_fit(const page *g)
+static void write_fit(const estimate_page *g)
 {
     html_element(g->out, "h2", "How well the model fits");
     if (!g->r->fit.known) {
@@ -286,7 +176,7 @@ static void write_fit(const page *g)
           "miss "
           "by ",
           g->out);
-    say(g, "loo-rmse", g->r->fit.loo_rmse, 4);
+    estimate_say(g, "loo-rmse", g->r->fit.loo_rmse, 4);
     fputs(" (root mean square)", g->out);
     if (g->r->fit.has_r2) {
         fputs(" and explain ", g->out);
@@ -295,7 +185,7 @@ static void write_fit(const page *g)
         html_text(g->out, g->run->data.target);
     }
     fputs("; the noise has a standard deviation of ", g->out);
-    say(g, "noise-sd", sqrt(g->r->fit.noise_variance), 4);
+    estimate_say(g, "noise-sd", sqrt(g->r->fit.noise_variance), 4);
     fputs(".</p>\n<div class=\"figures\">\n", g->out);
     bool loo = place(g, PICTURE_LOO, 0), calibration = place(g, PICTURE_CALIBRATION, 0);
     fputs("</div>\n", g->out);
@@ -310,12 +200,12 @@ static void write_fit(const page *g)
 
 /* ---- several points ---- */
 
-static void put_variance(const page *g, const char *name, const epiq_part *p)
+static void put_variance(const estimate_page *g, const char *name, const epiq_part *p)
 {
     html_number(g->out, name, p->known ? p->variance : NAN, 4);
 }
 
-static void write_points(const page *g)
+static void write_points(const estimate_page *g)
 {
     ptrdiff_t shown = g->r->point_count < POINTS_MAX ? g->r->point_count : POINTS_MAX;
     char ensemble[48];
@@ -361,7 +251,7 @@ static void write_points(const page *g)
 
 /* ---- the run ---- */
 
-static void write_manifest(const page *g)
+static void write_manifest(const estimate_page *g)
 {
     const epiq_options *o = g->run->options;
     epiq_options ran = *o;
@@ -412,12 +302,12 @@ static void verb_of(const char *command, char *verb, size_t size)
 void report_html(FILE *out, const epiq_result *r, const report_run *run)
 {
     pictures *set = report_estimate_pictures(r, run);
-    const page g = {out, r, run, set};
+    const estimate_page g = {out, r, run, set};
     char verb[64], title[200];
     verb_of(run->command, verb, sizeof verb);
     snprintf(title, sizeof title, "How far to trust the predicted %.120s", run->data.target);
     page_open(out, verb, title, NULL);
-    write_answer(&g);
+    estimate_answer(&g);
     if (r->point_count > 1) {
         write_points(&g);
     }

@@ -187,6 +187,13 @@ def compare_loop(name, page, result):
     check(f"{name}: the verdict", result["verdict"] in page.text)
 
 
+def compare_other(name, page, result):
+    """Pages of other verbs: nothing is known of their layout, but their numbers come from the same result."""
+    numbers = set(re.findall(r"[\d.e+-]+", json.dumps(result)))
+    shown = [v for _, a in page.elements for key, v in a.items() if key.startswith("data-") and re.fullmatch(r"[\d.e+-]{6,}", v or "")]
+    check(f"{name}: has numbers of the JSON", len(numbers.intersection(shown)) > 2)
+
+
 def look(path):
     name, text = os.path.basename(path)[:-5], open(path, encoding="utf-8").read()
     page, address = Page(text), f"file://{path}"
@@ -218,7 +225,7 @@ def look(path):
 
     result = numbers_of(open(path[:-5] + ".json", encoding="utf-8").read())
     kinds = {"study": compare_study, "ranked": compare_explore, "loop": compare_loop, "points": compare_estimate}
-    next(compare for key, compare in kinds.items() if key in result)(name, page, result)
+    next((compare for key, compare in kinds.items() if key in result), compare_other)(name, page, result)
 
 
 def look_at_pictures(folder):

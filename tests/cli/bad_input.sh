@@ -58,7 +58,7 @@ estimate 1 'row:0' good.csv --at row:0
 estimate 1 'seed' good.csv --seed -1
 expect_exit 1 'time' "$epiq" estimate good.csv --target y --time 1
 estimate 1 'did you mean --members' good.csv --membres 3
-estimate 1 'no flag --report' good.csv --report page.html
+estimate 1 'no flag --repot; did you mean --report' good.csv --repot page.html
 estimate 1 'no flag -x' good.csv -x
 estimate 1 'too many' good.csv good.csv
 estimate 1 '--quiet takes no value' good.csv --quiet=yes

@@ -143,6 +143,8 @@ TEST(everything_known_is_on_the_page)
     free(text);
     k.point[0].procedural.variance = 0.125;
     has("80.0 % is due to the data: other rows would change the answer more than retraining.");
+    k.point[0].procedural.variance = 0.5;
+    has("50.0 % is procedural and 50.0 % due to the data");
     k.point[0].at = "row:17";
     has("At row 17 the predicted");
 }
