@@ -142,7 +142,7 @@ static const flag FLAGS[] = {
 const verb VERB_COMPARE = {
     .name = "compare",
     .operand = "DATA",
-    .usage = "DATA --target COL [--width N,N,..] [--depth N,N,..] [--lambda X,X,..] [flags]",
+    .usage = "DATA --target COL [--width N,N,..] [--lambda X,X,..] [flags]",
     .summary =
         "which network? The error of every combination of widths, depths and lambdas against how unsure it is, and one "
         "to start with",

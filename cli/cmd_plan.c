@@ -119,7 +119,7 @@ static const flag FLAGS[] = {
 const verb VERB_PLAN = {
     .name = "plan",
     .operand = "DATA",
-    .usage = "DATA --target COL --price-row A --price-training B --goal V | --budget C",
+    .usage = "DATA --target COL --price-row A --price-training B --goal V",
     .summary =
         "more rows or more networks? The cheapest mix that reaches a variance, or the best use of a budget; there are "
         "the rows of DATA now, and --ensemble-size networks (0: as many as batches)",

@@ -93,7 +93,9 @@ static void write_row(FILE *out, const epiq_comparison *r, const epiq_compared *
     }
     fprintf(out, "<td>%td</td>", m->depth);
     html_number(out, "value", m->lambda, 6);
-    html_number(out, "value", m->bias, 6);
+    if (report_compare_biases(r)) {
+        html_number(out, "value", m->bias, 6);
+    }
     if (r->by_cv) {
         html_number(out, "value", m->cv.known ? m->cv.rmse : NAN, 4);
         html_number(out, "se", m->cv.known ? m->cv.se : NAN, 2);
@@ -114,7 +116,7 @@ static void write_table(FILE *out, const epiq_comparison *r, const ptrdiff_t *or
     const char *const heads[] = {infinite ? NULL : "width",
                                  "depth",
                                  "lambda",
-                                 "bias",
+                                 report_compare_biases(r) ? "bias" : NULL,
                                  r->by_cv ? report_compare_error_name(r, name, sizeof name) : NULL,
                                  r->by_cv ? "±" : NULL,
                                  "leave-one-out",
@@ -168,11 +170,15 @@ void report_compare_html(FILE *out, const epiq_comparison *r, const report_run *
     char answer[640];
     const epiq_compared *m = &r->models[r->choice < 0 ? 0 : r->choice];
     ptrdiff_t *order = malloc((size_t)r->model_count * sizeof *order);
-    char width[40] = "";
+    char width[40] = "", bias[40] = "";
+    if (report_compare_biases(r)) {
+        snprintf(bias, sizeof bias, ", bias %g", m->bias);
+    }
     if (!infinite) {
         snprintf(width, sizeof width, "width %td, ", m->width);
     }
-    snprintf(answer, sizeof answer, "Start with %sdepth %td and lambda %g. %s", width, m->depth, m->lambda, r->reason);
+    snprintf(answer, sizeof answer, "Start with %sdepth %td and lambda %g%s. %s", width, m->depth, m->lambda, bias,
+             r->reason);
     page_open(out, "epiq compare", "Which network?", r->choice < 0 ? r->reason : answer);
     if (order) {
         report_compare_sorted(r, order);

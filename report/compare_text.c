@@ -20,6 +20,15 @@ const char *report_compare_error_name(const epiq_comparison *r, char *buffer, si
     return buffer;
 }
 
+bool report_compare_biases(const epiq_comparison *r)
+{
+    bool differ = false;
+    for (ptrdiff_t i = 1; i < r->model_count; i++) {
+        differ = differ || r->models[i].bias != r->models[0].bias;
+    }
+    return differ;
+}
+
 void report_compare_sorted(const epiq_comparison *r, ptrdiff_t *order)
 {
     for (ptrdiff_t i = 0; i < r->model_count; i++) {
@@ -89,7 +98,10 @@ static void write_row(FILE *out, const epiq_comparison *r, const epiq_compared *
     if (!infinite) {
         fprintf(out, "%7td", m->width);
     }
-    fprintf(out, "%7td%10.3g%8.3g", m->depth, m->lambda, m->bias);
+    fprintf(out, "%7td%10.3g", m->depth, m->lambda);
+    if (report_compare_biases(r)) {
+        fprintf(out, "%8.3g", m->bias);
+    }
     if (r->by_cv) {
         put_error(out, &m->cv);
     }
@@ -112,7 +124,8 @@ static void write_table(FILE *out, const epiq_comparison *r, const report_run *r
     }
     report_compare_sorted(r, order);
     snprintf(level, sizeof level, "%.4g %% interval", 100 * run->options->level);
-    fprintf(out, "   %s%7s%10s%8s", infinite ? "" : "  width", "depth", "lambda", "bias");
+    fprintf(out, "   %s%7s%10s%s", infinite ? "" : "  width", "depth", "lambda",
+            report_compare_biases(r) ? "    bias" : "");
     if (r->by_cv) {
         fprintf(out, "  %-16s", report_compare_error_name(r, name, sizeof name));
     }
@@ -146,7 +159,11 @@ void report_compare_text(FILE *out, const epiq_comparison *r, const report_run *
         if (run->options->engine != EPIQ_ENGINE_INFINITE) {
             fprintf(out, " --width %td", m->width);
         }
-        fprintf(out, " --depth %td --lambda %g --bias %g. %s\n", m->depth, m->lambda, m->bias, r->reason);
+        fprintf(out, " --depth %td --lambda %g", m->depth, m->lambda);
+        if (report_compare_biases(r)) {
+            fprintf(out, " --bias %g", m->bias);
+        }
+        fprintf(out, ". %s\n", r->reason);
     } else {
         fprintf(out, "%s\n", r->reason);
     }

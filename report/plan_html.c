@@ -124,7 +124,7 @@ static void draw_mix(FILE *out, const report_planned *p, const columns *c)
     page_figure_close(out);
 }
 
-static void write_row(FILE *out, const char *name, const epiq_mix *m)
+static void write_row(FILE *out, const char *name, const epiq_mix *m, bool confidence)
 {
     fputs("<tr><th scope=\"row\" class=\"l\">", out);
     html_text(out, name);
@@ -134,28 +134,37 @@ static void write_row(FILE *out, const char *name, const epiq_mix *m)
     html_number(out, "value", m->variance.variance, 4);
     html_number(out, "lo", m->variance.has_interval ? m->variance.lo : NAN, 3);
     html_number(out, "hi", m->variance.has_interval ? m->variance.hi : NAN, 3);
-    html_number(out, "value", m->chance.known ? 100 * m->chance.value : NAN, 2);
+    if (confidence) {
+        html_number(out, "value", m->chance.known ? 100 * m->chance.value : NAN, 2);
+    }
     fputs("</tr>\n", out);
 }
 
 static void write_table(FILE *out, const report_planned *p)
 {
-    static const char *const HEADS[] = {"cost",     "rows",     "networks", "rows to collect",
-                                        "to train", "variance", "between",  "and"};
+    static const char *const HEADS[] = {"cost",      "rows",     "networks", "new rows",
+                                        "trainings", "variance", "between",  "and"};
     html_element(out, "h2", "The purchase");
     html_table_open(out, "Now and then", false);
     html_column(out, "", true);
     for (size_t k = 0; k < sizeof HEADS / sizeof *HEADS; k++) {
         html_column(out, HEADS[k], false);
     }
-    html_column(out, "goal reached, confidence in %", false);
+    if (p->plan->best.chance.known) {
+        html_column(out, "confidence, %", false);
+    }
     html_table_body(out);
-    write_row(out, "now", &p->plan->now);
-    write_row(out, "the plan", &p->plan->best);
+    write_row(out, "now", &p->plan->now, p->plan->best.chance.known);
+    write_row(out, "the plan", &p->plan->best, p->plan->best.chance.known);
     if (p->plan->cautious.known) {
-        write_row(out, "the cautious plan", &p->plan->cautious.mix);
+        write_row(out, "the cautious plan", &p->plan->cautious.mix, p->plan->best.chance.known);
     }
     html_table_close(out);
+    if (p->plan->best.chance.known) {
+        fputs("<p class=\"small\">Confidence: that the variance is really at most the goal, for the parts are "
+              "estimates.</p>\n",
+              out);
+    }
     if (p->plan->cautious.known) {
         fputs("<p class=\"small\">The cautious plan reaches the goal even if both parts are at the upper ends of their "
               "intervals.</p>\n",
@@ -185,7 +194,9 @@ void report_plan_html(FILE *out, const report_planned *p, const report_run *run)
 {
     char title[96];
     columns c;
-    snprintf(title, sizeof title, p->effort->kind == EPIQ_PLAN_GOAL ? "A variance of %.6g" : "A budget of %.6g",
+    snprintf(title, sizeof title,
+             p->effort->kind == EPIQ_PLAN_GOAL ? "What it takes to reach a variance of %.6g"
+                                               : "What a budget of %.6g buys",
              p->effort->amount);
     page_open(out, "epiq plan", title, p->plan->text);
     if (p->plan->curve_count > 1 && columns_of(p->plan, &c)) {

@@ -49,12 +49,12 @@ int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r)
         }
     }
     r->choice = chosen - r->models;
-    r->reason =
-        epiqp_arena_printf(c, arena,
-                           "No other model has less of both error and variance than %td of these %td; %td of them %s "
-                           "within one standard error, "
-                           "%.3g, of the least %s error, %.4g, and the choice has the least variance among those.",
-                           front, r->model_count, near, near == 1 ? "is" : "are", least->se,
-                           r->by_cv ? "cross-validated" : "leave-one-out", least->rmse);
+    r->reason = epiqp_arena_printf(
+        c, arena,
+        "%td of %td models %s on the front: no other has both a smaller error and a smaller variance. %td of these %s "
+        "within "
+        "one standard error (%.3g) of the least %s error (%.4g); of them this one has the smallest variance.",
+        front, r->model_count, front == 1 ? "is" : "are", near, near == 1 ? "is" : "are", least->se,
+        r->by_cv ? "cross-validated" : "leave-one-out", least->rmse);
     return r->reason ? EPIQ_OK : EPIQ_E_NOMEM;
 }
