@@ -18,29 +18,72 @@ static uint32_t turn(uint32_t x, int k)
     return x >> k | x << (32 - k);
 }
 
-static void absorb(epiqp_sha256 *s)
+static void absorb_plain(uint32_t h[8], const unsigned char *p, size_t blocks)
 {
-    uint32_t w[64], v[8];
-    for (int i = 0; i < 16; i++) {
-        const unsigned char *b = s->block + 4 * i;
-        w[i] = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+    for (; blocks > 0; blocks--, p += 64) {
+        uint32_t w[64], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], i = h[7];
+        for (int t = 0; t < 16; t++) {
+            w[t] = (uint32_t)p[4 * t] << 24 | (uint32_t)p[4 * t + 1] << 16 | (uint32_t)p[4 * t + 2] << 8 | p[4 * t + 3];
+        }
+        for (int t = 16; t < 64; t++) {
+            uint32_t x = turn(w[t - 15], 7) ^ turn(w[t - 15], 18) ^ w[t - 15] >> 3;
+            uint32_t y = turn(w[t - 2], 17) ^ turn(w[t - 2], 19) ^ w[t - 2] >> 10;
+            w[t] = w[t - 16] + x + w[t - 7] + y;
+        }
+        for (int t = 0; t < 64; t++) {
+            uint32_t t1 = i + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + ROUND[t] + w[t];
+            uint32_t t2 = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+            i = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
+        }
+        h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e, h[5] += f, h[6] += g, h[7] += i;
     }
-    for (int i = 16; i < 64; i++) {
-        uint32_t a = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3;
-        uint32_t b = turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10;
-        w[i] = w[i - 16] + a + w[i - 7] + b;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define HAS_SHA_INSTRUCTIONS (__builtin_cpu_supports("sha") && __builtin_cpu_supports("sse4.1"))
+
+/* Two rounds an instruction; the state lies in two registers as ABEF and CDGH. */
+__attribute__((target("sha,sse4.1"))) static void absorb_fast(uint32_t h[8], const unsigned char *p, size_t blocks)
+{
+    const __m128i flip = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)h), 0xB1);
+    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(h + 4)), 0x1B);
+    __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xF0);
+    for (; blocks > 0; blocks--, p += 64) {
+        __m128i before[2] = {abef, cdgh}, w[4];
+        for (int t = 0; t < 4; t++) {
+            w[t] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)p + t), flip);
+        }
+        for (int t = 0; t < 16; t++) {
+            __m128i k = _mm_add_epi32(w[t % 4], _mm_loadu_si128((const __m128i *)ROUND + t));
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, k);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(k, 0x0E));
+            if (t < 12) { /* four words of the schedule, which take the place of those just used */
+                __m128i x = _mm_sha256msg1_epu32(w[t % 4], w[(t + 1) % 4]);
+                x = _mm_add_epi32(x, _mm_alignr_epi8(w[(t + 3) % 4], w[(t + 2) % 4], 4));
+                w[t % 4] = _mm_sha256msg2_epu32(x, w[(t + 3) % 4]);
+            }
+        }
+        abef = _mm_add_epi32(abef, before[0]);
+        cdgh = _mm_add_epi32(cdgh, before[1]);
     }
-    memcpy(v, s->h, sizeof v);
-    for (int i = 0; i < 64; i++) {
-        uint32_t e = v[4], a = v[0];
-        uint32_t t1 = v[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & v[5]) ^ (~e & v[6])) + ROUND[i] + w[i];
-        uint32_t t2 = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += t1;
-        v[0] = t1 + t2;
-    }
-    for (int i = 0; i < 8; i++) {
-        s->h[i] += v[i];
+    low = _mm_shuffle_epi32(abef, 0x1B);
+    high = _mm_shuffle_epi32(cdgh, 0xB1);
+    _mm_storeu_si128((__m128i *)h, _mm_blend_epi16(low, high, 0xF0));
+    _mm_storeu_si128((__m128i *)(h + 4), _mm_alignr_epi8(high, low, 8));
+}
+#else
+#define HAS_SHA_INSTRUCTIONS false
+#define absorb_fast absorb_plain
+#endif
+
+static void absorb(uint32_t h[8], const unsigned char *p, size_t blocks)
+{
+    if (HAS_SHA_INSTRUCTIONS) {
+        absorb_fast(h, p, blocks);
+    } else {
+        absorb_plain(h, p, blocks);
     }
 }
 
@@ -53,14 +96,20 @@ void epiqp_sha256_start(epiqp_sha256 *s)
 void epiqp_sha256_add(epiqp_sha256 *s, const void *bytes, size_t count)
 {
     for (const unsigned char *b = bytes; count > 0;) {
-        size_t at = s->length % 64, take = 64 - at < count ? 64 - at : count;
-        memcpy(s->block + at, b, take);
+        size_t at = s->length % 64, take = at == 0 && count >= 64 ? count - count % 64
+                                           : 64 - at < count      ? 64 - at
+                                                                  : count;
+        if (take >= 64) { /* whole blocks, straight from where they are */
+            absorb(s->h, b, take / 64);
+        } else {
+            memcpy(s->block + at, b, take);
+            if (at + take == 64) {
+                absorb(s->h, s->block, 1);
+            }
+        }
         s->length += take;
         b += take;
         count -= take;
-        if (s->length % 64 == 0) {
-            absorb(s);
-        }
     }
 }
 
