@@ -32,13 +32,26 @@ typedef struct {
     epiqp_stream init, order;
 } epiqp_draw;
 
+/* What stays of a member when its predictions are wanted again elsewhere. */
+typedef struct {
+    double *theta; /* epiqp_net_params numbers: its weights */
+    double *extra; /* what its engine adds to them, engine->extra numbers */
+} epiqp_kept;
+
 typedef struct {
     const char *name;
     bool trains;                                /* members minimise a loss, so they have a training report */
     bool (*needs_solve)(const epiq_options *o); /* members need the fit solved */
-    /* One member: predictions at (points) and, if not NULL, at its own rows. NULL: there are no members. */
+    /* One member: predictions at (points) and, if not NULL, at its own rows. NULL: there are no members. keep: where
+     * it stays, or NULL. */
     int (*member)(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw, double *at, double *rows,
-                  epiqp_training *report);
+                  const epiqp_kept *keep, epiqp_training *report);
+    /* Numbers kept beside the weights: none, one a row (to be multiplied with the kernel between rows and point), or
+     * one a weight (a step from them). */
+    ptrdiff_t (*extra)(const epiq_options *o, const epiqp_net *net, ptrdiff_t n);
+    /* Predictions of a kept member at points x; k0 (points by n): the kernel, needed if extra is one a row. */
+    void (*predict)(const epiqp_env *e, const epiqp_fit *f, const epiqp_kept *kept, ptrdiff_t points, const double *x,
+                    const double *k0, double *at, epiqp_pass *pass);
 } epiqp_engine;
 
 extern const epiqp_engine epiqp_engine_network, epiqp_engine_linear, epiqp_engine_infinite;

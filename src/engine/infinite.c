@@ -11,7 +11,7 @@ static bool needs_solve(const epiq_options *o)
     return true;
 }
 
-const epiqp_engine epiqp_engine_infinite = {"infinite", false, needs_solve, NULL};
+const epiqp_engine epiqp_engine_infinite = {"infinite", false, needs_solve, NULL, NULL, NULL};
 
 enum { TALL = 256, WIDE = 512 }; /* rows and points of one product: near gemm's peak, 1 MB a thread */
 

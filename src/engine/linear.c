@@ -1,8 +1,11 @@
 /* linear.c - engine linear: a network linearised at its own start and solved exactly,
  *     h(theta0; x0) + k0' A^-1 (y - h(theta0; X))
- * with the population kernel, one factor for all members, or with the member's own empirical kernel.
+ * with the population kernel, one factor for all members, or with the member's own empirical kernel. There k0 = J(X) j0,
+ * so that what is added is j0 times the step J(X)' A^-1 (y - h(theta0; X)) from the start.
  */
 #include "engine/engine.h"
+
+#include <string.h>
 
 static bool needs_solve(const epiq_options *o)
 {
@@ -33,7 +36,7 @@ static int own_ridge(const epiqp_env *e, const epiqp_fit *f, const double *theta
 }
 
 static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw, double *at, double *rows,
-                  epiqp_training *report)
+                  const epiqp_kept *keep, epiqp_training *report)
 {
     ptrdiff_t p = epiqp_net_params(&f->net), n = f->rows.n;
     double *theta0 = epiqp_alloc(e->c, p + 2 * n, sizeof *theta0);
@@ -57,10 +60,19 @@ static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw
     for (ptrdiff_t k = 0; k < f->at.n; k++) {
         at[k] += epiqp_dot(n, ridge->c + k * n, residual);
     }
-    if (rows) { /* h(theta0; X) + K A^-1 residual = y - shift A^-1 residual */
+    if (rows || keep) {
         epiqp_chol_solve(e, &ridge->factor, 1, weight);
-        for (ptrdiff_t i = 0; i < n; i++) {
-            rows[i] = f->y[i] - ridge->shift * weight[i];
+    }
+    for (ptrdiff_t i = 0; rows && i < n; i++) { /* h(theta0; X) + K A^-1 residual = y - shift A^-1 residual */
+        rows[i] = f->y[i] - ridge->shift * weight[i];
+    }
+    if (keep) {
+        memcpy(keep->theta, theta0, (size_t)p * sizeof *theta0);
+        if (needs_solve(f->o)) {
+            memcpy(keep->extra, weight, (size_t)n * sizeof *weight);
+        } else {
+            memset(keep->extra, 0, (size_t)p * sizeof *theta0);
+            epiqp_net_vjp(e, &f->net, theta0, n, f->rows.x, weight, keep->extra, &pass);
         }
     }
     *report = (epiqp_training){.converged = true};
@@ -71,4 +83,26 @@ end:
     return s;
 }
 
-const epiqp_engine epiqp_engine_linear = {"linear", false, needs_solve, member};
+static ptrdiff_t extra(const epiq_options *o, const epiqp_net *net, ptrdiff_t n)
+{
+    return needs_solve(o) ? n : epiqp_net_params(net);
+}
+
+static void predict(const epiqp_env *e, const epiqp_fit *f, const epiqp_kept *kept, ptrdiff_t points, const double *x,
+                    const double *k0, double *at, epiqp_pass *pass)
+{
+    const ptrdiff_t n = f->rows.n;
+    epiqp_net_forward(e, &f->net, kept->theta, points, x, at, pass);
+    for (ptrdiff_t from = 0; from < points; from += EPIQP_THIN_ROWS) {
+        double added[EPIQP_THIN_ROWS];
+        ptrdiff_t some = epiqp_min(EPIQP_THIN_ROWS, points - from);
+        if (!needs_solve(f->o)) {
+            epiqp_net_jvp(e, &f->net, kept->theta, kept->extra, some, x + from * f->net.d, added, pass);
+        }
+        for (ptrdiff_t k = 0; k < some; k++) {
+            at[from + k] += needs_solve(f->o) ? epiqp_dot(n, k0 + (from + k) * n, kept->extra) : added[k];
+        }
+    }
+}
+
+const epiqp_engine epiqp_engine_linear = {"linear", false, needs_solve, member, extra, predict};

@@ -22,7 +22,7 @@ static int train(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw,
 }
 
 static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw, double *at, double *rows,
-                  epiqp_training *report)
+                  const epiqp_kept *keep, epiqp_training *report)
 {
     ptrdiff_t p = epiqp_net_params(&f->net);
     double *theta0 = epiqp_alloc(e->c, 2 * p, sizeof *theta0);
@@ -39,10 +39,26 @@ static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw
         if (!s && rows) {
             epiqp_net_forward(e, &f->net, theta, f->rows.n, f->rows.x, rows, &pass);
         }
+        if (!s && keep) {
+            memcpy(keep->theta, theta, (size_t)p * sizeof *theta);
+        }
     }
     epiqp_pass_free(e->c, &pass);
     epiqp_free(e->c, theta0);
     return s;
 }
 
-const epiqp_engine epiqp_engine_network = {"network", true, needs_solve, member};
+static ptrdiff_t extra(const epiq_options *o, const epiqp_net *net, ptrdiff_t n)
+{
+    (void)o, (void)net, (void)n;
+    return 0;
+}
+
+static void predict(const epiqp_env *e, const epiqp_fit *f, const epiqp_kept *kept, ptrdiff_t points, const double *x,
+                    const double *k0, double *at, epiqp_pass *pass)
+{
+    (void)k0;
+    epiqp_net_forward(e, &f->net, kept->theta, points, x, at, pass);
+}
+
+const epiqp_engine epiqp_engine_network = {"network", true, needs_solve, member, extra, predict};

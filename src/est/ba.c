@@ -73,8 +73,8 @@ static int check_bias(epiqp_job *j, const batch *batches)
     if (!j->fit.ridge.diagonal && j->n > EPIQP_CHEAP_ROWS) {
         return EPIQ_OK; /* two more factorisations only for a warning */
     }
-    int status = epiqp_ridge_leverage(&j->e, &j->fit.ridge);
-    if (status) {
+    int status = epiqp_keep_factor(j, &j->fit.ridge);
+    if (status || (status = epiqp_ridge_leverage(&j->e, &j->fit.ridge))) {
         return status;
     }
     const epiqp_ridge *all = &j->fit.ridge;
@@ -148,8 +148,12 @@ int epiqp_estimate_ba(epiqp_job *j)
         jitter = fmax(jitter, batches[b].fit.ridge.jitter);
     }
     s = s ? s : epiqp_warn_jitter(j, j->fit.ridge.jitter > 0 ? 0 : jitter); /* said once */
+    s = s ? s : epiqp_keep_members(j, j->keep ? &j->keep->batches : NULL, count, list);
     if (!s) {
         s = epiqp_run_members(j, "batches", count, list);
+    }
+    if (!s) {
+        epiqp_keep_batch_rows(j, batch_of_row);
     }
     for (ptrdiff_t p = 0; !s && p < j->points; p++) {
         j->ba[p] = epiqp_ba(h + p, count, j->points, o->level);

@@ -11,6 +11,18 @@
 
 typedef struct epiqp_state epiqp_state; /* finished members in a file; see state.c */
 
+/* What a model needs of an estimate: filled in on its way if the job has one. */
+typedef struct {
+    epiqp_arena arena;
+    epiq_options o;              /* resolved */
+    epiqp_kept members, batches; /* theta NULL: none; o.members or o.batches of them, one after the other */
+    double *alpha;               /* n: A^-1 y; NULL: no kernel was solved */
+    epiqp_tri factor;            /* of A; a NULL: not wanted. Freed by whoever keeps. */
+    double *used, *residual;     /* n: residuals as the correction takes them, and as they are; NULL: no IF */
+    double *excess;              /* n: of rows whose noise differs; NULL: another correction */
+    double unit;
+} epiqp_keep;
+
 typedef struct {
     epiqp_env e;
     const epiq_data *data;
@@ -36,6 +48,7 @@ typedef struct {
      * their squares, in excess_unit^2, NULL: nothing. All NULL unless IF ran from a kernel's factor. */
     const double *used, *printed, *excess;
     double excess_unit;
+    epiqp_keep *keep; /* NULL: the answer is enough */
     /* where the answer goes */
     struct epiqp_answer *answer;
     epiqp_warnings *warnings;
@@ -112,6 +125,7 @@ typedef struct {
     epiqp_purpose kind;
     ptrdiff_t index;
     double *at, *rows; /* predictions: points; rows of the fit, or NULL */
+    epiqp_kept keep;   /* where the member stays; theta NULL: nowhere */
     epiqp_training training;
     bool done;
 } epiqp_assignment;
@@ -132,14 +146,23 @@ void epiqp_sweep_split(epiqp_job *j);      /* each sweep gets its part of the an
 
 /* ---- the answer ---- */
 
-/* epiq_estimate, and then something more while the job is alive. then: a status; NULL: nothing more. */
-int epiqp_estimate_then(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
-                        int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out);
+/* epiq_estimate, and something more. keep: NULL, or zero with an owner that frees its arena and its factor, also when this
+ * fails. then: NULL, or what is done while the job is still alive; returns a status. */
+int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiqp_keep *keep,
+                   int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out);
 
 /* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no interval. */
 epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_method method);
 int epiqp_combine(epiqp_job *j);
 int epiqp_advise(epiqp_job *j);
 int epiqp_warn_jitter(epiqp_job *j, double jitter); /* nothing if it is 0 */
+
+/* ---- what is kept for a model: keep.c ---- */
+
+/* Each does nothing and is fine when nothing is kept. */
+int epiqp_keep_members(epiqp_job *j, epiqp_kept *all, ptrdiff_t count, epiqp_assignment *list);
+void epiqp_keep_batch_rows(epiqp_job *j, const ptrdiff_t *batch_of_row);
+int epiqp_keep_factor(epiqp_job *j, const epiqp_ridge *r); /* a copy, before the inverse takes its place */
+int epiqp_keep_rest(epiqp_job *j); /* at the end: options, alpha, what IF is made of, the factor if it is still there */
 
 #endif

@@ -139,6 +139,9 @@ static int check_memory(const epiqp_job *j)
             (double)j->e.threads * (22 * 8 * (double)epiqp_net_params(&net) + own); /* train/flow.c takes 20, and 2 */
         need += 8 * (double)o->members * (2 * (double)j->points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
     }
+    if (j->keep) {
+        need += triangle + 8 * (double)(o->members + o->batches) * (n + (double)(o->width * (j->data->d + o->depth)));
+    }
     double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (need <= have) {
         return EPIQ_OK;
@@ -377,17 +380,18 @@ static int run(epiqp_job *j)
         return s;
     }
     epiqp_sweep_split(j);
-    return epiqp_advise(j);
+    s = epiqp_keep_rest(j);
+    return s ? s : epiqp_advise(j);
 }
 
 int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiq_result **out)
 {
     epiqp_clear(c);
-    return epiqp_estimate_then(c, data, at, o, NULL, NULL, out);
+    return epiqp_estimate(c, data, at, o, NULL, NULL, NULL, out);
 }
 
-int epiqp_estimate_then(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
-                        int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out)
+int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiqp_keep *keep,
+                   int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out)
 {
     *out = NULL;
     int s = epiqp_options_check(c, o);
@@ -410,6 +414,7 @@ int epiqp_estimate_then(epiq_ctx *c, const epiq_data *data, const epiq_points *a
                    .asked = at->count,
                    .points = at->count,
                    .where = at,
+                   .keep = keep,
                    .answer = answer,
                    .warnings = &answer->warnings};
     for (ptrdiff_t k = 0; !s && k < data->warnings.count; k++) {

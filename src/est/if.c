@@ -303,7 +303,8 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
     int s = EPIQ_OK;
     if (leverage) {
         bool probe = o->probes > 0 && o->probes < n; /* with so many the inverse is cheaper, and exact */
-        s = probe ? epiqp_probes_new(&j->e, r, o->seed, o->probes, &probes) : epiqp_ridge_leverage(&j->e, r);
+        s = probe ? EPIQ_OK : epiqp_keep_factor(j, r);
+        s = s ? s : probe ? epiqp_probes_new(&j->e, r, o->seed, o->probes, &probes) : epiqp_ridge_leverage(&j->e, r);
         j->answer->result.probes = probes.count;
     }
     s = s || !leverage ? s : epiqp_describe_fit(j, r);

@@ -37,7 +37,8 @@ int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_as
         if (a->done || so_far) {
             continue;
         }
-        int s = j->engine->member(&j->e, a->fit, &a->draw, a->at, a->rows, &a->training);
+        int s =
+            j->engine->member(&j->e, a->fit, &a->draw, a->at, a->rows, a->keep.theta ? &a->keep : NULL, &a->training);
         for (ptrdiff_t p = 0; !s && p < j->points; p++) {
             if (!isfinite(a->at[p])) {
                 s = epiqp_fail(j->e.c, EPIQ_E_NUMERIC,

@@ -19,10 +19,16 @@ ptrdiff_t epiqp_tri_bytes(ptrdiff_t n)
     return (ptrdiff_t)sizeof(double) * (full * (full + 1) / 2 * height * height + rest * n);
 }
 
-int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out)
+epiqp_tri epiqp_tri_shape(ptrdiff_t n)
 {
     ptrdiff_t height = height_of(n);
-    *out = (epiqp_tri){n, height, (n + height - 1) / height, epiqp_alloc(c, epiqp_tri_bytes(n), 1)};
+    return (epiqp_tri){n, height, (n + height - 1) / height, NULL};
+}
+
+int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out)
+{
+    *out = epiqp_tri_shape(n);
+    out->a = epiqp_alloc(c, epiqp_tri_bytes(n), 1);
     return out->a ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 

@@ -18,6 +18,7 @@ typedef struct {
 int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out);
 void epiqp_tri_free(epiq_ctx *c, epiqp_tri *t);
 ptrdiff_t epiqp_tri_bytes(ptrdiff_t n);
+epiqp_tri epiqp_tri_shape(ptrdiff_t n); /* without memory */
 
 /* Rows of panel p: also its leading dimension. */
 static inline ptrdiff_t epiqp_tri_rows(const epiqp_tri *t, ptrdiff_t p)
