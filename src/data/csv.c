@@ -132,7 +132,7 @@ static int ragged(epiq_ctx *c, const epiqp_table *t, ptrdiff_t line, ptrdiff_t f
 static int fill_from(epiq_ctx *c, epiqp_table *t, scanner *s, locale_t plain)
 {
     int status;
-    while (!finished(s)) {
+    while (!finished(s) && (!t->block.most || t->rows < t->block.most)) {
         field f;
         ptrdiff_t j = 0, line = s->line;
         s->record = s->p;
@@ -165,15 +165,48 @@ static int fill_from(epiq_ctx *c, epiqp_table *t, scanner *s, locale_t plain)
 
 static int fill(epiq_ctx *c, epiqp_table *t)
 {
-    char *start = (char *)t->bytes;
-    scanner s = {start + t->csv.at, start + t->size, NULL, t->csv.line, t->csv.delimiter, t->file};
+    char *start = (char *)t->bytes, *end = start + (t->block.more ? epiqp_csv_complete(t) : t->size), next_byte = *end;
+    scanner s = {start + t->csv.at, end, NULL, t->csv.line, t->csv.delimiter, t->file};
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!plain) {
         return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
     }
+    *end = '\0';
     int status = fill_from(c, t, &s, plain);
+    *end = next_byte;
     freelocale(plain);
+    t->csv.at = s.p - start;
+    t->csv.line = s.line;
     return status;
+}
+
+/* Records end at line ends outside quotes; a quote opens only where a cell begins. At the end of what is here a CR may be
+ * half of a CRLF, so that it ends nothing yet. */
+ptrdiff_t epiqp_csv_complete(const epiqp_table *t)
+{
+    const char *start = (const char *)t->bytes, *p = start + t->csv.at, *end = start + t->size, *whole = p;
+    const scanner s = {.delimiter = t->csv.delimiter};
+    if (!memchr(p, '"', (size_t)(end - p))) {
+        for (whole = end; whole > p && whole[-1] != '\n' && (whole[-1] != '\r' || whole == end); whole--) {
+        }
+        return whole - start;
+    }
+    enum { BEGINS, PLAIN, QUOTED, CLOSED } state = BEGINS;
+    for (; p < end; p++) {
+        if (state == QUOTED) {
+            state = *p == '"' ? CLOSED : QUOTED;
+        } else if (*p == s.delimiter) {
+            state = BEGINS;
+        } else if (*p == '\n' || (*p == '\r' && p + 1 < end)) {
+            state = BEGINS;
+            whole = p + 1;
+        } else if (*p == '"' && state != PLAIN) {
+            state = QUOTED; /* opened, or the second of two */
+        } else if (state == BEGINS && !blank(&s, *p)) {
+            state = PLAIN;
+        }
+    }
+    return whole - start;
 }
 
 static int names(epiq_ctx *c, epiqp_table *t, scanner *s)

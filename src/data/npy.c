@@ -228,7 +228,9 @@ static int fill(epiq_ctx *c, epiqp_table *t)
     }
     locale_t host = uselocale(plain); /* labels are printed with a decimal point; only this thread sees it */
     int status = EPIQ_OK;
-    for (ptrdiff_t i = 0, rows = t->array[0].rows; i < rows && !status; i++) {
+    const ptrdiff_t first = t->block.before, left = t->array[0].rows - first;
+    const ptrdiff_t last = first + (t->block.most ? epiqp_min(t->block.most, left) : left);
+    for (ptrdiff_t i = first; i < last && !status; i++) {
         status = epiqp_table_row(c, t);
         for (ptrdiff_t k = 0, j = 0; k < t->arrays; k++) {
             const struct epiqp_array *a = &t->array[k];

@@ -140,16 +140,15 @@ static int refuse_strangers(epiq_ctx *c, const epiqp_table *t, const struct epiq
     return status;
 }
 
-/* Finds each feature's column, and the number of its value in a one-hot one. */
-static int match(epiq_ctx *c, epiqp_table *t, const epiq_data *data, epiqp_column **from, ptrdiff_t *code)
+int epiqp_columns_match(epiq_ctx *c, epiqp_table *t, ptrdiff_t d, const struct epiqp_columns *known,
+                        epiqp_column **from, ptrdiff_t *code)
 {
-    const struct epiqp_columns *known = data->columns;
-    if (t->bare && t->columns != data->d) {
+    if (t->bare && t->columns != d) {
         return epiqp_fail(c, EPIQ_E_DATA,
                           "%s: the array has %td column%s but the data has %td feature%s; give one column a feature",
-                          t->file, t->columns, t->columns == 1 ? "" : "s", data->d, data->d == 1 ? "" : "s");
+                          t->file, t->columns, t->columns == 1 ? "" : "s", d, d == 1 ? "" : "s");
     }
-    for (ptrdiff_t k = 0; k < data->d; k++) {
+    for (ptrdiff_t k = 0; k < d; k++) {
         const char *source = known->source[k], *value = known->value[k];
         code[k] = -1;
         from[k] = t->bare ? &t->column[k]
@@ -167,7 +166,7 @@ static int match(epiq_ctx *c, epiqp_table *t, const epiq_data *data, epiqp_colum
             }
         }
     }
-    return t->bare ? EPIQ_OK : refuse_strangers(c, t, known);
+    return EPIQ_OK;
 }
 
 static int read_points(epiq_ctx *c, const char *path, epiqp_table *t, const epiq_data *data, double **given)
@@ -178,7 +177,8 @@ static int read_points(epiq_ctx *c, const char *path, epiqp_table *t, const epiq
     }
     epiqp_column **from = epiqp_arena_alloc(c, &t->arena, data->d, sizeof *from);
     ptrdiff_t *code = epiqp_arena_alloc(c, &t->arena, data->d, sizeof *code);
-    status = from && code ? match(c, t, data, from, code) : EPIQ_E_NOMEM;
+    status = from && code ? epiqp_columns_match(c, t, data->d, data->columns, from, code) : EPIQ_E_NOMEM;
+    status = status || t->bare ? status : refuse_strangers(c, t, data->columns);
     status = status ? status : epiqp_table_fill(c, t);
     status = status ? status : epiqp_table_judge(c, t, false, false, "a point needs a value for every feature");
     if (!status && !t->rows) {

@@ -282,19 +282,19 @@ int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, bool missin
 
 /* ---- the whole ---- */
 
-int epiqp_table_open(epiq_ctx *c, const char *path, epiqp_table *t)
+void epiqp_table_name(epiqp_table *t, const char *path)
 {
-    *t = (epiqp_table){0};
     size_t length = strlen(path), most = 200; /* the end of a path says more than its beginning */
     char end[sizeof t->file];
     epiqp_text_show(end, sizeof end, length > most ? path + length - most : path,
                     (ptrdiff_t)(length > most ? most : length));
     snprintf(t->file, sizeof t->file, "%.3s%.*s", length > most ? "..." : "", (int)most + 3,
              strcmp(path, "-") == 0 ? "standard input" : end);
-    int status = read_bytes(c, path, t);
-    if (status) {
-        return status;
-    }
+}
+
+int epiqp_table_begin(epiq_ctx *c, epiqp_table *t)
+{
+    int status;
     if (t->size >= 6 && !memcmp(t->bytes, "\x93NUMPY", 6)) {
         status = epiqp_npy_open(c, t);
     } else if (t->size >= 4 && (!memcmp(t->bytes, "PK\3\4", 4) || !memcmp(t->bytes, "PK\5\6", 4))) {
@@ -305,13 +305,26 @@ int epiqp_table_open(epiq_ctx *c, const char *path, epiqp_table *t)
     return status ? status : check_names(c, t);
 }
 
-int epiqp_table_fill(epiq_ctx *c, epiqp_table *t)
+int epiqp_table_open(epiq_ctx *c, const char *path, epiqp_table *t)
+{
+    *t = (epiqp_table){0};
+    epiqp_table_name(t, path);
+    int status = read_bytes(c, path, t);
+    return status ? status : epiqp_table_begin(c, t);
+}
+
+void epiqp_table_use(epiqp_table *t)
 {
     for (ptrdiff_t j = 0; j < t->columns; j++) {
         if (t->column[j].role != EPIQP_SKIP) {
             t->column[j].slot = t->used++;
         }
     }
+}
+
+int epiqp_table_fill(epiq_ctx *c, epiqp_table *t)
+{
+    epiqp_table_use(t);
     return t->fill(c, t);
 }
 

@@ -93,6 +93,13 @@ struct epiqp_table {
     unsigned char *bytes;
     ptrdiff_t size;
     char sha256[65];
+    struct {              /* of a file read a block of rows at a time: window.c */
+        bool more;        /* bytes may follow those that are here */
+        bool mapped;      /* bytes are a mapping */
+        ptrdiff_t most;   /* rows to have in the cells before fill returns; 0: all */
+        ptrdiff_t before; /* rows of the blocks before this one */
+        ptrdiff_t moved;  /* bytes of the file before the first that is here */
+    } block;
     epiqp_arena arena;
     int (*fill)(epiq_ctx *c, epiqp_table *t);
     bool lines; /* a place is file:line:column, not row and column of an array */
@@ -104,7 +111,7 @@ struct epiqp_table {
     ptrdiff_t cell_room, column_room;
     epiqp_place wrong, gap; /* the first cell that cannot be used, the first that is missing */
     struct {
-        ptrdiff_t at, line; /* where the rows begin */
+        ptrdiff_t at, line; /* where the next row begins */
         char delimiter;
     } csv;
     struct epiqp_array *array; /* of NPY and NPZ */
@@ -113,16 +120,22 @@ struct epiqp_table {
 
 int epiqp_table_open(epiq_ctx *c, const char *path, epiqp_table *t); /* whatever it returns, close t */
 int epiqp_table_fill(epiq_ctx *c, epiqp_table *t);
+void epiqp_table_use(epiqp_table *t); /* fill's first part: the columns in use get their places */
 void epiqp_table_close(epiq_ctx *c, epiqp_table *t);
 
 /* The first cell that stands in the way, as a sentence; whole: also columns without any number or value. */
 int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, bool missing_allowed, const char *missing_remedy);
+
+/* The parts of epiqp_table_open: what sentences call the file, and from its bytes to its columns. */
+void epiqp_table_name(epiqp_table *t, const char *path);
+int epiqp_table_begin(epiq_ctx *c, epiqp_table *t);
 
 /* For the readers of each format. */
 int epiqp_table_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t count); /* makes room, checks the count */
 int epiqp_table_row(epiq_ctx *c, epiqp_table *t);                      /* makes room for one more row */
 int epiqp_table_put(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, epiqp_cell cell); /* into that row */
 int epiqp_csv_open(epiq_ctx *c, epiqp_table *t);
+ptrdiff_t epiqp_csv_complete(const epiqp_table *t); /* where the last record from csv.at on that is whole ends */
 int epiqp_npy_open(epiq_ctx *c, epiqp_table *t);
 int epiqp_npz_open(epiq_ctx *c, epiqp_table *t);
 
@@ -132,6 +145,25 @@ const char *epiqp_table_list(const epiqp_table *t, epiqp_list *l); /* the column
 
 /* A comma-separated list of names, quoted as in CSV, as keys. option: "--drop". */
 int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_keys *names);
+
+/* ---- window.c: the features in another file, a block of rows at a time ---- */
+
+typedef struct {
+    epiqp_table t;
+    int fd; /* -1: everything is there */
+    ptrdiff_t d, room;
+    epiqp_column **from; /* d: a feature's column, */
+    ptrdiff_t *code;     /* d: and the number of its value in a one-hot one, or -1 */
+} epiqp_window;
+
+int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct epiqp_columns *known,
+                      epiqp_window *s); /* whatever it returns, close s */
+int epiqp_window_next(epiq_ctx *c, epiqp_window *s, ptrdiff_t most, double *x, ptrdiff_t *count); /* as given */
+void epiqp_window_close(epiq_ctx *c, epiqp_window *s);
+
+/* points.c: finds each feature's column, and the number of its value in a one-hot one. */
+int epiqp_columns_match(epiq_ctx *c, epiqp_table *t, ptrdiff_t d, const struct epiqp_columns *known,
+                        epiqp_column **from, ptrdiff_t *code);
 
 /* ---- zip.c ---- */
 
