@@ -1,0 +1,98 @@
+/* model.h - a fitted model: what estimate keeps (est/est.h), whether it was just made or lies in a mapped file. fit.c makes
+ * one, tensors.c, write.c, header.c and read.c are its file, predict.c asks it, and docs/model-file.md describes the file.
+ */
+#ifndef EPIQP_MODEL_H
+#define EPIQP_MODEL_H
+
+#include "est/est.h"
+#include "net/single.h"
+
+struct epiq_model {
+    epiqp_arena arena;
+    void *map; /* of the file, NULL: everything is in the arena */
+    size_t map_size;
+    epiq_options o; /* resolved */
+    ptrdiff_t n, d, groups;
+    const char *target, *version;
+    const char **feature; /* d */
+    struct epiqp_columns columns;
+    char sha256[65]; /* of the data */
+    epiqp_warnings warnings;
+    /* tensors; NULL where the options do without */
+    const double *x;                                /* n by d, scaled */
+    const double *shift;                            /* d: given = shift + factor * scaled */
+    const double *factor;                           /* d */
+    const double *target_scaling;                   /* 2: shift, factor */
+    const ptrdiff_t *group;                         /* n */
+    epiqp_kept members, batches;                    /* never written to */
+    const double *alpha, *used, *residual, *excess; /* n */
+    const double *unit;                             /* 1: of excess */
+    epiqp_tri tri;                                  /* factor of A; never written to */
+    /* what follows from them */
+    epiqp_fit fit; /* rows laid out; no y, no points */
+    double norm2;  /* of the longest row */
+    epiqp_single single_members, single_batches;
+};
+
+/* From the tensors to what follows from them. */
+int epiqp_model_prepare(epiq_ctx *c, epiq_model *m);
+epiq_model *epiqp_model_alloc(epiq_ctx *c);
+
+/* What the options ask for; the rest is not there. */
+bool epiqp_model_has_members(const epiq_model *m);
+bool epiqp_model_has_batches(const epiq_model *m);
+bool epiqp_model_has_influence(const epiq_model *m);
+bool epiqp_model_has_factor(const epiq_model *m);
+bool epiqp_model_has_alpha(const epiq_model *m);
+
+/* ---- tensors.c: the file's tensors, for writing and for reading ---- */
+
+/* The header begins with these bytes, the version, HASHED, and the checksum: both are known before any JSON is read. */
+#define EPIQP_MODEL_START "{\"__metadata__\":{\"format\":\"epiq-model\",\"format_version\":\""
+#define EPIQP_MODEL_VERSION "1"
+#define EPIQP_MODEL_HASHED "\",\"checksum\":\""
+enum {
+    EPIQP_MODEL_AT_SUM = 8 + sizeof EPIQP_MODEL_START EPIQP_MODEL_VERSION EPIQP_MODEL_HASHED - 1,
+    EPIQP_MODEL_SUM = 64,   /* hexadecimal digits of SHA-256 */
+    EPIQP_MODEL_ALIGN = 64, /* where the tensors begin: a multiple of this */
+    EPIQP_TENSOR_NAME = 32
+};
+
+typedef struct {
+    char name[EPIQP_TENSOR_NAME];
+    void *at;   /* the pointer to it in the model; NULL: it lies behind the one before */
+    bool whole; /* I64 instead of F64 */
+    int dims;
+    ptrdiff_t shape[2];
+} epiqp_tensor;
+
+/* Those that the options ask for, in the file's order. n, d and the options are all it looks at. */
+int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **list, ptrdiff_t *count);
+ptrdiff_t epiqp_tensor_items(const epiqp_tensor *t);
+bool epiqp_little_endian(void);
+
+/* ---- header.c: the JSON of a model file, as strict as our own writer ---- */
+
+typedef struct {
+    const char *name;
+    char dtype[8];
+    int dims;
+    ptrdiff_t shape[2], begin, end;
+} epiqp_entry;
+
+typedef struct {
+    epiqp_entry *tensor;
+    struct {
+        const char *key, *value;
+    } * note; /* the metadata */
+    ptrdiff_t tensors, notes, tensor_room, note_room;
+} epiqp_header;
+
+/* NULL: there is no such key. */
+const char *epiqp_header_note(const epiqp_header *h, const char *key);
+int epiqp_header_read(epiq_ctx *c, const char *file, const char *text, ptrdiff_t size, epiqp_arena *arena,
+                      epiqp_header *out);
+/* [{"name": .., "column": .., "value": .. or null}, ...] */
+int epiqp_header_features(epiq_ctx *c, const char *file, const char *text, ptrdiff_t d, epiq_model *m);
+
+#endif

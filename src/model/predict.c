@@ -1,0 +1,376 @@
+/* predict.c - a model's answer at many points: blocks of points, of which every thread takes chunks to all members, and all
+ * threads together the kernel and the two triangular solves c = A^-1 k0 that the data variance is bound by (2 n^2 operations
+ * a point). The formulas are those of est/: this only brings other points to them.
+ */
+#include "data/table.h"
+#include "model/model.h"
+
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum {
+    CHUNK = EPIQP_THIN_ROWS,
+    MOST_POINTS = 4096,    /* of a block: enough chunks for many threads */
+    MOST_KERNEL = 1 << 22, /* numbers of a block's kernel, 32 MiB */
+    LEAST_POINTS = 256     /* fewer make the solves slow */
+};
+
+/* A variance from outputs whose rounding errors have size e is right to 2 e/tau if they all go the same way: a thousandth from
+ * here on. */
+static const double CLEAR = 2000;
+
+static const double LARGEST = 1e300; /* of |x|^2, as in est/estimate.c */
+
+typedef struct {
+    const epiqp_env *e;
+    const epiq_model *m;
+    const epiq_predictions *out;
+    bool members, batches, influence, infinite, kernel; /* what has to be computed */
+    bool exact;
+    /* of the block */
+    ptrdiff_t points, before;
+    double *x;          /* points by d, scaled */
+    double *k0;         /* points by n: the kernel, then c */
+    double *tau2, *q00; /* points each */
+    double *prediction; /* points, scaled */
+    epiq_part *ev, *inf, *ba;
+    /* of each thread */
+    epiqp_pass *pass;
+    epiqp_thin *thin;
+    double *h;       /* most networks by CHUNK, twice, and CHUNK points */
+    double *scratch; /* 2 n */
+    ptrdiff_t most;
+} asking;
+
+/* ---- what is needed for what is wanted ---- */
+
+static void plan(asking *a)
+{
+    const epiq_model *m = a->m;
+    const epiq_predictions *w = a->out;
+    bool ev = m->o.methods & EPIQ_EV, influence = epiqp_model_has_influence(m), ba = epiqp_model_has_batches(m);
+    bool sum = w->ensemble && !(ba && m->o.ensemble_size == m->o.batches); /* else BA is the answer itself */
+    bool procedural = w->procedural || sum || (w->data && !influence);
+    bool data = w->data || sum || (w->procedural && !ev);
+    a->members = epiqp_model_has_members(m) && (w->prediction || procedural);
+    a->batches = ba && ((w->ensemble && !sum) || (procedural && !ev) || (data && !influence));
+    a->influence = influence && data;
+    a->infinite = m->o.engine == EPIQ_ENGINE_INFINITE && ev && procedural;
+    bool by_row = m->o.engine == EPIQ_ENGINE_LINEAR && m->o.linear_kernel == EPIQ_KERNEL_POPULATION;
+    a->kernel = a->influence || a->infinite || (by_row && (a->members || a->batches)) ||
+                (w->prediction && !epiqp_model_has_members(m));
+    /* a difference of two variances may lose every digit that single precision has */
+    a->exact = w->exact || (data && !influence) || (procedural && !ev && !a->infinite);
+    a->most = epiqp_max(a->members ? m->o.members : 0, a->batches ? m->o.batches : 0);
+}
+
+static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
+{
+    epiq_ctx *c = a->e->c;
+    const epiq_model *m = a->m;
+    int threads = a->e->threads;
+    a->x = epiqp_arena_alloc(c, arena, points * m->d, sizeof *a->x);
+    a->k0 = epiqp_arena_alloc(c, arena, a->kernel ? points * m->n : 0, sizeof *a->k0);
+    a->tau2 = epiqp_arena_alloc(c, arena, 3 * points, sizeof *a->tau2);
+    a->ev = epiqp_arena_alloc(c, arena, 3 * points, sizeof *a->ev);
+    a->pass = epiqp_arena_alloc(c, arena, threads, sizeof *a->pass);
+    a->thin = epiqp_arena_alloc(c, arena, threads, sizeof *a->thin);
+    a->h = epiqp_arena_alloc(c, arena, threads * (2 * a->most + m->d) * CHUNK, sizeof *a->h);
+    a->scratch = epiqp_arena_alloc(c, arena, a->influence ? threads * 2 * m->n : 0, sizeof *a->scratch);
+    if (!a->x || !a->k0 || !a->tau2 || !a->ev || !a->pass || !a->thin || !a->h || !a->scratch) {
+        return EPIQ_E_NOMEM;
+    }
+    a->q00 = a->tau2 + points;
+    a->prediction = a->q00 + points;
+    a->inf = a->ev + points;
+    a->ba = a->inf + points;
+    int s = EPIQ_OK;
+    for (int t = 0; !s && a->most && t < threads; t++) {
+        s = epiqp_pass_new(c, &m->fit.net, &a->pass[t]);
+        if (!s && (m->single_members.w || m->single_batches.w)) {
+            s = epiqp_thin_new(c, m->d, m->o.width, &a->thin[t]);
+        }
+    }
+    return s;
+}
+
+static void free_room(asking *a)
+{
+    for (int t = 0; a->pass && a->thin && t < a->e->threads; t++) {
+        epiqp_pass_free(a->e->c, &a->pass[t]);
+        epiqp_thin_free(a->e->c, &a->thin[t]);
+    }
+}
+
+/* ---- points ---- */
+
+/* Scaled, and what est/estimate.c does with them: without bias a point that is 0 but for rounding is 0. */
+static int settle(asking *a, const double *given)
+{
+    const epiq_model *m = a->m;
+    const ptrdiff_t d = m->d;
+    for (ptrdiff_t p = 0; p < a->points; p++) {
+        double *x = a->x + p * d;
+        for (ptrdiff_t k = 0; k < d; k++) {
+            x[k] = epiqp_scaled(given[p * d + k], m->shift[k], m->factor[k]);
+        }
+        double norm2 = epiqp_dot(d, x, x);
+        if (!(norm2 <= LARGEST)) {
+            return epiqp_fail(
+                a->e->c, EPIQ_E_DATA,
+                "row %td is too far from the data to be scaled and squared, or not a number; check its units",
+                a->out->first + a->before + p + 1);
+        }
+        if (m->o.bias == 0 && norm2 <= 1e-20 * m->norm2) {
+            memset(x, 0, (size_t)d * sizeof *x);
+        }
+    }
+    return EPIQ_OK;
+}
+
+/* ---- networks ---- */
+
+static void ask_in_double(const asking *a, const epiqp_kept *all, ptrdiff_t count, ptrdiff_t points, const double *x,
+                          const double *k0, double *h, epiqp_pass *pass)
+{
+    const epiqp_fit *f = &a->m->fit;
+    const epiqp_engine *engine = epiqp_engine_of(&a->m->o);
+    ptrdiff_t p = epiqp_net_params(&f->net), extra = engine->extra(&a->m->o, &f->net, a->m->n);
+    for (ptrdiff_t k = 0; k < count; k++) {
+        epiqp_kept one = {all->theta + k * p, all->extra + k * extra};
+        engine->predict(a->e, f, &one, points, x, k0, h + k * CHUNK, pass);
+    }
+}
+
+/* Points of the chunk whose spread is not clear of single precision's rounding are asked again in double, together. */
+static void ask_again(const asking *a, const epiqp_single *single, const epiqp_kept *all, ptrdiff_t points,
+                      const double *x, double *h, double *again, epiqp_pass *pass)
+{
+    const ptrdiff_t d = a->m->d;
+    ptrdiff_t which[CHUNK], some = 0;
+    for (ptrdiff_t p = 0; p < points; p++) {
+        double error = CLEAR * epiqp_single_error(single, &a->m->fit.net, x + p * d);
+        if (!(epiqp_ev(h + p, single->count, CHUNK, 0).variance >= error * error)) {
+            which[some++] = p;
+        }
+    }
+    if (!some) {
+        return;
+    }
+    double *gathered = again + single->count * CHUNK;
+    for (ptrdiff_t i = 0; i < some; i++) {
+        memcpy(gathered + i * d, x + which[i] * d, (size_t)d * sizeof *x);
+    }
+    ask_in_double(a, all, single->count, some, gathered, NULL, again, pass);
+    for (ptrdiff_t k = 0; k < single->count; k++) {
+        for (ptrdiff_t i = 0; i < some; i++) {
+            h[k * CHUNK + which[i]] = again[k * CHUNK + i];
+        }
+    }
+}
+
+static void ask(const asking *a, const epiqp_single *single, const epiqp_kept *all, ptrdiff_t count, ptrdiff_t from,
+                ptrdiff_t points, double *h)
+{
+    const double *x = a->x + from * a->m->d, *k0 = a->kernel ? a->k0 + from * a->m->n : NULL;
+    int thread = omp_get_thread_num();
+    if (!single->w || a->exact) {
+        ask_in_double(a, all, count, points, x, k0, h, &a->pass[thread]);
+        return;
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        epiqp_single_forward(single, k, &a->thin[thread], points, x, h + k * CHUNK);
+    }
+    ask_again(a, single, all, points, x, h, h + count * CHUNK, &a->pass[thread]);
+}
+
+static void networks(const asking *a, ptrdiff_t from)
+{
+    const epiq_model *m = a->m;
+    const ptrdiff_t points = epiqp_min(CHUNK, a->points - from);
+    double *h = a->h + omp_get_thread_num() * (2 * a->most + m->d) * CHUNK;
+    if (a->members) {
+        ask(a, &m->single_members, &m->members, m->o.members, from, points, h);
+        for (ptrdiff_t p = 0; p < points; p++) {
+            a->ev[from + p] = epiqp_ev(h + p, m->o.members, CHUNK, 0);
+            a->prediction[from + p] = 0;
+            for (ptrdiff_t k = 0; k < m->o.members; k++) {
+                a->prediction[from + p] += h[k * CHUNK + p] / (double)m->o.members;
+            }
+        }
+    }
+    if (a->batches) {
+        ask(a, &m->single_batches, &m->batches, m->o.batches, from, points, h);
+        for (ptrdiff_t p = 0; p < points; p++) {
+            a->ba[from + p] = epiqp_ba(h + p, m->o.batches, CHUNK, 0);
+        }
+    }
+}
+
+/* ---- the influence function ---- */
+
+static void times(ptrdiff_t n, const double *restrict a, const double *restrict b, double *restrict out)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out[i] = a[i] * b[i];
+    }
+}
+
+static epiq_part influence_at(const asking *a, ptrdiff_t p)
+{
+    const epiq_model *m = a->m;
+    const ptrdiff_t n = m->n;
+    const double *c = a->k0 + p * n;
+    double *v = a->scratch + omp_get_thread_num() * 2 * n;
+    if (!m->excess) {
+        times(n, c, m->used, v);
+        return epiqp_if(v, n, m->group, m->groups, v + n, 0);
+    }
+    epiqp_rowwise rows = {.excess = (double *)(uintptr_t)m->excess, .unit = *m->unit}; /* it is only read */
+    bool floored;
+    times(n, c, m->residual, v);
+    double uncorrected = epiqp_if(v, n, m->group, m->groups, v + n, 0).variance;
+    times(n, c, m->used, v);
+    return epiqp_if_rowwise(&rows, v, c, n, uncorrected, v + n, 0, &floored);
+}
+
+/* c = A^-1 k0, the closed form of tau^2, and the data variance. */
+static int solve_block(asking *a)
+{
+    const epiq_model *m = a->m;
+    epiqp_chol_solve(a->e, &m->tri, a->points, a->k0);
+    int s = EPIQ_OK;
+    if (a->infinite) {
+        epiqp_fit here = m->fit;
+        s = epiqp_rows_new(a->e->c, a->points, m->d, a->x, &here.at);
+        if (!s) {
+            epiqp_kernel_diagonal(&here.arch, &here.at, NULL, a->q00);
+            s = epiqp_infinite_variance(a->e, &here, a->k0, a->tau2);
+        }
+        epiqp_rows_free(a->e->c, &here.at);
+    }
+    for (ptrdiff_t p = 0; !s && a->infinite && p < a->points; p++) {
+        bool lost = a->tau2[p] < 1e-13 * a->q00[p]; /* as in est/estimate.c */
+        a->ev[p] = (epiq_part){.known = !lost, .variance = lost ? 0 : a->tau2[p]};
+    }
+#pragma omp parallel for schedule(static) num_threads(a->e->threads) if (!s && a->influence)
+    for (ptrdiff_t p = 0; p < (s || !a->influence ? 0 : a->points); p++) {
+        a->inf[p] = influence_at(a, p);
+    }
+    return s;
+}
+
+static int kernel_block(asking *a)
+{
+    const epiq_model *m = a->m;
+    epiqp_rows at = {0};
+    int s = epiqp_rows_new(a->e->c, a->points, m->d, a->x, &at);
+    if (!s) {
+        epiqp_kernel_cross(a->e, &m->fit.arch, &m->fit.rows, &at, a->k0, NULL);
+    }
+    for (ptrdiff_t p = 0; !s && m->alpha && !a->members && p < a->points; p++) {
+        a->prediction[p] = epiqp_dot(m->n, a->k0 + p * m->n, m->alpha);
+    }
+    epiqp_rows_free(a->e->c, &at);
+    return s;
+}
+
+/* ---- the answer, by the rules of est/combine.c ---- */
+
+static void store(double *to, int bit, double variance, bool known, double unit2, ptrdiff_t at, unsigned char *mask)
+{
+    double value = variance * unit2;
+    known = known && value >= 0 && value <= DBL_MAX && !(variance > 0 && value < DBL_MIN);
+    if (to) {
+        to[at] = known ? value : 0;
+        *mask = (unsigned char)(*mask | (known ? bit : 0));
+    }
+}
+
+static int answer(const asking *a)
+{
+    const epiq_model *m = a->m;
+    const epiq_predictions *out = a->out;
+    const double unit = m->target_scaling[1], unit2 = unit * unit, batches = (double)m->o.batches;
+    for (ptrdiff_t p = 0; p < a->points; p++) {
+        ptrdiff_t at = a->before + p;
+        epiq_part procedural = a->ev[p], data = a->inf[p], ba = a->ba[p];
+        if (!procedural.known && data.known && ba.known) {
+            procedural.variance = batches * (ba.variance - data.variance);
+            procedural.known = procedural.variance >= 0; /* a negative difference is withheld */
+        } else if (!data.known && procedural.known && ba.known) {
+            data.variance = ba.variance - procedural.variance / batches;
+            data.known = data.variance >= 0;
+        }
+        double sum = data.variance + procedural.variance / (double)m->o.ensemble_size;
+        bool itself = ba.known && m->o.ensemble_size == m->o.batches;
+        unsigned char *known = &out->known[at];
+        double value = m->target_scaling[0] + unit * a->prediction[p];
+        *known = 0;
+        if (out->prediction && !isfinite(value)) {
+            return epiqp_fail(a->e->c, EPIQ_E_NUMERIC, "the prediction at row %td is not finite; check its units",
+                              out->first + at + 1);
+        }
+        if (out->prediction) {
+            out->prediction[at] = value;
+            *known = EPIQ_PREDICTION;
+        }
+        store(out->procedural, EPIQ_PROCEDURAL, procedural.variance, procedural.known, unit2, at, known);
+        store(out->data, EPIQ_DATA, data.variance, data.known, unit2, at, known);
+        store(out->ensemble, EPIQ_ENSEMBLE, itself ? ba.variance : sum, itself || (data.known && procedural.known),
+              unit2, at, known);
+    }
+    return EPIQ_OK;
+}
+
+/* ---- all of it ---- */
+
+static int one_block(asking *a, const double *given)
+{
+    int s = settle(a, given);
+    memset(a->ev, 0, (size_t)a->points * sizeof *a->ev);
+    memset(a->inf, 0, (size_t)a->points * sizeof *a->inf);
+    memset(a->ba, 0, (size_t)a->points * sizeof *a->ba);
+    if (!s && a->kernel) {
+        s = kernel_block(a);
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(a->e->threads) if (!s && a->most && a->points > CHUNK)
+    for (ptrdiff_t from = 0; from < (s || !a->most ? 0 : a->points); from += CHUNK) {
+        networks(a, from);
+    }
+    if (!s && (a->influence || a->infinite)) {
+        s = solve_block(a);
+    }
+    return s ? s : answer(a);
+}
+
+int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x, epiq_predictions *out)
+{
+    epiqp_clear(c);
+    if (count < 0 || !out->known || out->threads < 0) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "%td rows with %td threads cannot be asked; give both from 0 on, and known",
+                          count, out->threads);
+    }
+    epiq_options o = m->o;
+    o.threads = out->threads;
+    epiqp_env e = epiqp_run_begin(c, &o);
+    epiqp_arena arena = {0};
+    asking a = {.e = &e, .m = m, .out = out};
+    plan(&a);
+    const ptrdiff_t most = a.kernel ? epiqp_max(LEAST_POINTS, epiqp_min(MOST_POINTS, MOST_KERNEL / m->n)) : MOST_POINTS;
+    int s = make_room(&a, &arena, epiqp_min(most, count));
+    for (; !s && a.before < count; a.before += a.points) {
+        a.points = epiqp_min(most, count - a.before);
+        s = one_block(&a, x + a.before * m->d);
+        if (!s && epiqp_stopping(c)) {
+            s = epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request after %td rows", out->first + a.before + a.points);
+        }
+    }
+    free_room(&a);
+    epiqp_arena_free(c, &arena);
+    epiqp_run_end();
+    atomic_store(&c->stop, false);
+    return s;
+}
