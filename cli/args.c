@@ -160,7 +160,11 @@ static int one_flag(cli *c, char **argv, int argc, int *at)
     size_t length = strcspn(name, "=");
     const flag *f = NULL;
     ptrdiff_t i = 0;
-    if (typed[1] == '-') {
+    if (c->verb->o && strcmp(typed, "-o") == 0) {
+        name = c->verb->o;
+        length = strlen(name);
+    }
+    if (name != typed + 2 || typed[1] == '-') {
         while ((f = verb_flag(c->verb, i)) && (strlen(f->name) != length || strncmp(f->name, name, length) != 0)) {
             i++;
         }
@@ -234,13 +238,18 @@ int args_parse(cli *c, const verb *v, int argc, char **argv)
             }
         } else if (v->operand && !c->operand) {
             c->operand = argv[i];
+        } else if (v->second && !c->second) {
+            c->second = argv[i];
         } else {
             return complain(CODE_USAGE, "\"%s\" is one argument too many; usage: epiq %s %s", argv[i], v->name,
                             v->usage);
         }
     }
-    if (v->operand && !c->operand && !v->may_lack) {
-        return complain(CODE_USAGE, "%s is missing; usage: epiq %s %s", v->operand, v->name, v->usage);
+    const char *missing = v->operand && !c->operand && !v->may_lack ? v->operand
+                          : v->second && !c->second                 ? v->second
+                                                                    : NULL;
+    if (missing) {
+        return complain(CODE_USAGE, "%s is missing; usage: epiq %s %s", missing, v->name, v->usage);
     }
     return CODE_OK;
 }

@@ -24,18 +24,20 @@ typedef struct {
     bool model;                                   /* takes the library's options too, */
     bool reads;                                   /* its operand is a file it reads */
     bool may_lack;                                /* its operand */
+    const char *second;                           /* what a second positional argument is called; NULL: none */
+    const char *o;                                /* the flag that -o stands for; NULL: none */
     const char *const *without;                   /* except these sections or options, up to NULL; may be NULL */
     bool hidden;
     int (*run)(cli *c);
 } verb;
-extern const verb VERB_COMPARE, VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_KERNEL, VERB_OPTIONS, VERB_PLAN,
-    VERB_STUDY, VERB_SYNTH;
+extern const verb VERB_COMPARE, VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_FIT, VERB_KERNEL, VERB_OPTIONS, VERB_PLAN,
+    VERB_PREDICT, VERB_STUDY, VERB_SYNTH;
 
 struct cli {
     const verb *verb;
     epiq_ctx *ctx;
     epiq_options options;
-    const char *operand;
+    const char *operand, *second;
     char *command; /* the whole line, quoted for a shell */
     struct {
         const char *name, *value;

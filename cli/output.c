@@ -145,9 +145,11 @@ static const char *taken(const cli *c, const char *path)
             return "a file of points";
         }
     }
-    return c->verb->reads && c->operand && same_file(path, c->operand) ? "the data itself"
-           : c->options.state && same_file(path, c->options.state)     ? "the state"
-                                                                       : NULL;
+    return c->second && same_file(path, c->second) ? "a file of rows to predict at"
+           : c->verb->reads && c->operand && same_file(path, c->operand)
+               ? c->second ? "the model itself" : "the data itself"
+           : c->options.state && same_file(path, c->options.state) ? "the state"
+                                                                   : NULL;
 }
 
 int output_open(output *o, const char *path, const cli *c)

@@ -1,0 +1,159 @@
+/* cmd_predict.c - epiq predict: a model at every row of a file, a block of rows after another, whatever the file's length. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 8192 }; /* rows at a time */
+
+static const char *const PARTS[] = {"prediction", "procedural", "data", "ensemble"}; /* bit k is 1 << k */
+
+typedef struct {
+    epiq_model *model;
+    epiq_reader *reader;
+    output out;
+    double *x;       /* BLOCK by features */
+    double *part[4]; /* BLOCK each; NULL: not wanted */
+    unsigned char *known;
+} job;
+
+static int parse_parts(const char *list, int *parts)
+{
+    *parts = 0;
+    for (const char *s = list;; s++) {
+        size_t length = strcspn(s, ","), k = 0;
+        while (k < 4 && (strlen(PARTS[k]) != length || strncmp(PARTS[k], s, length) != 0)) {
+            k++;
+        }
+        if (k == 4) {
+            return complain(CODE_USAGE,
+                            "--parts is \"%s\"; it must be a list of prediction, procedural, data and ensemble", list);
+        }
+        *parts |= 1 << k;
+        s += length;
+        if (!*s) {
+            return CODE_OK;
+        }
+    }
+}
+
+/* A part that was asked for and that this model cannot tell would be an empty column: better a sentence first. */
+static int check_parts(const cli *c, const epiq_model_info *m, int parts)
+{
+    for (size_t k = 0; args_value(c, "parts") && k < 4; k++) {
+        if (parts & 1 << k & ~m->parts) {
+            return complain(CODE_FILE, "%s cannot tell %s: it was fitted with too few --methods; fit again with more",
+                            c->operand, PARTS[k]);
+        }
+    }
+    return CODE_OK;
+}
+
+static int make_room(job *j, int parts, ptrdiff_t features)
+{
+    j->x = calloc((size_t)features, BLOCK * sizeof *j->x);
+    j->known = calloc(BLOCK, 1);
+    bool room = j->x && j->known;
+    for (int k = 0; room && k < 4; k++) {
+        j->part[k] = parts & 1 << k ? calloc(BLOCK, sizeof **j->part) : NULL;
+        room = j->part[k] || !(parts & 1 << k);
+    }
+    return room ? CODE_OK : complain(CODE_NUMERIC, "no memory for %d rows of %td features", BLOCK, features);
+}
+
+static void free_job(cli *c, job *j)
+{
+    output_drop(&j->out, 1);
+    epiq_reader_free(c->ctx, j->reader);
+    epiq_model_free(c->ctx, j->model);
+    for (int k = 0; k < 4; k++) {
+        free(j->part[k]);
+    }
+    free(j->known);
+    free(j->x);
+}
+
+static void print_rows(const job *j, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count && !ferror(j->out.file); i++) {
+        for (int k = 0; k < 4; k++) {
+            fputs(k ? "," : "", j->out.file);
+            fputs(j->part[k] && j->known[i] & 1 << k ? report_double(j->part[k][i]).text : "", j->out.file);
+        }
+        putc('\n', j->out.file);
+    }
+}
+
+static int predict(cli *c, job *j, ptrdiff_t threads)
+{
+    ptrdiff_t count = 0;
+    epiq_predictions out = {j->part[0], j->part[1], j->part[2], j->part[3],
+                            j->known,   0,          threads,    args_value(c, "exact") != NULL};
+    fputs("prediction,procedural,data,ensemble\n", j->out.file);
+    do {
+        int status = epiq_reader_next(c->ctx, j->reader, BLOCK, j->x, &count);
+        if (status >= 0 && count) {
+            status = epiq_model_predict(c->ctx, j->model, count, j->x, &out);
+        }
+        if (status < 0) {
+            return failed(c, status);
+        }
+        print_rows(j, count);
+        out.first += count;
+    } while (count == BLOCK && !ferror(j->out.file));
+    return CODE_OK;
+}
+
+static int run(cli *c)
+{
+    job j = {0};
+    int parts = EPIQ_PREDICTION | EPIQ_PROCEDURAL | EPIQ_DATA | EPIQ_ENSEMBLE;
+    long long threads = 0;
+    const char *list = args_value(c, "parts"), *path = args_value(c, "csv");
+    int code = list ? parse_parts(list, &parts) : CODE_OK;
+    code = code ? code : args_count(c, "threads", 0, 4096, &threads);
+    if (code) {
+        return code;
+    }
+    watch_start(&c->ctx, 1, true);
+    code = output_open(&j.out, path ? path : "-", c);
+    if (!code) {
+        int status = epiq_model_read(c->ctx, c->operand, &j.model);
+        status = status < 0 ? status : epiq_reader_open(c->ctx, j.model, c->second, &j.reader);
+        code = status < 0 ? failed(c, status) : CODE_OK;
+    }
+    if (!code) {
+        epiq_model_info info = epiq_model_describe(j.model);
+        code = check_parts(c, &info, parts);
+        code = code ? code : make_room(&j, parts & info.parts, info.features);
+    }
+    code = code ? code : predict(c, &j, (ptrdiff_t)threads);
+    watch_end();
+    if (!code) {
+        code = output_commit(&j.out, 1);
+    }
+    free_job(c, &j);
+    return code;
+}
+
+static const flag FLAGS[] = {
+    {"parts", "Output", "columns to fill, any of prediction, procedural, data, ensemble in a list", NULL, "all", "A,B"},
+    {"csv", "Output", "write here; -o for short (- is standard output)", NULL, "-", "FILE|-"},
+    {"exact", "Running", "double precision throughout, three times as slow for networks of one hidden layer", NULL, "",
+     NULL},
+    {"threads", "Running", "worker threads (0: all cores)", NULL, "0", "N"},
+    {0},
+};
+
+const verb VERB_PREDICT = {
+    .name = "predict",
+    .operand = "MODEL",
+    .second = "NEW",
+    .usage = "MODEL NEW [flags]",
+    .summary = "predictions and their variances at every row of NEW (CSV, NPY or NPZ; - is standard input), from a "
+               "file of epiq fit",
+    .flags = FLAGS,
+    .reads = true,
+    .o = "csv",
+    .run = run,
+};

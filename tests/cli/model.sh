@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# epiq fit and epiq predict as a person would use them: the numbers of estimate, files in any order of columns, streams, bad
+# cells far down, files cut short, signals.
+. "$(dirname "$0")/lib.inc"
+
+small=(--target y --width 64 --members 6 --batches 3)
+"$epiq" synth 1 --n 120 --d 3 --seed 5 >rows.csv
+"$epiq" synth 1 --n 300 --d 3 --seed 6 >new.csv
+
+# fit, and what it says
+expect_ok "$epiq" fit rows.csv "${small[@]}" -o y.epiq
+check 'says what it holds' says "$out" '^120 rows, 3 features, target y; 6 networks of width 64; 3 of batches$'
+check 'says what it tells' says "$out" '^tells prediction, procedural, data, ensemble$'
+check 'says what to do next' says "$out" '^epiq predict y.epiq NEW.csv$'
+check 'warns of few members' says "$err" 'warning: 6 members'
+check 'only what was asked for' test "$(ls -A | tr '\n' ' ')" = 'new.csv rows.csv y.epiq '
+check 'mode honours umask' test "$(stat -c %a y.epiq)" = "$(printf '%o' $((0666 & ~0$(umask))))"
+expect_ok "$epiq" fit rows.csv "${small[@]}" --output=again.epiq --quiet --threads 1
+check 'nothing said' test ! -s "$out" -a ! -s "$err"
+check 'same bytes but for the threads' test "$(head -c 65536 again.epiq | tr -d '\0' | grep -c 'option.threads":"1"')" -eq 1
+"$epiq" fit rows.csv "${small[@]}" -o - --quiet >piped.epiq
+check 'same bytes through a pipe' cmp y.epiq piped.epiq
+
+# predict is estimate at the same points
+expect_ok "$epiq" predict y.epiq new.csv --exact
+cp "$out" exact.csv
+"$epiq" estimate rows.csv "${small[@]}" --at new.csv --quiet --csv estimate.csv
+check 'header' test "$(head -n 1 exact.csv)" = 'prediction,procedural,data,ensemble'
+check 'a line a row' test "$(wc -l <exact.csv)" -eq 301
+agree() { # agree TOLERANCE FILE: with estimate.csv, relative
+    awk -F, -v tolerance="$1" '
+        function off(a, b) { return a == "" || b == "" || (a - b) ^ 2 > (tolerance * b) ^ 2 }
+        NR == FNR { p[NR] = $2; v[NR] = $4; d[NR] = $7; e[NR] = $10; next }
+        FNR > 1 && (off($1, p[FNR]) || off($2, v[FNR]) || off($3, d[FNR]) || off($4, e[FNR])) { bad = 1 }
+        END { exit bad || NR < 600 }' estimate.csv "$2"
+}
+check 'the numbers of estimate' agree 1e-9 exact.csv # awk prints and reads doubles whole; differences are of rounding
+expect_ok "$epiq" predict y.epiq new.csv
+cp "$out" all.csv
+check 'in single precision nearly so' agree 1e-3 all.csv # what epiq.h promises of variances
+check 'a check that can fail' test "$(agree 1e-12 all.csv; echo $?)" -ne 0
+for threads in 1 2 3; do
+    expect_ok "$epiq" predict y.epiq new.csv --threads $threads
+    check 'threads change no bit' cmp "$out" all.csv
+done
+expect_ok "$epiq" predict y.epiq new.csv --parts data,prediction
+check 'parts not asked for are empty' test "$(sed -n 2p "$out")" = "$(awk -F, 'NR == 2 { print $1 ",," $3 "," }' all.csv)"
+
+# where rows come from and go to
+expect_ok "$epiq" predict y.epiq new.csv -o out.csv
+check 'to a file' cmp out.csv all.csv
+check 'nothing said' test ! -s "$out" -a ! -s "$err"
+expect_ok "$epiq" predict y.epiq - <new.csv
+check 'from standard input' cmp "$out" all.csv
+awk -F, -v OFS=';' 'NR == 1 { print "id", "x3", "x1", "why", "x2" } NR > 1 { print NR, $3, $1, "\"a;b\"", $2 }' new.csv >mixed.csv
+expect_ok "$epiq" predict y.epiq mixed.csv
+check 'columns by name, others left alone' cmp "$out" all.csv
+
+# one-hot columns
+awk -F, -v OFS=, 'NR == 1 { print $0, "colour" } NR > 1 { print $0, NR % 3 ? "red" : "blue" }' rows.csv >coloured.csv
+expect_ok "$epiq" fit coloured.csv "${small[@]}" --onehot colour --methods if -o colour.epiq --quiet
+expect_ok "$epiq" predict colour.epiq coloured.csv
+"$epiq" estimate coloured.csv "${small[@]}" --onehot colour --methods if --quiet --csv estimate.csv --at coloured.csv
+check 'one-hot as in estimate' test "$(cut -d, -f 3 "$out" | sed -n 5p)" = "$(cut -d, -f 7 estimate.csv | sed -n 5p)"
+sed '90s/red\|blue/green/' coloured.csv >green.csv
+expect_exit 2 'green.csv:90:5: "green" is a value that the data does not have \(column colour\); use one of' \
+    "$epiq" predict colour.epiq green.csv -o nothing.csv
+expect_exit 2 'colour.epiq cannot tell procedural' "$epiq" predict colour.epiq coloured.csv --parts procedural
+
+# long files: a bad cell far down, memory that does not grow
+"$epiq" synth 1 --n 60000 --d 3 --seed 7 >long.csv
+expect_ok "$epiq" predict y.epiq long.csv --parts prediction,procedural
+check 'a line a row' test "$(wc -l <"$out")" -eq 60001
+(cat long.csv && echo '1,oops,3,4') >bad.csv
+expect_exit 2 'bad.csv:60002:2: "oops" is not a number \(column x2\); correct the cell' \
+    "$epiq" predict y.epiq bad.csv --parts prediction -o nothing.csv
+peak() { # kilobytes that predicting FILE takes
+    command -v python3 >/dev/null || { echo 0; return; }
+    python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$epiq" predict y.epiq "$1" --parts prediction
+}
+head -n 20001 long.csv >shorter.csv
+check 'three times the rows, the same memory' test "$(peak long.csv)" -le $(($(peak shorter.csv) + 4096)) # a page here or there
+
+# wrong usage
+expect_exit 1 'where to\? give -o MODEL' "$epiq" fit rows.csv --target y
+expect_exit 1 'MODEL is missing' "$epiq" predict
+expect_exit 1 'NEW is missing' "$epiq" predict y.epiq
+expect_exit 1 'one argument too many' "$epiq" predict y.epiq new.csv more.csv
+expect_exit 1 '--parts is "all,data"' "$epiq" predict y.epiq new.csv --parts all,data
+expect_exit 1 'no flag --time' "$epiq" fit rows.csv --target y -o m --time 3
+expect_exit 1 'no flag -o' "$epiq" estimate rows.csv --target y -o m
+expect_exit 2 'is the data itself' "$epiq" fit rows.csv --target y -o rows.csv
+expect_exit 2 'is the model itself' "$epiq" predict y.epiq new.csv -o y.epiq
+expect_exit 2 'is a file of rows to predict at' "$epiq" predict y.epiq new.csv -o ./new.csv
+expect_exit 2 'cannot write' "$epiq" fit rows.csv --target y -o nowhere/m
+expect_exit 2 'nothing.epiq: No such file' "$epiq" predict nothing.epiq new.csv
+expect_exit 2 'rows.csv: this is not a model file of epiq' "$epiq" predict rows.csv new.csv
+expect_exit 2 'there is no column "x2"' "$epiq" predict y.epiq <(cut -d, -f 1,3 new.csv)
+
+# cut short, damaged, another version
+for size in 0 7 8 100 500 1000 5000 $(($(stat -c %s y.epiq) - 1)); do
+    head -c "$size" y.epiq >cut.epiq
+    expect_exit 2 'cut.epiq: (this is too short|the file is damaged or cut short)' "$epiq" predict cut.epiq new.csv -o nothing.csv
+done
+sed 's/"format_version":"1"/"format_version":"9"/' y.epiq >future.epiq
+expect_exit 2 'future.epiq: the file is of format version 9 and this epiq reads version 1' "$epiq" predict future.epiq new.csv
+sed 's/"option.width":"64"/"option.width":"65"/' y.epiq >touched.epiq
+expect_exit 2 'touched.epiq: the file is damaged' "$epiq" predict touched.epiq new.csv
+
+# signals
+interrupted() { # interrupted SIGNAL CODE command...: it ends so, and leaves no file
+    local before code
+    before=$(ls -A)
+    "${@:3}" >"$out" 2>"$err" &
+    sleep 0.5
+    kill -s "$1" $!
+    wait $!
+    code=$?
+    [ "$code" -eq "$2" ] && says "$err" '^epiq: stopped' && [ "$before" = "$(ls -A)" ]
+}
+mkfifo slow
+exec 9<>slow # someone who could still write
+head -n 5 new.csv >&9
+check 'Ctrl-C while it waits for rows' interrupted INT 130 "$epiq" predict y.epiq slow -o nothing.csv
+check 'SIGTERM while it trains' interrupted TERM 143 "$epiq" fit long.csv --target y --methods ev -o nothing.epiq
+
+# other tools: the safetensors package, where there is one
+if python3 -c 'import safetensors, numpy' 2>/dev/null; then
+    check 'safetensors reads it' python3 - y.epiq <<'END'
+import json, sys
+from safetensors import safe_open
+with safe_open(sys.argv[1], "np") as f:
+    notes = f.metadata()
+    assert notes["format"] == "epiq-model" and [x["name"] for x in json.loads(notes["features"])] == ["x1", "x2", "x3"]
+    assert f.get_tensor("rows").shape == (120, 3) and f.get_tensor("members.theta").shape == (6, 64 * 5 + 1)
+    first = f.get_tensor("factor.0").T
+    assert abs(first[0, 0]) > 0 and first[0, 1] == 0
+END
+else
+    echo 'not checked with the safetensors package: python3 has no safetensors, or no numpy'
+fi
+finish
