@@ -19,6 +19,9 @@ typedef struct {
 
 static int parse_parts(const char *list, int *parts)
 {
+    if (strcmp(list, "all") == 0) {
+        return CODE_OK; /* as it is without the flag */
+    }
     *parts = 0;
     for (const char *s = list;; s++) {
         size_t length = strcspn(s, ","), k = 0;
@@ -40,7 +43,9 @@ static int parse_parts(const char *list, int *parts)
 /* A part that was asked for and that this model cannot tell would be an empty column: better a sentence first. */
 static int check_parts(const cli *c, const epiq_model_info *m, int parts)
 {
-    for (size_t k = 0; args_value(c, "parts") && k < 4; k++) {
+    const char *list = args_value(c, "parts");
+    bool named = list && strcmp(list, "all") != 0;
+    for (size_t k = 0; named && k < 4; k++) {
         if (parts & 1 << k & ~m->parts) {
             return complain(CODE_FILE, "%s cannot tell %s: it was fitted with too few --methods; fit again with more",
                             c->operand, PARTS[k]);

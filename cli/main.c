@@ -11,10 +11,6 @@
 static const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_PLAN,    &VERB_COMPARE,
                                     &VERB_EXPLORE, &VERB_FIT,      &VERB_PREDICT, &VERB_SYNTH,
                                     &VERB_KERNEL,  &VERB_STUDY,    &VERB_OPTIONS, NULL};
-=======
-static const verb *const VERBS[] = {&VERB_DEMO,   &VERB_ESTIMATE, &VERB_FIT,     &VERB_PREDICT, &VERB_SYNTH,
-                                    &VERB_KERNEL, &VERB_STUDY,    &VERB_OPTIONS, NULL};
->>>>>>> 5a98702 (cli: epiq fit, epiq predict)
 
 int complain(int code, const char *fmt, ...)
 {

@@ -165,7 +165,7 @@ static int fill_from(epiq_ctx *c, epiqp_table *t, scanner *s, locale_t plain)
 
 static int fill(epiq_ctx *c, epiqp_table *t)
 {
-    char *start = (char *)t->bytes, *end = start + (t->block.more ? epiqp_csv_complete(t) : t->size), next_byte = *end;
+    char *start = (char *)t->bytes, *end = start + (t->block.more ? t->block.whole : t->size), next_byte = *end;
     scanner s = {start + t->csv.at, end, NULL, t->csv.line, t->csv.delimiter, t->file};
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!plain) {

@@ -98,6 +98,7 @@ struct epiqp_table {
         bool mapped;      /* bytes are a mapping */
         ptrdiff_t most;   /* rows to have in the cells before fill returns; 0: all */
         ptrdiff_t before; /* rows of the blocks before this one */
+        ptrdiff_t whole;  /* of text, while more may follow: where the last whole record that is here ends */
         ptrdiff_t moved;  /* bytes of the file before the first that is here */
     } block;
     epiqp_arena arena;

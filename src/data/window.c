@@ -53,7 +53,8 @@ static int next_window(epiq_ctx *c, epiqp_window *s)
     int status = EPIQ_OK;
     for (ptrdiff_t size = epiqp_max(WINDOW, t->size + WINDOW / 2); !status && t->block.more; size *= 2) {
         status = read_window(c, s, size);
-        if (epiqp_csv_complete(t) > 0) {
+        t->block.whole = epiqp_csv_complete(t);
+        if (t->block.whole > 0) {
             break;
         }
         if (t->size > LONGEST) { /* of one record: csv.c has the sentence for it */
@@ -117,6 +118,7 @@ int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct e
     status = status ? status : s->code ? epiqp_columns_match(c, t, d, known, s->from, s->code) : EPIQ_E_NOMEM;
     if (!status) {
         epiqp_table_use(t);
+        t->block.whole = t->lines ? epiqp_csv_complete(t) : 0;
     }
     return status;
 }

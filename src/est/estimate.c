@@ -139,8 +139,9 @@ static int check_memory(const epiqp_job *j)
             (double)j->e.threads * (22 * 8 * (double)epiqp_net_params(&net) + own); /* train/flow.c takes 20, and 2 */
         need += 8 * (double)o->members * (2 * (double)j->points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
     }
-    if (j->keep) {
-        need += triangle + 8 * (double)(o->members + o->batches) * (n + (double)(o->width * (j->data->d + o->depth)));
+    if (j->keep) { /* the factor beside the inverse, and every network */
+        epiqp_net net = epiqp_net_of(o, j->data->d);
+        need += triangle + 8 * (double)(o->members + o->batches) * (n + (double)epiqp_net_params(&net));
     }
     double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (need <= have) {

@@ -215,7 +215,7 @@ int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_mod
     epiq_model *m = epiqp_model_alloc(c);
     s = m ? epiq_points_new(c, data, &mean) : EPIQ_E_NOMEM;
     s = s ? s : epiq_points_add(c, mean, "mean");
-    s = s ? s : epiqp_estimate(c, data, mean, &own, &keep, &r);
+    s = s ? s : epiqp_estimate(c, data, mean, &own, &keep, NULL, NULL, &r);
     if (m) { /* what was kept is the model's, and goes where it goes */
         m->tri = keep.factor;
         m->arena = keep.arena;

@@ -218,7 +218,7 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
     }
     for (ptrdiff_t i = 0; good && i < m->n; i++) {
         good = m->group[i] >= 0 && m->group[i] < m->n && (!m->tri.a || epiqp_tri_get(&m->tri, i, i) > 0);
-        m->groups = epiqp_max(m->groups, m->group[i] + 1);
+        m->groups = good ? epiqp_max(m->groups, m->group[i] + 1) : 0;
     }
     bool groups = m->groups > 1 || !epiqp_model_has_influence(m);
     bool rowwise = m->o.correction != EPIQ_CORRECTION_ROWWISE || m->groups == m->n || !epiqp_model_has_influence(m);

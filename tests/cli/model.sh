@@ -44,7 +44,10 @@ for threads in 1 2 3; do
     check 'threads change no bit' cmp "$out" all.csv
 done
 expect_ok "$epiq" predict y.epiq new.csv --parts data,prediction
-check 'parts not asked for are empty' test "$(sed -n 2p "$out")" = "$(awk -F, 'NR == 2 { print $1 ",," $3 "," }' all.csv)"
+cp "$out" two.csv
+expect_ok "$epiq" predict y.epiq new.csv --parts all
+check 'all of them' cmp "$out" all.csv
+check 'parts not asked for are empty' test "$(sed -n 2p two.csv)" = "$(awk -F, 'NR == 2 { print $1 ",," $3 "," }' all.csv)"
 
 # where rows come from and go to
 expect_ok "$epiq" predict y.epiq new.csv -o out.csv

@@ -156,7 +156,7 @@ TEST(a_pick_is_a_row_appended)
         o.methods = EPIQ_IF | EPIQ_EV;
         table t = table_of(N, way == 4 ? group : NULL, POINTS, AT, &o);
         epiq_result *r;
-        EQ(epiqp_estimate_then(c, t.data, t.at, &o, beliefs_against_refits, NULL, &r), EPIQ_OK);
+        EQ(epiqp_estimate(c, t.data, t.at, &o, NULL, beliefs_against_refits, NULL, &r), EPIQ_OK);
         epiq_result_free(c, r);
         table_free(t);
     }

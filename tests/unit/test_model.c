@@ -605,7 +605,7 @@ TEST(no_header_of_random_bytes_harms)
     static char forged[1 << 20];
     static numbers r;
     int read = 0;
-    for (int round = 0; round < 4000; round++) {
+    for (int round = 0; round < 2000; round++) {
         memcpy(forged, file, (size_t)file_size);
         for (int k = 0; k < 1 + round % 4; k++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -617,7 +617,9 @@ TEST(no_header_of_random_bytes_harms)
         epiq_model *m = NULL;
         if (epiq_model_read(c, path, &m) >= 0) {
             read++;
-            for (int p = 0; m->d == D && ask(c, m, 1, 0, &r) >= 0 && p < POINTS; p++) {
+            epiq_predictions out = {r.prediction, r.procedural, r.data, r.ensemble, r.known, 0, 1, 0};
+            bool answered = m->d == D && epiq_model_predict(c, m, 8, AT, &out) >= 0;
+            for (int p = 0; answered && p < 8; p++) {
                 TRUE(isfinite(r.prediction[p]) && isfinite(r.procedural[p]) && isfinite(r.data[p]) &&
                      isfinite(r.ensemble[p]));
             }
@@ -638,6 +640,7 @@ TEST(no_allocation_may_fail_unnoticed)
     static numbers r;
     EQ(epiq_data_new(c, N, D, X, Y, NULL, &o, &data), EPIQ_OK);
     o.width = 4;
+    o.members = o.batches = 2;
     o.threads = 1;
     ptrdiff_t live = c->live_blocks;
     for (int step = 0; step < 4; step++) { /* fit, write, read, ask: in turn the one that fails */
