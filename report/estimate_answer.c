@@ -1,4 +1,4 @@
-/* estimate_answer.c - what the page of an estimate says first: the prediction, how sure, which part dominates, what to do. */
+/* estimate_answer.c - what an estimate's page says first: the prediction, how sure, which part dominates, what to do. */
 #include "report/estimate_page.h"
 
 #include <math.h>

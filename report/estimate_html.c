@@ -1,5 +1,5 @@
-/* estimate_html.c - an estimate as one page: the answer and what to do in a sentence or two, pictures with a sentence each,
- * the numbers of the JSON, warnings, and enough about the run to repeat it. The pictures are estimate_pictures.c's.
+/* estimate_html.c - an estimate as one page: the answer and what to do in a sentence or two, pictures with a sentence
+ * each, the numbers of the JSON, warnings, and enough about the run to repeat it. The pictures are estimate_pictures.c's.
  */
 #include "report/estimate_page.h"
 #include "report/estimate_pictures.h"

@@ -1,5 +1,5 @@
-/* estimate_table_pictures.c - the pictures that are not of one point alone: sweeps across the features, calibration of the
- * leave-one-out predictions, and all points beside each other.
+/* estimate_table_pictures.c - the pictures that are not of one point alone: sweeps across the features, calibration of
+ * the leave-one-out predictions, and all points beside each other.
  */
 #include "report/estimate_pictures.h"
 

@@ -1,5 +1,5 @@
-/* page.h - what every page has around its own content: the answer first, pictures with a sentence each, warnings, and how
- * to make it again. Text and tables are html.h's, charts svg.h's.
+/* page.h - what every page has around its own content: the answer first, pictures with a sentence each, warnings, and
+ * how to make it again. Text and tables are html.h's, charts svg.h's.
  *
  *     page_open(out, "epiq plan", "What it takes to halve the variance", "Train 20 members more; ...");
  *     page_figure(out, "Cost", "The lower the dot, the cheaper.", &panel);

@@ -1,5 +1,5 @@
-/* pictures.h - finished pictures with all the memory they need, collected so that a page can place each where it belongs
- * and files can be made of all.
+/* pictures.h - finished pictures with all the memory they need, collected so that a page can place each where it
+ * belongs and files can be made of all.
  *
  *     picture *p = pictures_add(set, KIND, 0, "members");      NULL: no memory; then so are all later calls,
  *     double *a[2];
