@@ -117,8 +117,10 @@ static int run(cli *c)
 
 static const flag FLAGS[] = {
     {"width", "Models", "list of units in each hidden layer", NULL, "256,1024", "N,N,.."},
-    {"depth", "Models", "list of hidden layers; two of 1024 units train a hundred times as long as one", NULL, "1",
-     "N,N,.."},
+    {"depth", "Models",
+     "list of hidden layers; two of 1024 units train a hundred times as long as one, and --engine linear gives a quick "
+     "look",
+     NULL, "1", "N,N,.."},
     {"lambda", "Models", "list of weights of |theta - theta0|^2 in the loss", NULL, "1e-4,1e-3,1e-2", "X,X,.."},
     {"bias", "Models", "list of scales of the biases (0: none)", NULL, "1", "X,X,.."},
     {"folds", "Comparison",

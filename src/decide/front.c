@@ -49,12 +49,21 @@ int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r)
         }
     }
     r->choice = chosen - r->models;
-    r->reason = epiqp_arena_printf(
-        c, arena,
-        "%td of %td models %s on the front: no other has both a smaller error and a smaller variance. %td of these %s "
-        "within "
-        "one standard error (%.3g) of the least %s error (%.4g); of them this one has the smallest variance.",
-        front, r->model_count, front == 1 ? "is" : "are", near, near == 1 ? "is" : "are", least->se,
-        r->by_cv ? "cross-validated" : "leave-one-out", least->rmse);
+    const char *which = r->by_cv ? "cross-validated" : "leave-one-out";
+    if (r->model_count == 1) {
+        r->reason = "It is the only model.";
+    } else if (front == 1) {
+        r->reason = epiqp_arena_printf(c, arena,
+                                       "Of %td models none has a smaller %s error (%.4g), and none a smaller variance.",
+                                       r->model_count, which, least->rmse);
+    } else {
+        r->reason =
+            epiqp_arena_printf(c, arena,
+                               "%td of %td models are on the front: no other has both a smaller error and a smaller "
+                               "variance. %td of these %s within "
+                               "one standard error (%.3g) of the least %s error (%.4g)%s.",
+                               front, r->model_count, near, near == 1 ? "is" : "are", least->se, which, least->rmse,
+                               near == 1 ? ", which is its own" : "; of them this one has the smallest variance");
+    }
     return r->reason ? EPIQ_OK : EPIQ_E_NOMEM;
 }
