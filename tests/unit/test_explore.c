@@ -241,7 +241,7 @@ TEST(networks_change_much_as_foreseen)
     o.methods = EPIQ_IF | EPIQ_EV;
     table t = table_of(N, NULL, POINTS, AT, &o);
     epiq_result *r, *again;
-    EQ(epiqp_estimate_then(c, t.data, t.at, &o, foresee, &f, &r), EPIQ_OK);
+    EQ(epiqp_estimate(c, t.data, t.at, &o, NULL, foresee, &f, &r), EPIQ_OK);
     append(&o, &f.picked, &f.value, 1, &with);
     table longer = table_of(N + 1, NULL, POINTS, AT, &with); /* the same starts, trained again */
     EQ(epiq_estimate(c, longer.data, longer.at, &with, &again), EPIQ_OK);
