@@ -138,7 +138,8 @@ static void put_tensors(writer *w, const epiqp_tensor *list, ptrdiff_t count)
     }
 }
 
-/* The first 8 bytes and the header, padded so that the tensors begin at a multiple of EPIQP_MODEL_ALIGN; the checksum is still 0. */
+/* The first 8 bytes and the header, padded so that the tensors begin at a multiple of EPIQP_MODEL_ALIGN; the checksum is
+ * still 0. */
 static void put_header(writer *w, const epiq_model *m, const epiqp_tensor *list, ptrdiff_t count)
 {
     char zeros[EPIQP_MODEL_SUM + 1];

@@ -54,7 +54,7 @@ check 'nothing trained' says closed.json '"trainings": 0,'
 expect_ok "$epiq" compare rows.csv --target y --engine infinite --folds 0 --at row:1 --at row:2 --json folds.json
 check 'no cross-validation' says folds.json '"cv_rmse": null, "cv_se": null'
 check 'leave-one-out decides' says folds.json '"error": "loo_rmse"'
-check 'said so' says "$out" 'of the least leave-one-out error'
+check 'said so' says "$out" 'leave-one-out error \('
 awk -F, 'NR == 1 { print $0 ",g"; next } { print $0 "," int(NR / 10) }' rows.csv >grouped.csv
 expect_ok "$epiq" compare grouped.csv --target y --group g --engine infinite --folds 3
 
