@@ -98,7 +98,10 @@ void report_compare_csv(FILE *out, const epiq_comparison *r)
     for (ptrdiff_t i = 0; i < r->model_count; i++) {
         const epiq_compared *m = &r->models[i];
         bool interval = m->variance.known && m->variance.has_interval;
-        fprintf(out, "%td,%td,%s", m->width, m->depth, report_double(m->lambda).text);
+        if (r->members) { /* engine infinite has neither networks nor a width */
+            fprintf(out, "%td", m->width);
+        }
+        fprintf(out, ",%td,%s", m->depth, report_double(m->lambda).text);
         put_cell(out, true, m->bias);
         put_cell(out, m->loo.known, m->loo.rmse);
         put_cell(out, m->loo.known, m->loo.se);
