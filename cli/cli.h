@@ -89,6 +89,7 @@ int output_stdout(void);              /* everything printed has arrived */
 void watch_start(epiq_ctx *const *contexts, int count, bool quiet); /* they must live as long as the watch */
 int watch_progress(void *user, const epiq_progress *p);             /* for epiq_ctx_on_progress */
 int watch_study(void *user, const study_progress *p);               /* for study_job.report */
+void watch_finish(void); /* from here on Ctrl-C asks for what is finished, not for an end without it */
 void watch_end(void);
 int watch_signal(void); /* the one that arrived, 0: none */
 double now(void);       /* seconds, monotonic */

@@ -27,13 +27,14 @@ report_style terminal_style(void)
     };
 }
 
-static int stopped(const epiq_options *o)
+/* told: what was finished has been said */
+static int stopped(const epiq_options *o, bool told)
 {
     int code = CODE_SIGNAL + watch_signal();
-    return o->state
-               ? complain(code, "stopped; finished members are kept in %s and the same command continues from there",
-                          o->state)
-               : complain(code, "stopped; --state FILE would have kept the finished members for the next run");
+    const char *what = told ? "stopped; above is the answer of what was finished, and no file was written" : "stopped";
+    return o->state ? complain(code, "%s; finished members are kept in %s and the same command continues from there",
+                               what, o->state)
+                    : complain(code, "%s; --state FILE would have kept the finished members for the next run", what);
 }
 
 typedef enum { JSON, CSV, PAGE, OUTPUTS } output_kind;
@@ -81,14 +82,9 @@ static int commit(output *outputs, picture_files *pictures)
     return code;
 }
 
-static int write_result(const cli *c, const estimation *j, const epiq_result *r, const report_run *run, output *outputs,
-                        picture_files *pictures)
+static int write_files(const cli *c, const epiq_result *r, const report_run *run, output *outputs,
+                       picture_files *pictures)
 {
-    bool quiet = args_value(c, "quiet"), text = !quiet;
-    const char *page = outputs[PAGE].file ? outputs[PAGE].path : NULL;
-    for (int k = 0; k < OUTPUTS; k++) {
-        text = text && outputs[k].file != stdout;
-    }
     if (outputs[JSON].file) {
         report_json(outputs[JSON].file, r, run);
     }
@@ -99,12 +95,25 @@ static int write_result(const cli *c, const estimation *j, const epiq_result *r,
         report_html(outputs[PAGE].file, r, run);
     }
     int code = pictures->folder ? pictures_write(pictures, c, r, run) : CODE_OK;
-    if (!code) {
-        code = commit(outputs, pictures); /* before the text: a pager that was closed costs no results */
+    return code ? code : commit(outputs, pictures);
+}
+
+/* partial: the answer is told, but a file would look like that of the whole */
+static int write_result(const cli *c, const estimation *j, const epiq_result *r, const report_run *run, output *outputs,
+                        picture_files *pictures, bool partial)
+{
+    bool quiet = args_value(c, "quiet"), text = !quiet;
+    const char *page = outputs[PAGE].file ? outputs[PAGE].path : NULL;
+    for (int k = 0; k < OUTPUTS; k++) {
+        text = text && outputs[k].file != stdout;
     }
+    int code = partial ? CODE_OK : write_files(c, r, run, outputs, pictures); /* a pager that is closed costs no file */
     if (!code && text) {
-        print_text(j, r, run, page, args_value(c, "sweep"));
+        print_text(j, r, run, partial ? NULL : page, args_value(c, "sweep"));
         code = output_stdout();
+    }
+    if (!code && partial) {
+        return stopped(&c->options, text);
     }
     for (ptrdiff_t i = 0; !code && !quiet && !text && i < r->warning_count; i++) {
         warn(r->warnings[i].message);
@@ -155,6 +164,7 @@ int run_estimate(cli *c, const estimation *j)
     epiq_points *at = NULL;
     epiq_result *r = NULL;
     report_run run = {.command = c->command, .options = &c->options};
+    bool partial = false;
     double began = now();
     watch_start(&c->ctx, 1, args_value(c, "quiet"));
     epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
@@ -169,19 +179,21 @@ int run_estimate(cli *c, const estimation *j)
             c->options.sweep = sweep_to_draw(data);
         }
         if (status >= 0) {
+            watch_finish();
             status = epiq_estimate(c->ctx, data, at, &c->options, &r);
+            partial = status == EPIQ_PARTIAL;
         }
         watch_end();
         if (status < 0) {
-            code =
-                watch_signal() && c->options.engine != EPIQ_ENGINE_INFINITE ? stopped(&c->options) : failed(c, status);
+            code = watch_signal() && c->options.engine != EPIQ_ENGINE_INFINITE ? stopped(&c->options, false)
+                                                                               : failed(c, status);
         }
     }
     if (!code) {
         run.data = epiq_data_describe(data);
         run.seconds = now() - began;
         run.peak_rss_bytes = peak_rss();
-        code = write_result(c, j, r, &run, outputs, &pictures);
+        code = write_result(c, j, r, &run, outputs, &pictures, partial);
     }
     output_drop(outputs, OUTPUTS);
     pictures_end(&pictures, !code);

@@ -10,7 +10,7 @@
 
 static epiq_ctx *const *working; /* set before the handlers are */
 static int working_count;
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught, finishing; /* finishing: Ctrl-C asks for what there is */
 
 static struct {
     bool shown, drawn;
@@ -37,7 +37,7 @@ static void on_signal(int sig)
     if (!caught) {
         caught = sig;
         for (int i = 0; i < working_count; i++) {
-            epiq_ctx_stop(working[i]);
+            (finishing && sig == SIGINT ? epiq_ctx_finish : epiq_ctx_stop)(working[i]);
         }
         return;
     }
@@ -84,7 +84,7 @@ static int heard(const char *stage, const char *head, double share, bool skipped
         draw(head, share, t);
         line.redraw = t + 0.1;
     }
-    return caught != 0;
+    return caught && !(finishing && caught == SIGINT);
 }
 
 int watch_progress(void *user, const epiq_progress *p)
@@ -124,6 +124,11 @@ void watch_start(epiq_ctx *const *contexts, int count, bool quiet)
             sigaction(signals[i], &act, NULL);
         }
     }
+}
+
+void watch_finish(void)
+{
+    finishing = 1;
 }
 
 void watch_end(void)

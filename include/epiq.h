@@ -45,6 +45,7 @@ EPIQ_API const char *epiq_version(void); /* of the library that runs, to compare
 /* ---- status ----------------------------------------------------------------------------------------------------- */
 
 #define EPIQ_STATUS_LIST(X)                                                                                            \
+    X(EPIQ_PARTIAL, 1, "ended early, with what was finished")                                                          \
     X(EPIQ_OK, 0, "ok")                                                                                                \
     X(EPIQ_E_USAGE, -1, "an option is wrong by itself")                                                                \
     X(EPIQ_E_DATA, -2, "the data does not allow what was asked")                                                       \
@@ -79,6 +80,8 @@ EPIQ_API void epiq_ctx_on_progress(epiq_ctx *c, int (*report)(void *user, const 
 
 /* Ask the running call to end soon with EPIQ_E_STOPPED; safe in a signal handler and from other threads. */
 EPIQ_API void epiq_ctx_stop(epiq_ctx *c);
+/* The same, but epiq_estimate gives the answer of the networks that are finished, if two are: EPIQ_PARTIAL. */
+EPIQ_API void epiq_ctx_finish(epiq_ctx *c);
 
 /* ---- options: a plain struct, and the table behind it ----------------------------------------------------------- */
 

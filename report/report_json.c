@@ -182,7 +182,7 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
     part_value(j, "prediction_variance", &p->prediction_variance);
     if (open_part(j, "procedural", &p->procedural, run)) {
         if (p->procedural.method == EPIQ_BY_EV) {
-            json_integer(j, "members", run->options->members);
+            json_integer(j, "members", p->member_count);
         }
         json_end(j);
     }

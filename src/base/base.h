@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct epiq_ctx {
-    atomic_bool stop;
+    atomic_bool stop, finish;
     atomic_ptrdiff_t live_blocks;
     atomic_ptrdiff_t fail_after; /* tests: the allocation of this number fails; negative: none does */
     int (*report)(void *user, const epiq_progress *p);
@@ -26,6 +26,8 @@ void epiqp_clear(epiq_ctx *c); /* at the start of each public call: no old sente
 /* Tell the caller what is finished; EPIQ_E_STOPPED (with its sentence) if it or a signal asked to stop. */
 int epiqp_report(epiq_ctx *c, const char *stage, ptrdiff_t done, ptrdiff_t all);
 bool epiqp_stopping(epiq_ctx *c);
+bool epiqp_finishing(epiq_ctx *c); /* what was asked for is an early end, not none */
+void epiqp_go_on(epiq_ctx *c);     /* a request ends with the call it was for, or once it has been heeded */
 
 /* 64-byte aligned, not zeroed, size checked for overflow; NULL leaves EPIQ_E_NOMEM's sentence. */
 void *epiqp_alloc(epiq_ctx *c, ptrdiff_t count, size_t size);

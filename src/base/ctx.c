@@ -55,9 +55,26 @@ void epiq_ctx_stop(epiq_ctx *c)
     atomic_store(&c->stop, true);
 }
 
+void epiq_ctx_finish(epiq_ctx *c)
+{
+    atomic_store(&c->finish, true);
+}
+
 bool epiqp_stopping(epiq_ctx *c)
 {
-    return atomic_load_explicit(&c->stop, memory_order_relaxed);
+    return atomic_load_explicit(&c->stop, memory_order_relaxed) || epiqp_finishing(c);
+}
+
+bool epiqp_finishing(epiq_ctx *c)
+{
+    return atomic_load_explicit(&c->finish, memory_order_relaxed) &&
+           !atomic_load_explicit(&c->stop, memory_order_relaxed);
+}
+
+void epiqp_go_on(epiq_ctx *c)
+{
+    atomic_store(&c->stop, false);
+    atomic_store(&c->finish, false);
 }
 
 void epiqp_clear(epiq_ctx *c)

@@ -82,8 +82,9 @@ static int finish_unit(job *j)
 {
     j->progress.done += j->progress.now;
     j->progress.now = 0;
-    return j->progress.stopped ? epiqp_fail(j->c, EPIQ_E_STOPPED, "stopped on request while comparing models")
-                               : EPIQ_OK;
+    return j->progress.stopped || epiqp_stopping(j->c)
+               ? epiqp_fail(j->c, EPIQ_E_STOPPED, "stopped on request while comparing models")
+               : EPIQ_OK;
 }
 
 /* ---- the grid ---- */
@@ -225,7 +226,7 @@ static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_com
     closed.engine = EPIQ_ENGINE_INFINITE;
     closed.methods = EPIQ_IF | EPIQ_EV;
     j->progress.now = effort_of(j, &closed, (double)j->data->n, 0);
-    int s = epiq_estimate(j->c, j->data, j->at, &closed, &r);
+    int s = epiqp_estimate(j->c, j->data, j->at, &closed, &(epiqp_more){0}, &r);
     if (s) {
         return s;
     }
@@ -252,7 +253,7 @@ static int judge_networks(job *j, ptrdiff_t model, const epiq_options *o, epiq_c
     epiq_result *r = NULL;
     ev.methods = EPIQ_EV;
     j->progress.now = unit_effort(j, o, false);
-    int s = epiq_estimate(j->c, j->data, j->at, &ev, &r);
+    int s = epiqp_estimate(j->c, j->data, j->at, &ev, &(epiqp_more){0}, &r);
     if (s) {
         return s;
     }
@@ -387,6 +388,7 @@ int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, cons
     epiq_ctx_on_progress(c, hear, &j);
     int s = run(&j);
     epiq_ctx_on_progress(c, j.progress.report, j.progress.user);
+    epiqp_go_on(c);
     epiqp_arena_free(c, &j.scratch);
     h->result.warnings = h->warnings.list;
     h->result.warning_count = h->warnings.count;

@@ -288,7 +288,8 @@ int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points *candidat
     bool idle = ask->rule == EPIQ_RULE_DATA && o->hbar == EPIQ_HBAR_KERNEL && epiqp_engine_of(o)->trains;
     own.methods = idle ? EPIQ_IF : EPIQ_IF | EPIQ_EV; /* nobody waits for trainings that no score needs */
     own.influential = own.sweep = 0;
-    s = epiqp_estimate(c, data, candidates, &own, NULL, rank, a, &a->estimate);
+    s = epiqp_estimate(c, data, candidates, &own, &(epiqp_more){.then = rank, .user = a}, &a->estimate);
+    epiqp_go_on(c);
     a->ranking.estimate = a->estimate;
     if (s) {
         epiq_ranking_free(c, &a->ranking);

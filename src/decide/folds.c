@@ -105,7 +105,7 @@ int epiqp_fold_errors(epiq_ctx *c, const epiq_data *data, const ptrdiff_t *fold,
     s = s ? s : epiq_data_new(c, seen, d, x, y, NULL, &own, &rest);
     s = s ? s : epiq_points_new(c, rest, &at);
     s = s ? s : epiq_points_add_rows(c, at, asked, x + n * d);
-    s = s ? s : epiq_estimate(c, rest, at, &own, &r);
+    s = s ? s : epiqp_estimate(c, rest, at, &own, &(epiqp_more){0}, &r);
     for (ptrdiff_t i = 0, p = 0; !s && i < n; i++) {
         if (fold[i] == k) {
             double error = y[n + p] - prediction_of(&r->points[p], o->ensemble_size);

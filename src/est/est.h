@@ -49,6 +49,8 @@ typedef struct {
     const double *used, *printed, *excess;
     double excess_unit;
     epiqp_keep *keep; /* NULL: the answer is enough */
+    bool may_finish;  /* when asked to: with the networks there are */
+    bool finished;    /* it was so */
     /* where the answer goes */
     struct epiqp_answer *answer;
     epiqp_warnings *warnings;
@@ -130,6 +132,11 @@ typedef struct {
     bool done;
 } epiqp_assignment;
 int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_assignment *list);
+/* Stopped on request: if it was to finish with what there is, the job goes on without BA, and a warning says why; else it
+ * stays stopped. */
+int epiqp_finish(epiqp_job *j, const char *what);
+/* The same with the finished ones of these members, two at least, which then come first. */
+int epiqp_finish_members(epiqp_job *j, ptrdiff_t count, epiqp_assignment *list);
 int epiqp_members_summary(epiqp_job *j); /* result.training's median, and a warning of what did not converge */
 
 int epiqp_state_open(epiqp_job *j);
@@ -146,10 +153,15 @@ void epiqp_sweep_split(epiqp_job *j);      /* each sweep gets its part of the an
 
 /* ---- the answer ---- */
 
-/* epiq_estimate, and something more. keep: NULL, or zero with an owner that frees its arena and its factor, also when this
- * fails. then: NULL, or what is done while the job is still alive; returns a status. */
-int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiqp_keep *keep,
-                   int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out);
+/* What else is wanted of an estimate. */
+typedef struct {
+    epiqp_keep *keep; /* NULL, or zero with an owner that frees its arena and its factor, also when this fails */
+    int (*then)(epiqp_job *j, void *user); /* NULL, or done while the job is still alive; a status */
+    void *user;
+    bool may_finish;
+} epiqp_more;
+int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                   const epiqp_more *more, epiq_result **out);
 
 /* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no interval. */
 epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_method method);

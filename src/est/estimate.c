@@ -357,8 +357,11 @@ static int run(epiqp_job *j)
     for (size_t k = 0; k < sizeof TABLE / sizeof *TABLE; k++) {
         if (j->o.methods & TABLE[k].bit) {
             double start = epiqp_now();
-            if ((s = TABLE[k].run(j)) ||
-                (s = epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : EPIQ_OK)) {
+            s = TABLE[k].run(j);
+            if (s == EPIQ_E_STOPPED && TABLE[k].bit == EPIQ_BA && j->o.methods != EPIQ_BA) {
+                s = epiqp_finish(j, "the batches of BA were not all trained, so it is left out");
+            }
+            if (s || (s = epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : EPIQ_OK)) {
                 return s;
             }
             *(double *)((char *)r + TABLE[k].seconds) = epiqp_now() - start;
@@ -388,11 +391,13 @@ static int run(epiqp_job *j)
 int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiq_result **out)
 {
     epiqp_clear(c);
-    return epiqp_estimate(c, data, at, o, NULL, NULL, NULL, out);
+    int s = epiqp_estimate(c, data, at, o, &(epiqp_more){.may_finish = true}, out);
+    epiqp_go_on(c);
+    return s;
 }
 
-int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiqp_keep *keep,
-                   int (*then)(epiqp_job *j, void *user), void *user, epiq_result **out)
+int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                   const epiqp_more *more, epiq_result **out)
 {
     *out = NULL;
     int s = epiqp_options_check(c, o);
@@ -415,19 +420,19 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
                    .asked = at->count,
                    .points = at->count,
                    .where = at,
-                   .keep = keep,
+                   .keep = more->keep,
+                   .may_finish = more->may_finish,
                    .answer = answer,
                    .warnings = &answer->warnings};
     for (ptrdiff_t k = 0; !s && k < data->warnings.count; k++) {
         s = epiqp_warn(c, j.warnings, data->warnings.list[k].code, "%s", data->warnings.list[k].message);
     }
     s = s ? s : run(&j);
-    s = s || !then ? s : then(&j, user);
+    s = s || !more->then ? s : more->then(&j, more->user);
     epiqp_state_close(j.state);
     epiqp_fit_free(c, &j.fit);
     epiqp_arena_free(c, &j.scratch);
     epiqp_run_end();
-    atomic_store(&c->stop, false); /* a request to stop ends with the call it was for */
     answer->result.points = answer->points;
     answer->result.point_count = at->count;
     answer->result.warnings = answer->warnings.list;
@@ -437,7 +442,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
         return s;
     }
     *out = &answer->result;
-    return EPIQ_OK;
+    return j.finished ? EPIQ_PARTIAL : EPIQ_OK;
 }
 
 void epiq_result_free(epiq_ctx *c, epiq_result *r)

@@ -72,6 +72,10 @@ int epiqp_estimate_ev(epiqp_job *j)
     }
     int s = epiqp_keep_members(j, j->keep ? &j->keep->members : NULL, m, list);
     s = s ? s : epiqp_run_members(j, "members", m, list);
+    if (s == EPIQ_E_STOPPED) {
+        s = epiqp_finish_members(j, m, list);
+        m = o->members;
+    }
     if (s) {
         return s;
     }

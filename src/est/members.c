@@ -3,6 +3,8 @@
 #include "est/est.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static void count_training(epiqp_job *j, const epiqp_training *t)
 {
@@ -63,10 +65,46 @@ int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_as
             status = s;
         }
     }
-    for (ptrdiff_t k = 0; k < count && !status && j->engine->trains; k++) {
-        count_training(j, &list[k].training);
+    for (ptrdiff_t k = 0; k < count && j->engine->trains; k++) {
+        if (list[k].done) {
+            count_training(j, &list[k].training);
+        }
     }
     return status;
+}
+
+int epiqp_finish(epiqp_job *j, const char *what)
+{
+    if (!j->may_finish || !epiqp_finishing(j->e.c)) {
+        return EPIQ_E_STOPPED;
+    }
+    epiqp_clear(j->e.c);
+    epiqp_go_on(j->e.c);
+    j->finished = true;
+    j->o.methods &= ~EPIQ_BA;
+    j->answer->result.methods = j->o.methods;
+    return epiqp_warn(j->e.c, j->warnings, "stopped", "ended early, on request: %s", what);
+}
+
+int epiqp_finish_members(epiqp_job *j, ptrdiff_t count, epiqp_assignment *list)
+{
+    ptrdiff_t done = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        if (list[k].done) {
+            double *at = list[done].at; /* predictions stand side by side, in the list's order */
+            memmove(at, list[k].at, (size_t)j->points * sizeof *at);
+            list[done] = list[k];
+            list[done++].at = at;
+        }
+    }
+    if (done < 2) {
+        return EPIQ_E_STOPPED;
+    }
+    char what[160];
+    snprintf(what, sizeof what, "the procedural variance is that of the %td networks finished, of %td%s", done, count,
+             j->o.methods & EPIQ_BA ? "; BA is left out" : "");
+    j->o.members = done;
+    return epiqp_finish(j, what);
 }
 
 int epiqp_members_summary(epiqp_job *j)

@@ -208,14 +208,15 @@ int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_mod
         return s;
     }
     epiq_options own = *o;
-    own.influential = 0;
+    own.influential = own.sweep = 0;
     epiqp_keep keep = {0};
     epiq_points *mean = NULL;
     epiq_result *r = NULL;
     epiq_model *m = epiqp_model_alloc(c);
     s = m ? epiq_points_new(c, data, &mean) : EPIQ_E_NOMEM;
     s = s ? s : epiq_points_add(c, mean, "mean");
-    s = s ? s : epiqp_estimate(c, data, mean, &own, &keep, NULL, NULL, &r);
+    s = s ? s : epiqp_estimate(c, data, mean, &own, &(epiqp_more){.keep = &keep}, &r);
+    epiqp_go_on(c);
     if (m) { /* what was kept is the model's, and goes where it goes */
         m->tri = keep.factor;
         m->arena = keep.arena;

@@ -371,6 +371,6 @@ int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const 
     free_room(&a);
     epiqp_arena_free(c, &arena);
     epiqp_run_end();
-    atomic_store(&c->stop, false);
+    epiqp_go_on(c);
     return s;
 }

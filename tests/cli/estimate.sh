@@ -174,6 +174,14 @@ check 'resumed' says resumed.json '"resumed": [1-9]'
 expect_ok "$epiq" "${long[@]}" --json straight.json
 check 'not resumed' says straight.json '"resumed": 0'
 check 'as if never stopped' test "$(points resumed.json)" = "$(points straight.json)"
+long=("${long[@]/--quiet/--at=mean}")
+stop INT --csv stopped.csv
+code=$?
+check "SIGINT without --quiet: exit 130, was $code" test $code -eq 130
+check 'the answer of what was finished' says "$out" '^  procedural .* ev$'
+check 'and that it is' says "$out" '^Warning: ended early, on request: .* networks finished, of 1500'
+check 'but no file' test "$(ls -A | grep -cE 'stopped|epiq-')" -eq 0
+check 'and one sentence' says "$err" '^epiq: stopped; above is .*--state FILE'
 stop TERM --csv stopped.csv
 code=$?
 check "SIGTERM: exit 143, was $code" test $code -eq 143

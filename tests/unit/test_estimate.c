@@ -682,6 +682,46 @@ static int stop_after(void *user, const epiq_progress *p)
     return strcmp(p->stage, "members") == 0 && p->done >= *(ptrdiff_t *)user;
 }
 
+static int finish_after(void *user, const epiq_progress *p)
+{
+    if (strcmp(p->stage, "members") == 0 && p->done == *(ptrdiff_t *)user) {
+        epiq_ctx_finish(c);
+    }
+    return 0;
+}
+
+/* Asked to finish, the answer is that of a run with as many members as are there, and without BA. */
+TEST(a_run_asked_to_finish_answers_with_what_there_is)
+{
+    epiq_options o = small();
+    o.members = 3;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    EQ(run_synth(&o), EPIQ_OK);
+    epiq_point few = r->points[1];
+    epiq_result_free(c, r);
+    o.members = 6;
+    o.methods |= EPIQ_BA;
+    o.threads = 1; /* so that the first three are the ones finished */
+    for (ptrdiff_t enough = 3; enough >= 1; enough -= 2) {
+        epiq_ctx_on_progress(c, finish_after, &enough);
+        EQ(epiq_estimate(c, data, at, &o, &r), enough > 1 ? EPIQ_PARTIAL : EPIQ_E_STOPPED); /* one has no variance */
+        if (enough > 1) {
+            EQ(r->points[1].member_count, 3);
+            EQ(r->training.members, 3);
+            EQ(r->methods, EPIQ_IF | EPIQ_EV);
+            NEAR(r->points[1].procedural.variance, few.procedural.variance, 0);
+            NEAR(r->points[1].prediction, few.prediction, 0);
+            NEAR(r->points[1].data.variance, few.data.variance, 0);
+            STR(r->warnings[0].code, "stopped");
+            epiq_result_free(c, r);
+        }
+    }
+    epiq_ctx_on_progress(c, NULL, NULL);
+    EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK); /* the request ended with the call it was for */
+    EQ(r->points[1].member_count, 6);
+    done();
+}
+
 TEST(a_stopped_run_goes_on_and_ends_with_equal_points)
 {
     char state[] = "/tmp/epiq-test-XXXXXX";

@@ -156,7 +156,7 @@ TEST(a_pick_is_a_row_appended)
         o.methods = EPIQ_IF | EPIQ_EV;
         table t = table_of(N, way == 4 ? group : NULL, POINTS, AT, &o);
         epiq_result *r;
-        EQ(epiqp_estimate(c, t.data, t.at, &o, NULL, beliefs_against_refits, NULL, &r), EPIQ_OK);
+        EQ(epiqp_estimate(c, t.data, t.at, &o, &(epiqp_more){.then = beliefs_against_refits}, &r), EPIQ_OK);
         epiq_result_free(c, r);
         table_free(t);
     }
@@ -241,7 +241,7 @@ TEST(networks_change_much_as_foreseen)
     o.methods = EPIQ_IF | EPIQ_EV;
     table t = table_of(N, NULL, POINTS, AT, &o);
     epiq_result *r, *again;
-    EQ(epiqp_estimate(c, t.data, t.at, &o, NULL, foresee, &f, &r), EPIQ_OK);
+    EQ(epiqp_estimate(c, t.data, t.at, &o, &(epiqp_more){.then = foresee, .user = &f}, &r), EPIQ_OK);
     append(&o, &f.picked, &f.value, 1, &with);
     table longer = table_of(N + 1, NULL, POINTS, AT, &with); /* the same starts, trained again */
     EQ(epiq_estimate(c, longer.data, longer.at, &with, &again), EPIQ_OK);
