@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BLOCK = 8192 }; /* rows at a time */
 
@@ -15,6 +16,7 @@ typedef struct {
     double *x;       /* BLOCK by features */
     double *part[4]; /* BLOCK each; NULL: not wanted */
     unsigned char *known;
+    ptrdiff_t unknown[4], first[4]; /* rows without a part, and the first of them, from 1 */
 } job;
 
 static int parse_parts(const char *list, int *parts)
@@ -78,14 +80,32 @@ static void free_job(cli *c, job *j)
     free(j->x);
 }
 
-static void print_rows(const job *j, ptrdiff_t count)
+static void print_rows(job *j, ptrdiff_t before, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count && !ferror(j->out.file); i++) {
         for (int k = 0; k < 4; k++) {
+            bool known = j->part[k] && j->known[i] & 1 << k;
             fputs(k ? "," : "", j->out.file);
-            fputs(j->part[k] && j->known[i] & 1 << k ? report_double(j->part[k][i]).text : "", j->out.file);
+            fputs(known ? report_double(j->part[k][i]).text : "", j->out.file);
+            if (j->part[k] && !known && !j->unknown[k]++) {
+                j->first[k] = before + i + 1;
+            }
         }
         putc('\n', j->out.file);
+    }
+}
+
+static void tell_unknown(const cli *c, const job *j)
+{
+    char text[256];
+    for (int k = 0; k < 4; k++) {
+        snprintf(text, sizeof text,
+                 "%s is left empty in %td row%s, first in row %td: a difference of two variances came out negative, or "
+                 "the number is below rounding or beyond a double",
+                 PARTS[k], j->unknown[k], j->unknown[k] == 1 ? "" : "s", j->first[k]);
+        if (j->unknown[k] && !args_value(c, "quiet")) {
+            warn(text);
+        }
     }
 }
 
@@ -100,11 +120,12 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
         if (status >= 0 && count) {
             status = epiq_model_predict(c->ctx, j->model, count, j->x, &out);
         }
-        if (status < 0) {
+        if (status < 0 || watch_signal()) {
             return failed(c, status);
         }
-        print_rows(j, count);
+        print_rows(j, out.first, count);
         out.first += count;
+        watch_progress(NULL, &(epiq_progress){"rows", out.first, 0});
     } while (count == BLOCK && !ferror(j->out.file));
     return CODE_OK;
 }
@@ -120,7 +141,8 @@ static int run(cli *c)
     if (code) {
         return code;
     }
-    watch_start(&c->ctx, 1, true);
+    bool mixed = (!path || strcmp(path, "-") == 0) && isatty(STDOUT_FILENO); /* a line of progress among the rows */
+    watch_start(&c->ctx, 1, mixed || args_value(c, "quiet"));
     code = output_open(&j.out, path ? path : "-", c);
     if (!code) {
         int status = epiq_model_read(c->ctx, c->operand, &j.model);
@@ -136,6 +158,7 @@ static int run(cli *c)
     watch_end();
     if (!code) {
         code = output_commit(&j.out, 1);
+        tell_unknown(c, &j);
     }
     free_job(c, &j);
     return code;
@@ -144,6 +167,7 @@ static int run(cli *c)
 static const flag FLAGS[] = {
     {"parts", "Output", "columns to fill, any of prediction, procedural, data, ensemble in a list", NULL, "all", "A,B"},
     {"csv", "Output", "write here; -o for short (- is standard output)", NULL, "-", "FILE|-"},
+    {"quiet", "Output", "print no warnings or progress", NULL, "", NULL},
     {"exact", "Running", "double precision throughout, three times as slow for networks of one hidden layer", NULL, "",
      NULL},
     {"threads", "Running", "worker threads (0: all cores)", NULL, "0", "N"},

@@ -244,6 +244,7 @@ const verb VERB_STUDY = {
     .summary = "how far to trust the numbers: ground truth, coverage, the paper's tables side by side",
     .flags = FLAGS,
     .model = true,
-    .without = (const char *const[]){"Columns", "methods", "ensemble-size", "level", "influential", "correction", NULL},
+    .without = (const char *const[]){"Columns", "methods", "ensemble-size", "level", "influential", "sweep",
+                                     "correction", NULL},
     .run = run,
 };

@@ -59,6 +59,11 @@ static void draw(const char *head, double share, double time_s)
             snprintf(left, sizeof left, "  %.0f min left", rest / 60);
         }
     }
+    if (share < 0) { /* nobody knows how much there is */
+        fprintf(stderr, "\r%s%s\033[K", head, caught ? "  stopping" : "");
+        line.drawn = true;
+        return;
+    }
     int filled = (int)(BAR * share);
     char bar[BAR + 1];
     memset(bar, ' ', BAR);
@@ -91,8 +96,12 @@ int watch_progress(void *user, const epiq_progress *p)
 {
     (void)user;
     char head[64];
-    snprintf(head, sizeof head, "%-8s %td/%td", p->stage, p->done, p->all);
-    return heard(p->stage, head, p->all > 0 ? (double)p->done / (double)p->all : 0, false);
+    if (p->all > 0) {
+        snprintf(head, sizeof head, "%-8s %td/%td", p->stage, p->done, p->all);
+    } else {
+        snprintf(head, sizeof head, "%-8s %td", p->stage, p->done);
+    }
+    return heard(p->stage, head, p->all > 0 ? (double)p->done / (double)p->all : -1, false);
 }
 
 int watch_study(void *user, const study_progress *p)

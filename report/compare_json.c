@@ -10,11 +10,6 @@ static void write_error(json *j, const char *rmse, const char *se, const epiq_er
     json_real(j, se, e->known ? e->se : NAN);
 }
 
-static double variance(const epiq_part *p)
-{
-    return p->known ? p->variance : NAN;
-}
-
 /* What makes the model what it is, by the names of the options. */
 static void write_name(json *j, const epiq_compared *m, bool infinite)
 {
@@ -34,18 +29,11 @@ static void write_model(json *j, const epiq_compared *m, bool infinite)
     write_name(j, m, infinite);
     write_error(j, "loo_rmse", "loo_se", &m->loo);
     write_error(j, "cv_rmse", "cv_se", &m->cv);
-    json_real(j, "variance", variance(&m->variance));
-    if (m->variance.known && m->variance.has_interval) {
-        json_array(j, "interval", JSON_FLAT);
-        json_real(j, NULL, m->variance.lo);
-        json_real(j, NULL, m->variance.hi);
-        json_end(j);
-    } else {
-        json_null(j, "interval");
-    }
-    json_real(j, "procedural", variance(&m->procedural));
-    json_real(j, "data", variance(&m->data));
-    json_real(j, "infinite", variance(&m->infinite));
+    report_json_variance(j, "variance", &m->variance);
+    report_json_interval(j, &m->variance);
+    report_json_variance(j, "procedural", &m->procedural);
+    report_json_variance(j, "data", &m->data);
+    report_json_variance(j, "infinite", &m->infinite);
     json_bool(j, "front", m->front);
     json_end(j);
 }
@@ -84,11 +72,6 @@ void report_compare_json(FILE *out, const epiq_comparison *r, const report_run *
     json_end(&j);
 }
 
-static void put_cell(FILE *out, bool known, double v)
-{
-    fprintf(out, ",%s", known ? report_double(v).text : "");
-}
-
 void report_compare_csv(FILE *out, const epiq_comparison *r)
 {
     fputs("width,depth,lambda,bias,loo_rmse,loo_se,cv_rmse,cv_se,variance,variance_lo,variance_hi,procedural,data,"
@@ -102,17 +85,17 @@ void report_compare_csv(FILE *out, const epiq_comparison *r)
             fprintf(out, "%td", m->width);
         }
         fprintf(out, ",%td,%s", m->depth, report_double(m->lambda).text);
-        put_cell(out, true, m->bias);
-        put_cell(out, m->loo.known, m->loo.rmse);
-        put_cell(out, m->loo.known, m->loo.se);
-        put_cell(out, m->cv.known, m->cv.rmse);
-        put_cell(out, m->cv.known, m->cv.se);
-        put_cell(out, m->variance.known, m->variance.variance);
-        put_cell(out, interval, m->variance.lo);
-        put_cell(out, interval, m->variance.hi);
-        put_cell(out, m->procedural.known, m->procedural.variance);
-        put_cell(out, m->data.known, m->data.variance);
-        put_cell(out, m->infinite.known, m->infinite.variance);
+        report_csv_cell(out, true, m->bias);
+        report_csv_cell(out, m->loo.known, m->loo.rmse);
+        report_csv_cell(out, m->loo.known, m->loo.se);
+        report_csv_cell(out, m->cv.known, m->cv.rmse);
+        report_csv_cell(out, m->cv.known, m->cv.se);
+        report_csv_cell(out, m->variance.known, m->variance.variance);
+        report_csv_cell(out, interval, m->variance.lo);
+        report_csv_cell(out, interval, m->variance.hi);
+        report_csv_cell(out, m->procedural.known, m->procedural.variance);
+        report_csv_cell(out, m->data.known, m->data.variance);
+        report_csv_cell(out, m->infinite.known, m->infinite.variance);
         fprintf(out, ",%d,%d\n", m->front, i == r->choice);
     }
 }

@@ -6,9 +6,6 @@
 
 enum { LINES_MAX = 40 };
 
-#define BOLD "\033[1m"
-#define YELLOW "\033[33m"
-
 const epiq_error *report_compare_error(const epiq_comparison *r, const epiq_compared *m)
 {
     return r->by_cv ? &m->cv : &m->loo;
@@ -46,13 +43,6 @@ void report_compare_sorted(const epiq_comparison *r, ptrdiff_t *order)
         }
         order[k] = i;
     }
-}
-
-static void paint(FILE *out, report_style style, const char *code, const char *text)
-{
-    fputs(style.colour ? code : "", out);
-    report_plain(out, text);
-    fputs(style.colour ? "\033[0m" : "", out);
 }
 
 static void write_head(FILE *out, const epiq_comparison *r, const report_run *run)
@@ -93,7 +83,7 @@ static void write_row(FILE *out, const epiq_comparison *r, const epiq_compared *
     if (m->variance.known) {
         snprintf(interval, sizeof interval, "%-10.4g", m->variance.variance);
     }
-    fputs(chosen && style.colour ? BOLD : "", out);
+    fputs(chosen && style.colour ? REPORT_BOLD : "", out);
     fprintf(out, "  %c", chosen ? '>' : m->front ? '*' : ' ');
     if (!infinite) {
         fprintf(out, "%7td", m->width);
@@ -147,15 +137,10 @@ void report_compare_text(FILE *out, const epiq_comparison *r, const report_run *
 {
     write_head(out, r, run);
     write_table(out, r, run, style);
-    for (ptrdiff_t i = 0; i < r->warning_count; i++) {
-        paint(out, style, YELLOW, "Warning:");
-        putc(' ', out);
-        report_plain(out, r->warnings[i].message);
-        putc('\n', out);
-    }
+    report_warnings(out, style, r->warnings, r->warning_count);
     if (r->choice >= 0) {
         const epiq_compared *m = &r->models[r->choice];
-        paint(out, style, BOLD, "Choice:");
+        report_paint(out, style, REPORT_BOLD, "Choice:");
         if (run->options->engine != EPIQ_ENGINE_INFINITE) {
             fprintf(out, " --width %td", m->width);
         }

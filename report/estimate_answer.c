@@ -4,11 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *plural(ptrdiff_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 void estimate_say(const estimate_page *g, const char *name, double v, int digits)
 {
     bool whole = fabs(v) >= pow(10, digits) && fabs(v) < 1e9; /* 305700, not 3.06e+05 */
@@ -104,6 +99,6 @@ void estimate_answer(const estimate_page *g)
     fputs("</p>\n", g->out);
     if (g->r->warning_count) {
         fprintf(g->out, "<p class=\"small\"><a href=\"#warnings\">%td warning%s</a> below.</p>\n", g->r->warning_count,
-                plural(g->r->warning_count));
+                report_plural(g->r->warning_count));
     }
 }

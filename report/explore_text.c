@@ -68,19 +68,15 @@ static void write_table(FILE *out, const epiq_ranking *r, ptrdiff_t shown)
     }
 }
 
-static const char *plural(ptrdiff_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 void report_explore_text(FILE *out, const epiq_ranking *r, const report_run *run, ptrdiff_t top, report_style style)
 {
     char rule[160], *engine = report_option(run->options, "engine");
     const epiq_data_info *d = &run->data;
     report_rule_text(rule, sizeof rule, r);
-    fprintf(out, "%td row%s, %td feature%s, target ", d->rows, plural(d->rows), d->features, plural(d->features));
+    fprintf(out, "%td row%s, %td feature%s, target ", d->rows, report_plural(d->rows), d->features,
+            report_plural(d->features));
     report_plain(out, d->target);
-    fprintf(out, "; engine %s; %td candidate%s; %.3g s\n", engine ? engine : "?", r->count, plural(r->count),
+    fprintf(out, "; engine %s; %td candidate%s; %.3g s\n", engine ? engine : "?", r->count, report_plural(r->count),
             run->seconds);
     free(engine);
     fprintf(out, "score: %s\n", rule);
@@ -94,12 +90,6 @@ void report_explore_text(FILE *out, const epiq_ranking *r, const report_run *run
         fputs("No network was trained, because the score needs none; predictions are kernel regression's.\n", out);
     }
     putc('\n', out);
-    for (ptrdiff_t i = 0; i < r->estimate->warning_count; i++) {
-        fputs(style.colour ? "\033[33mWarning:\033[0m " : "Warning: ", out);
-        report_plain(out, r->estimate->warnings[i].message);
-        putc('\n', out);
-    }
-    fputs(style.colour ? "\033[1mWhy:\033[0m " : "Why: ", out);
-    report_plain(out, r->reason);
-    putc('\n', out);
+    report_warnings(out, style, r->estimate->warnings, r->estimate->warning_count);
+    report_conclusion(out, style, "Why:", r->reason);
 }

@@ -28,6 +28,9 @@ void json_token(json *j, const char *key, const char *v); /* already JSON: a num
 
 void report_json_options(json *j, const epiq_options *o);                        /* "options": the whole table */
 void report_json_manifest(json *j, const epiq_result *r, const report_run *run); /* "epiq", "run", "data", "model" */
+void report_json_choice(json *j, const epiq_result *r, const report_run *run); /* "choice"; nothing if there was none */
+void report_json_variance(json *j, const char *key, const epiq_part *p);       /* null when not known */
+void report_json_interval(json *j, const epiq_part *p);                        /* "interval": [lo, hi] or null */
 void report_json_warnings(json *j, const epiq_result *r);
 
 #endif

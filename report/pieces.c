@@ -16,6 +16,43 @@ report_number report_double(double v)
     return n;
 }
 
+void report_paint(FILE *out, report_style style, const char *colour, const char *text)
+{
+    fputs(style.colour ? colour : "", out);
+    report_plain(out, text);
+    fputs(style.colour ? "\033[0m" : "", out);
+}
+
+static void put_line(FILE *out, report_style style, const char *colour, const char *head, const char *text)
+{
+    report_paint(out, style, colour, head);
+    putc(' ', out);
+    report_plain(out, text);
+    putc('\n', out);
+}
+
+void report_warnings(FILE *out, report_style style, const epiq_warning *warnings, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        put_line(out, style, REPORT_YELLOW, "Warning:", warnings[i].message);
+    }
+}
+
+void report_conclusion(FILE *out, report_style style, const char *head, const char *text)
+{
+    put_line(out, style, REPORT_BOLD, head, text);
+}
+
+const char *report_plural(ptrdiff_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+void report_csv_cell(FILE *out, bool known, double v)
+{
+    fprintf(out, ",%s", known ? report_double(v).text : "");
+}
+
 size_t report_utf8(const char *s)
 {
     const unsigned char *u = (const unsigned char *)s;

@@ -2,18 +2,6 @@
 #include "report/json.h"
 #include "report/plan.h"
 
-static void write_interval(json *j, const epiq_part *p)
-{
-    if (!p->has_interval) {
-        json_null(j, "interval");
-        return;
-    }
-    json_array(j, "interval", JSON_FLAT);
-    json_real(j, NULL, p->lo);
-    json_real(j, NULL, p->hi);
-    json_end(j);
-}
-
 /* All that is known of a mix; the object stays open. */
 static void open_mix(json *j, const char *key, const epiq_mix *m)
 {
@@ -24,7 +12,7 @@ static void open_mix(json *j, const char *key, const epiq_mix *m)
     json_integer(j, "trainings", m->trainings);
     json_real(j, "cost", m->cost);
     json_real(j, "variance", m->variance.variance);
-    write_interval(j, &m->variance);
+    report_json_interval(j, &m->variance);
 }
 
 static void write_chance(json *j, const epiq_mix *m)
@@ -40,7 +28,7 @@ static void write_part(json *j, const char *key, const epiq_part *p, double leve
 {
     json_object(j, key, JSON_FLAT);
     json_real(j, "variance", p->variance);
-    write_interval(j, p);
+    report_json_interval(j, p);
     json_real(j, "level", level);
     json_text(j, "method", epiq_method_text(p->method));
     json_end(j);
@@ -53,6 +41,7 @@ void report_plan_json(FILE *out, const report_planned *p, const report_run *run)
     json j = {.out = out};
     json_object(&j, NULL, JSON_LINES);
     report_json_manifest(&j, p->result, run);
+    report_json_choice(&j, p->result, run);
     json_object(&j, "asked", JSON_FLAT);
     json_real(&j, "price_row", e->price_row);
     json_real(&j, "price_training", e->price_training);

@@ -6,16 +6,6 @@
 
 enum { LINES = 9 }; /* of the curve */
 
-#define BOLD "\033[1m"
-#define YELLOW "\033[33m"
-
-static void paint(FILE *out, report_style style, const char *code, const char *text)
-{
-    fputs(style.colour ? code : "", out);
-    report_plain(out, text);
-    fputs(style.colour ? "\033[0m" : "", out);
-}
-
 static void write_head(FILE *out, const report_planned *p, const report_run *run)
 {
     char *engine = report_option(run->options, "engine");
@@ -28,6 +18,7 @@ static void write_head(FILE *out, const report_planned *p, const report_run *run
     }
     fprintf(out, "; %.3g s\n", run->seconds);
     free(engine);
+    report_choice(out, p->result, run);
     fputs("The variance is that of the ensemble's prediction at ", out);
     report_plain(out, p->result->points[0].at);
     if (p->result->point_count > 1) {
@@ -77,14 +68,6 @@ void report_plan_text(FILE *out, const report_planned *p, const report_run *run,
         fputs(".\n", out);
     }
     fprintf(out, "%s\n", plan->caveat);
-    for (ptrdiff_t i = 0; i < p->result->warning_count; i++) {
-        paint(out, style, YELLOW, "Warning:");
-        putc(' ', out);
-        report_plain(out, p->result->warnings[i].message);
-        putc('\n', out);
-    }
-    paint(out, style, BOLD, "Plan:");
-    putc(' ', out);
-    report_plain(out, plan->text);
-    putc('\n', out);
+    report_warnings(out, style, p->result->warnings, p->result->warning_count);
+    report_conclusion(out, style, "Plan:", plan->text);
 }

@@ -55,6 +55,17 @@ typedef struct {
 } report_number;
 report_number report_double(double v);
 
+void report_choice(FILE *out, const epiq_result *r,
+                   const report_run *run); /* a line on what --methods auto chose, and why */
+#define REPORT_BOLD "\033[1m"
+#define REPORT_YELLOW "\033[33m"
+void report_paint(FILE *out, report_style style, const char *colour,
+                  const char *text); /* on a terminal; text is plain */
+void report_warnings(FILE *out, report_style style, const epiq_warning *warnings, ptrdiff_t count); /* a line each */
+void report_conclusion(FILE *out, report_style style, const char *head, const char *text); /* "Head: text", a line */
+const char *report_plural(ptrdiff_t count);                                                /* "s", or "" of one */
+void report_csv_cell(FILE *out, bool known, double v); /* after a comma; empty if not known */
+
 size_t report_utf8(const char *s);           /* bytes of the UTF-8 character at s; 0: it is none */
 void report_plain(FILE *out, const char *s); /* for terminals: control characters and broken UTF-8 become ? */
 int report_columns(const char *s);           /* characters report_plain writes */

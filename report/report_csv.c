@@ -17,11 +17,6 @@ static void put_quoted(FILE *out, const char *s)
     putc('"', out);
 }
 
-static void put_cell(FILE *out, bool known, double v)
-{
-    fprintf(out, ",%s", known ? report_double(v).text : "");
-}
-
 void report_csv(FILE *out, const epiq_result *r)
 {
     static const char *const with_interval[] = {"procedural", "data", "ensemble", "single"};
@@ -34,18 +29,18 @@ void report_csv(FILE *out, const epiq_result *r)
         const epiq_point *p = &r->points[i];
         const epiq_part *parts[] = {&p->procedural, &p->data, &p->ensemble, &p->single};
         put_quoted(out, p->at);
-        put_cell(out, true, p->prediction);
-        put_cell(out, p->prediction_variance.known, p->prediction_variance.variance);
+        report_csv_cell(out, true, p->prediction);
+        report_csv_cell(out, p->prediction_variance.known, p->prediction_variance.variance);
         for (size_t k = 0; k < 4; k++) {
             bool interval = parts[k]->known && parts[k]->has_interval;
-            put_cell(out, parts[k]->known, parts[k]->variance);
-            put_cell(out, interval, parts[k]->lo);
-            put_cell(out, interval, parts[k]->hi);
+            report_csv_cell(out, parts[k]->known, parts[k]->variance);
+            report_csv_cell(out, interval, parts[k]->lo);
+            report_csv_cell(out, interval, parts[k]->hi);
         }
-        put_cell(out, p->corrected[EPIQ_CORRECTION_NONE].known, p->corrected[EPIQ_CORRECTION_NONE].variance);
-        put_cell(out, p->infinite.known, p->infinite.variance);
-        put_cell(out, p->predictive.known, p->predictive.lo);
-        put_cell(out, p->predictive.known, p->predictive.hi);
+        report_csv_cell(out, p->corrected[EPIQ_CORRECTION_NONE].known, p->corrected[EPIQ_CORRECTION_NONE].variance);
+        report_csv_cell(out, p->infinite.known, p->infinite.variance);
+        report_csv_cell(out, p->predictive.known, p->predictive.lo);
+        report_csv_cell(out, p->predictive.known, p->predictive.hi);
         putc('\n', out);
     }
 }

@@ -146,6 +146,15 @@ static void write_interval(json *j, double lo, double hi)
     json_end(j);
 }
 
+void report_json_interval(json *j, const epiq_part *p)
+{
+    if (p->known && p->has_interval) {
+        write_interval(j, p->lo, p->hi);
+    } else {
+        json_null(j, "interval");
+    }
+}
+
 /* Everything all parts have; false (and null written) when the part is not known. */
 static bool open_part(json *j, const char *key, const epiq_part *p, const report_run *run)
 {
@@ -155,17 +164,13 @@ static bool open_part(json *j, const char *key, const epiq_part *p, const report
     }
     json_object(j, key, JSON_FLAT);
     json_real(j, "variance", p->variance);
-    if (p->has_interval) {
-        write_interval(j, p->lo, p->hi);
-    } else {
-        json_null(j, "interval");
-    }
+    report_json_interval(j, p);
     json_real(j, "level", run->options->level);
     json_text(j, "method", epiq_method_text(p->method));
     return true;
 }
 
-static void part_value(json *j, const char *key, const epiq_part *p)
+void report_json_variance(json *j, const char *key, const epiq_part *p)
 {
     if (p->known) {
         json_real(j, key, p->variance);
@@ -179,7 +184,7 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
     json_object(j, NULL, JSON_LINES);
     json_text(j, "at", p->at);
     json_real(j, "prediction", p->prediction);
-    part_value(j, "prediction_variance", &p->prediction_variance);
+    report_json_variance(j, "prediction_variance", &p->prediction_variance);
     if (open_part(j, "procedural", &p->procedural, run)) {
         if (p->procedural.method == EPIQ_BY_EV) {
             json_integer(j, "members", p->member_count);
@@ -194,7 +199,7 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
         } else {
             json_null(j, "correction");
         }
-        part_value(j, "uncorrected", &p->corrected[EPIQ_CORRECTION_NONE]);
+        report_json_variance(j, "uncorrected", &p->corrected[EPIQ_CORRECTION_NONE]);
         if (r->probes && p->data.method == EPIQ_BY_IF) {
             json_integer(j, "probes", r->probes);
             json_real(j, "probe_error", p->probe_error);
@@ -266,12 +271,12 @@ static void write_sweep(json *j, const epiq_sweep *w, const report_run *run)
     json_end(j);
     json_array(j, "procedural", JSON_FLAT);
     for (ptrdiff_t i = 0; i < w->count; i++) {
-        part_value(j, NULL, &w->points[i].procedural);
+        report_json_variance(j, NULL, &w->points[i].procedural);
     }
     json_end(j);
     json_array(j, "data", JSON_FLAT);
     for (ptrdiff_t i = 0; i < w->count; i++) {
-        part_value(j, NULL, &w->points[i].data);
+        report_json_variance(j, NULL, &w->points[i].data);
     }
     json_end(j);
     json_end(j);
@@ -301,6 +306,18 @@ void report_json_warnings(json *j, const epiq_result *r)
     json_end(j);
 }
 
+void report_json_choice(json *j, const epiq_result *r, const report_run *run)
+{
+    if (r->choice) {
+        epiq_options ran = *run->options;
+        ran.methods = r->methods;
+        json_object(j, "choice", JSON_LINES);
+        option_text(j, "methods", &ran, "methods");
+        json_text(j, "reason", r->choice);
+        json_end(j);
+    }
+}
+
 void report_json(FILE *out, const epiq_result *r, const report_run *run)
 {
     json j = {.out = out};
@@ -308,14 +325,7 @@ void report_json(FILE *out, const epiq_result *r, const report_run *run)
     report_json_manifest(&j, r, run);
     write_fit(&j, r);
     write_training(&j, r);
-    if (r->choice) {
-        epiq_options ran = *run->options;
-        ran.methods = r->methods;
-        json_object(&j, "choice", JSON_LINES);
-        option_text(&j, "methods", &ran, "methods");
-        json_text(&j, "reason", r->choice);
-        json_end(&j);
-    }
+    report_json_choice(&j, r, run);
     json_array(&j, "points", JSON_LINES);
     for (ptrdiff_t i = 0; i < r->point_count; i++) {
         write_point(&j, r, &r->points[i], run);

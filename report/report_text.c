@@ -22,26 +22,25 @@ typedef struct {
     report_style style;
 } page;
 
-#define BOLD "\033[1m"
-#define YELLOW "\033[33m"
 #define CYAN "\033[36m"
 #define MAGENTA "\033[35m"
 
-static void paint(const page *g, const char *code, const char *text)
+void report_choice(FILE *out, const epiq_result *r, const report_run *run)
 {
-    fputs(g->style.colour ? code : "", g->out);
-    report_plain(g->out, text);
-    fputs(g->style.colour ? "\033[0m" : "", g->out);
+    if (r->choice) {
+        epiq_options ran = *run->options;
+        ran.methods = r->methods;
+        char *methods = report_option(&ran, "methods");
+        fprintf(out, "methods %s: ", methods ? methods : "?");
+        report_plain(out, r->choice);
+        putc('\n', out);
+        free(methods);
+    }
 }
 
 static void label(const page *g, const char *text)
 {
     fprintf(g->out, "  %-*s", LABEL, text);
-}
-
-static const char *plural(ptrdiff_t count)
-{
-    return count == 1 ? "" : "s";
 }
 
 /* ---- the run ---- */
@@ -51,7 +50,8 @@ static void write_head(const page *g)
     const epiq_data_info *d = &g->run->data;
     const epiq_options *o = g->run->options;
     char *engine = report_option(o, "engine");
-    fprintf(g->out, "%td row%s, %td feature%s, target ", d->rows, plural(d->rows), d->features, plural(d->features));
+    fprintf(g->out, "%td row%s, %td feature%s, target ", d->rows, report_plural(d->rows), d->features,
+            report_plural(d->features));
     report_plain(g->out, d->target);
     fprintf(g->out, "; engine %s", engine ? engine : "?");
     if (o->engine != EPIQ_ENGINE_INFINITE) {
@@ -67,15 +67,7 @@ static void write_head(const page *g)
         }
         putc('\n', g->out);
     }
-    if (g->r->choice) {
-        epiq_options ran = *o;
-        ran.methods = g->r->methods;
-        char *methods = report_option(&ran, "methods");
-        fprintf(g->out, "methods %s: ", methods ? methods : "?");
-        report_plain(g->out, g->r->choice);
-        putc('\n', g->out);
-        free(methods);
-    }
+    report_choice(g->out, g->r, g->run);
     if (g->r->fit.known) {
         fprintf(g->out, "kernel regression's leave-one-out error %.4g", g->r->fit.loo_rmse);
         if (g->r->fit.has_r2) {
@@ -170,7 +162,7 @@ static void write_block(const page *g, const epiq_point *p)
 
     bool numbered = !p->at[strspn(p->at, "0123456789")]; /* a row of an array, not of a file */
     fputs(numbered ? "\nAt point " : "\nAt ", g->out);
-    paint(g, BOLD, p->at);
+    report_paint(g->out, g->style, REPORT_BOLD, p->at);
     fprintf(g->out, " the prediction is %.6g", p->prediction);
     if (p->prediction_variance.known) {
         fprintf(g->out, ", give or take %.3g (its standard deviation)", sqrt(p->prediction_variance.variance));
@@ -288,7 +280,7 @@ static void write_sweeps(const page *g)
         width = columns > width ? columns : width;
     }
     fputs("\nOne feature at its least and its most, the others as at ", g->out);
-    paint(g, BOLD, g->r->points[0].at);
+    report_paint(g->out, g->style, REPORT_BOLD, g->r->points[0].at);
     fputs("; --json has the values between:\n\n", g->out);
     put_padded(g->out, "feature", width);
     for (int k = 0; k < 2; k++) {
@@ -319,14 +311,6 @@ void report_text(FILE *out, const epiq_result *r, const report_run *run, report_
         write_sweeps(&g);
     }
     putc('\n', out);
-    for (ptrdiff_t i = 0; i < r->warning_count; i++) {
-        paint(&g, YELLOW, "Warning:");
-        putc(' ', out);
-        report_plain(out, r->warnings[i].message);
-        putc('\n', out);
-    }
-    paint(&g, BOLD, "Advice:");
-    putc(' ', out);
-    report_plain(out, r->advice.text);
-    putc('\n', out);
+    report_warnings(out, style, r->warnings, r->warning_count);
+    report_conclusion(out, style, "Advice:", r->advice.text);
 }
