@@ -32,6 +32,7 @@ typedef struct {
 } verb;
 extern const verb VERB_COMPARE, VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_FIT, VERB_KERNEL, VERB_OPTIONS, VERB_PLAN,
     VERB_PREDICT, VERB_STUDY, VERB_SYNTH;
+extern const verb *const VERBS[]; /* all of them, up to NULL */
 
 struct cli {
     const verb *verb;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_PLAN,    &VERB_COMPARE,
+const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_PLAN,    &VERB_COMPARE,
                                     &VERB_EXPLORE, &VERB_FIT,      &VERB_PREDICT, &VERB_SYNTH,
                                     &VERB_KERNEL,  &VERB_STUDY,    &VERB_OPTIONS, NULL};
 

@@ -130,8 +130,9 @@ check 'Ctrl-C while it waits for rows' interrupted INT 130 "$epiq" predict y.epi
 check 'SIGTERM while it trains' interrupted TERM 143 "$epiq" fit long.csv --target y --methods ev -o nothing.epiq
 
 # other tools: the safetensors package, where there is one
-if python3 -c 'import safetensors, numpy' 2>/dev/null; then
-    check 'safetensors reads it' python3 - y.epiq <<'END'
+python=${EPIQ_PYTHON:-python3}
+if "$python" -c 'import safetensors, numpy' 2>/dev/null; then
+    check 'safetensors reads it' "$python" - y.epiq <<'END'
 import json, sys
 from safetensors import safe_open
 with safe_open(sys.argv[1], "np") as f:
@@ -142,6 +143,6 @@ with safe_open(sys.argv[1], "np") as f:
     assert abs(first[0, 0]) > 0 and first[0, 1] == 0
 END
 else
-    echo 'not checked with the safetensors package: python3 has no safetensors, or no numpy'
+    echo 'SKIPPED: the safetensors package reads the model file: python3 has no safetensors, or no numpy'
 fi
 finish
