@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,14 +292,21 @@ int args_count(const cli *c, const char *name, long long lo, long long hi, long 
     return CODE_OK;
 }
 
-int args_real(const cli *c, const char *name, double *value)
+int args_real(const cli *c, const char *name, double lo, double hi, double *value)
 {
     const char *text = args_value(c, name);
+    bool bounded = isfinite(lo) || isfinite(hi);
     char *end;
     double v = text ? strtod(text, &end) : *value;
-    if (text && (end == text || *end || isspace((unsigned char)*text))) {
-        return complain(CODE_USAGE, "--%s is \"%s\"; it must be a number", name, text);
+    if (text && (end == text || *end || isspace((unsigned char)*text) || (bounded && !(v >= lo && v <= hi)))) {
+        return bounded ? complain(CODE_USAGE, "--%s is \"%s\"; it must be a number from %g to %g", name, text, lo, hi)
+                       : complain(CODE_USAGE, "--%s is \"%s\"; it must be a number", name, text);
     }
     *value = v;
     return CODE_OK;
+}
+
+bool args_points(const cli *c, ptrdiff_t i)
+{
+    return strcmp(c->given[i].name, "at") == 0 || strcmp(c->given[i].name, "candidates") == 0;
 }

@@ -55,8 +55,9 @@ int args_option(cli *c, const char *name, const char *value); /* one of the libr
 const char *args_value(const cli *c, const char *name);       /* of a flag of its own, the last one typed; NULL: none */
 int args_count(const cli *c, const char *name, long long lo, long long hi,
                long long *value); /* unchanged if not typed */
-int args_real(const cli *c, const char *name,
-              double *value); /* any number, likewise; its range is the library's business */
+int args_real(const cli *c, const char *name, double lo, double hi,
+              double *value); /* likewise; between infinities any number: its range is the library's business */
+bool args_points(const cli *c, ptrdiff_t i); /* the flag typed there names a file of points */
 
 const char *closest(const char *name, const char *(*candidate)(const void *from, ptrdiff_t index), const void *from);
 
@@ -95,6 +96,9 @@ void watch_end(void);
 int watch_signal(void); /* the one that arrived, 0: none */
 double now(void);       /* seconds, monotonic */
 
+int workers_new(epiq_ctx ***workers, int count); /* a context a thread */
+void workers_free(epiq_ctx **workers, int count);
+
 /* ---- what came of it ---- */
 
 report_style terminal_style(void);
@@ -108,18 +112,6 @@ typedef struct {
     const char *page;                                        /* written unless --report names another; NULL: none */
 } estimation;
 int run_estimate(cli *c, const estimation *j);
-int load_table(cli *c, epiq_data **data, epiq_points **at); /* the operand, and every --at; a status of the library */
-
-/* --pictures: every picture of the result as a file in a folder. */
-typedef struct {
-    const char *folder; /* NULL: not asked for */
-    bool made, png;     /* we have made the folder; PNG files too */
-    output *files;
-    int count;
-} picture_files;
-int pictures_prepare(picture_files *f, const cli *c); /* before the work: the folder, and what makes PNG of SVG */
-int pictures_write(picture_files *f, const cli *c, const epiq_result *r, const report_run *run); /* not yet committed */
-void pictures_end(picture_files *f, bool good); /* drops what was not committed */
 
 /* Flags of every verb that writes a result. */
 /* clang-format off */
@@ -128,7 +120,8 @@ void pictures_end(picture_files *f, bool good); /* drops what was not committed 
     {"csv", "Output", "write one line a point (- is standard output)", NULL, "", "FILE|-"},                            \
     {"quiet", "Output", "print no summary, warnings or progress", NULL, "", NULL}
 #define REPORT_FLAGS                                                                                                   \
-    {"report", "Output", "write a page with pictures, for any browser", NULL, "", "FILE.html"},                        \
+    {"report", "Output", "write a page with pictures, for any browser", NULL, "", "FILE.html"}, PICTURE_FLAGS
+#define PICTURE_FLAGS                                                                                                  \
     {"pictures", "Output", "write every picture of that page into this folder", NULL, "", "DIR"},                      \
     {"picture-format", "Output", "both is SVG and PNG; PNG takes the program rsvg-convert", "both|svg", "both", "both|svg"}
 #define SWEEP_FLAG                                                                                                     \

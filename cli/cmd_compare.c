@@ -1,45 +1,48 @@
 /* cmd_compare.c - epiq compare: lists of widths, depths, lambdas and biases; every combination's error and variance. */
-#include "cli/decide.h"
+#include "cli/question.h"
 #include "report/compare.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-    decision base;
+    question base;
     epiq_grid grid;
     epiq_comparison *comparison;
 } compare_job;
 
-static int find(decision *d, cli *c, const epiq_data *data, const epiq_points *at)
+static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
 {
-    compare_job *j = (compare_job *)d;
+    compare_job *j = (compare_job *)q;
     int status = epiq_compare(c->ctx, data, at, &c->options, &j->grid, &j->comparison);
     if (status >= 0) {
-        d->warnings = j->comparison->warnings;
-        d->warning_count = j->comparison->warning_count;
+        q->answer.warnings = j->comparison->warnings;
+        q->answer.warning_count = j->comparison->warning_count;
     }
     return status;
 }
 
-static void write_json(const decision *d, FILE *out, const report_run *run)
+static void write_json(void *self, FILE *out)
 {
-    report_compare_json(out, ((const compare_job *)d)->comparison, run);
+    const compare_job *j = self;
+    report_compare_json(out, j->comparison, &j->base.run);
 }
 
-static void write_csv(const decision *d, FILE *out)
+static void write_csv(void *self, FILE *out)
 {
-    report_compare_csv(out, ((const compare_job *)d)->comparison);
+    report_compare_csv(out, ((const compare_job *)self)->comparison);
 }
 
-static void write_page(const decision *d, FILE *out, const report_run *run)
+static void write_page(void *self, FILE *out, svg_album *album)
 {
-    report_compare_html(out, ((const compare_job *)d)->comparison, run);
+    const compare_job *j = self;
+    report_compare_html(out, j->comparison, &j->base.run, album);
 }
 
-static void write_text(const decision *d, FILE *out, const report_run *run, report_style style)
+static void print_text(void *self)
 {
-    report_compare_text(out, ((const compare_job *)d)->comparison, run, style);
+    const compare_job *j = self;
+    report_compare_text(stdout, j->comparison, &j->base.run, terminal_style());
 }
 
 /* ---- lists ---- */
@@ -108,9 +111,11 @@ static int fill(cli *c, epiq_grid *g)
 static int run(cli *c)
 {
     compare_job j = {
-        .base = {.find = find, .json = write_json, .csv = write_csv, .page = write_page, .text = write_text}};
+        .base = {.load = load_table,
+                 .find = find,
+                 .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}}};
     int code = fill(c, &j.grid);
-    code = code ? code : run_decision(c, &j.base);
+    code = code ? code : run_question(c, &j.base);
     epiq_comparison_free(c->ctx, j.comparison);
     return code;
 }
@@ -137,6 +142,7 @@ static const flag FLAGS[] = {
     {"json", "Output", "write everything as one JSON object (- is standard output)", NULL, "", "FILE|-"},
     {"csv", "Output", "write a line a model (- is standard output)", NULL, "", "FILE|-"},
     {"report", "Output", "write a page with a picture of error against variance", NULL, "", "FILE.html"},
+    PICTURE_FLAGS,
     {"quiet", "Output", "print no summary, warnings or progress", NULL, "", NULL},
     {0},
 };

@@ -1,21 +1,5 @@
 /* cmd_estimate.c - epiq estimate: a table, a target, some points; the variances of the prediction there. */
-#include "cli/cli.h"
-
-#include <string.h>
-
-int load_table(cli *c, epiq_data **data, epiq_points **at)
-{
-    int status = epiq_data_read(c->ctx, c->operand, &c->options, data);
-    if (status >= 0) {
-        status = epiq_points_new(c->ctx, *data, at);
-    }
-    for (ptrdiff_t i = 0; status >= 0 && i < c->given_count; i++) {
-        if (strcmp(c->given[i].name, "at") == 0) {
-            status = epiq_points_add(c->ctx, *at, c->given[i].value);
-        }
-    }
-    return status >= 0 && !args_value(c, "at") ? epiq_points_add(c->ctx, *at, "mean") : status;
-}
+#include "cli/question.h"
 
 static int run(cli *c)
 {

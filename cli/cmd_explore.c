@@ -1,9 +1,8 @@
 /* cmd_explore.c - epiq explore: a table, a target, candidates; which of them to measure next. */
 #include "cli/explore.h"
+#include "cli/question.h"
 #include "report/explore.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TOP = 20, MOST = 1000000 };
@@ -23,25 +22,13 @@ static int choice(const cli *c, const char *name, const char *const *choices, in
     return text ? complain(CODE_USAGE, "--%s is \"%s\"; it must be %s", name, text, listed) : CODE_OK;
 }
 
-int explore_real(const cli *c, const char *name, double lo, double hi, double *value)
-{
-    const char *text = args_value(c, name);
-    char *end;
-    double v = text ? strtod(text, &end) : *value;
-    if (text && (end == text || *end || !(v >= lo && v <= hi))) {
-        return complain(CODE_USAGE, "--%s is \"%s\"; it must be a number from %g to %g", name, text, lo, hi);
-    }
-    *value = v;
-    return CODE_OK;
-}
-
 static int fill(const cli *c, epiq_exploration *ask, long long *top)
 {
     long long batch = 1;
     *ask = epiq_exploration_default();
     int code = choice(c, "rule", RULES, 3, "ucb, data or total", &ask->rule);
     code = code ? code : choice(c, "goal", GOALS, 2, "max or min", &ask->goal);
-    code = code ? code : explore_real(c, "kappa", 0, 1e6, &ask->kappa);
+    code = code ? code : args_real(c, "kappa", 0, 1e6, &ask->kappa);
     code = code ? code : args_count(c, "batch", 1, MOST, &batch);
     code = code ? code : args_count(c, "top", 1, MOST, top);
     ask->batch = (ptrdiff_t)batch;
@@ -50,64 +37,62 @@ static int fill(const cli *c, epiq_exploration *ask, long long *top)
 
 /* ---- a ranking ---- */
 
-static int write_ranking(const cli *c, const epiq_ranking *r, const report_run *run, ptrdiff_t top, output *outputs)
-{
-    if (outputs[EXPLORE_JSON].file) {
-        report_explore_json(outputs[EXPLORE_JSON].file, r, run);
-    }
-    if (outputs[EXPLORE_CSV].file) {
-        report_explore_csv(outputs[EXPLORE_CSV].file, r);
-    }
-    if (outputs[EXPLORE_HTML].file) {
-        report_explore_html(outputs[EXPLORE_HTML].file, r, run);
-    }
-    bool text, quiet = args_value(c, "quiet");
-    int code = explore_commit(outputs, &text);
-    if (!code && text && !quiet) {
-        report_explore_text(stdout, r, run, top, terminal_style());
-        return output_stdout();
-    }
-    for (ptrdiff_t i = 0; !code && !quiet && i < r->estimate->warning_count; i++) {
-        warn(r->estimate->warnings[i].message);
-    }
-    return code;
-}
+typedef struct {
+    question base;
+    epiq_exploration ask;
+    ptrdiff_t top;
+    epiq_options ran; /* with the methods it took */
+    epiq_ranking *ranking;
+} ranking_job;
 
-static int load(cli *c, epiq_data **data, epiq_points **at)
+static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
 {
-    int status = epiq_data_read(c->ctx, c->operand, &c->options, data);
-    status = status < 0 ? status : epiq_points_new(c->ctx, *data, at);
-    for (ptrdiff_t i = 0; status >= 0 && i < c->given_count; i++) {
-        if (strcmp(c->given[i].name, "candidates") == 0) {
-            status = epiq_points_add(c->ctx, *at, c->given[i].value);
-        }
+    ranking_job *j = (ranking_job *)q;
+    int status = epiq_explore(c->ctx, data, at, &c->options, &j->ask, &j->ranking);
+    if (status >= 0) {
+        const epiq_result *r = j->ranking->estimate;
+        j->ran = c->options;
+        j->ran.methods = r->methods;
+        q->run.options = &j->ran;
+        q->answer.warnings = r->warnings;
+        q->answer.warning_count = r->warning_count;
     }
     return status;
 }
 
-static int rank(cli *c, const epiq_exploration *ask, ptrdiff_t top, output *outputs)
+static void write_json(void *self, FILE *out)
 {
-    epiq_data *data = NULL;
-    epiq_points *at = NULL;
-    epiq_ranking *r = NULL;
-    double began = now();
-    watch_start(&c->ctx, 1, args_value(c, "quiet"));
-    epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
-    int status = load(c, &data, &at), code = CODE_OK;
-    double read = now() - began;
-    status = status < 0 ? status : epiq_explore(c->ctx, data, at, &c->options, ask, &r);
-    watch_end();
-    if (status < 0) {
-        code = failed(c, status);
-    } else {
-        epiq_options ran = c->options;
-        ran.methods = r->estimate->methods;
-        const report_run run = {c->command, &ran, epiq_data_describe(data), now() - began, read, peak_rss()};
-        code = write_ranking(c, r, &run, top, outputs);
-    }
-    epiq_ranking_free(c->ctx, r);
-    epiq_points_free(c->ctx, at);
-    epiq_data_free(c->ctx, data);
+    const ranking_job *j = self;
+    report_explore_json(out, j->ranking, &j->base.run);
+}
+
+static void write_csv(void *self, FILE *out)
+{
+    report_explore_csv(out, ((const ranking_job *)self)->ranking);
+}
+
+static void write_page(void *self, FILE *out, svg_album *album)
+{
+    const ranking_job *j = self;
+    report_explore_html(out, j->ranking, &j->base.run, album);
+}
+
+static void print_text(void *self)
+{
+    const ranking_job *j = self;
+    report_explore_text(stdout, j->ranking, &j->base.run, j->top, terminal_style());
+}
+
+static int rank(cli *c, const epiq_exploration *ask, ptrdiff_t top)
+{
+    ranking_job j = {
+        .base = {.load = load_table,
+                 .find = find,
+                 .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}},
+        .ask = *ask,
+        .top = top};
+    int code = run_question(c, &j.base);
+    epiq_ranking_free(c->ctx, j.ranking);
     return code;
 }
 
@@ -145,16 +130,7 @@ static int run(cli *c)
     int code = fill(c, &ask, &top);
     code = code || !engine ? code : args_option(c, "engine", engine);
     code = code ? code : check_way(c);
-    if (code) {
-        return code;
-    }
-    output outputs[EXPLORE_OUTPUTS] = {{0}};
-    code = explore_open(c, outputs);
-    code = code                    ? code
-           : args_value(c, "loop") ? explore_loop(c, &ask, outputs)
-                                   : rank(c, &ask, (ptrdiff_t)top, outputs);
-    output_drop(outputs, EXPLORE_OUTPUTS);
-    return code;
+    return code ? code : args_value(c, "loop") ? explore_loop(c, &ask) : rank(c, &ask, (ptrdiff_t)top);
 }
 
 static const flag FLAGS[] = {
@@ -179,8 +155,8 @@ static const flag FLAGS[] = {
     {"fresh", "Closed loop", "random candidates drawn for each choice", NULL, "200", "N"},
     {"noise", "Closed loop", "standard deviation of an observation", NULL, "0.1", "X"},
     {"top", "Output", "candidates to print", NULL, "20", "N"},
-    {"report", "Output", "write a page with pictures", NULL, "", "FILE.html"},
     OUTPUT_FLAGS,
+    REPORT_FLAGS,
     {0},
 };
 

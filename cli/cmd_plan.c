@@ -1,56 +1,59 @@
 /* cmd_plan.c - epiq plan: what rows and trainings cost, and a variance to reach or a budget to spend; what to buy. */
-#include "cli/decide.h"
+#include "cli/question.h"
 #include "report/plan.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct {
-    decision base;
+    question base;
     epiq_effort effort;
     epiq_result *result;
     epiq_plan *plan;
 } plan_job;
 
-static int find(decision *d, cli *c, const epiq_data *data, const epiq_points *at)
+static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
 {
-    plan_job *j = (plan_job *)d;
+    plan_job *j = (plan_job *)q;
     int status = epiq_estimate(c->ctx, data, at, &c->options, &j->result);
     status = status < 0 ? status : epiq_plan_new(c->ctx, data, j->result, &j->effort, &j->plan);
     if (status >= 0) {
-        d->warnings = j->result->warnings;
-        d->warning_count = j->result->warning_count;
+        q->answer.warnings = j->result->warnings;
+        q->answer.warning_count = j->result->warning_count;
     }
     return status;
 }
 
-static report_planned planned(const decision *d)
+static report_planned planned(const plan_job *j)
 {
-    const plan_job *j = (const plan_job *)d;
     return (report_planned){j->plan, &j->effort, j->result};
 }
 
-static void write_json(const decision *d, FILE *out, const report_run *run)
+static void write_json(void *self, FILE *out)
 {
-    const report_planned p = planned(d);
-    report_plan_json(out, &p, run);
+    const plan_job *j = self;
+    const report_planned p = planned(j);
+    report_plan_json(out, &p, &j->base.run);
 }
 
-static void write_csv(const decision *d, FILE *out)
+static void write_csv(void *self, FILE *out)
 {
-    const report_planned p = planned(d);
+    const report_planned p = planned(self);
     report_plan_csv(out, &p);
 }
 
-static void write_page(const decision *d, FILE *out, const report_run *run)
+static void write_page(void *self, FILE *out, svg_album *album)
 {
-    const report_planned p = planned(d);
-    report_plan_html(out, &p, run);
+    const plan_job *j = self;
+    const report_planned p = planned(j);
+    report_plan_html(out, &p, &j->base.run, album);
 }
 
-static void write_text(const decision *d, FILE *out, const report_run *run, report_style style)
+static void print_text(void *self)
 {
-    const report_planned p = planned(d);
-    report_plan_text(out, &p, run, style);
+    const plan_job *j = self;
+    const report_planned p = planned(j);
+    report_plan_text(stdout, &p, &j->base.run, terminal_style());
 }
 
 static int need(const cli *c, const char *name, const char *what)
@@ -67,9 +70,9 @@ static int fill(cli *c, epiq_effort *e)
     }
     int code = need(c, "price-row", "what one more row costs, in the unit of --price-training");
     code = code ? code : need(c, "price-training", "what training one network costs, in the unit of --price-row");
-    code = code ? code : args_real(c, "price-row", &e->price_row);
-    code = code ? code : args_real(c, "price-training", &e->price_training);
-    code = code ? code : args_real(c, goal ? "goal" : "budget", &e->amount);
+    code = code ? code : args_real(c, "price-row", -INFINITY, INFINITY, &e->price_row);
+    code = code ? code : args_real(c, "price-training", -INFINITY, INFINITY, &e->price_training);
+    code = code ? code : args_real(c, goal ? "goal" : "budget", -INFINITY, INFINITY, &e->amount);
     code = code ? code : args_option(c, "methods", methods ? methods : "auto");
     if (code) {
         return code;
@@ -89,9 +92,12 @@ static int fill(cli *c, epiq_effort *e)
 
 static int run(cli *c)
 {
-    plan_job j = {.base = {.find = find, .json = write_json, .csv = write_csv, .page = write_page, .text = write_text}};
+    plan_job j = {
+        .base = {.load = load_table,
+                 .find = find,
+                 .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}}};
     int code = fill(c, &j.effort);
-    code = code ? code : run_decision(c, &j.base);
+    code = code ? code : run_question(c, &j.base);
     epiq_plan_free(c->ctx, j.plan);
     epiq_result_free(c->ctx, j.result);
     return code;
@@ -112,6 +118,7 @@ static const flag FLAGS[] = {
     {"json", "Output", "write everything as one JSON object (- is standard output)", NULL, "", "FILE|-"},
     {"csv", "Output", "write the curve, a line for each amount spent (- is standard output)", NULL, "", "FILE|-"},
     {"report", "Output", "write a page with the curve and the mix along it", NULL, "", "FILE.html"},
+    PICTURE_FLAGS,
     {"quiet", "Output", "print no summary, warnings or progress", NULL, "", NULL},
     {0},
 };

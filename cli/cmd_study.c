@@ -1,7 +1,7 @@
 /* cmd_study.c - epiq study: known distributions, the paper's tables side by side, coverage. A study that was stopped or
  * killed goes on from its resume file, which is removed when the answer is out, unless --state named it.
  */
-#include "cli/cli.h"
+#include "cli/outputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,26 +94,27 @@ static int fill(cli *c, study_job *job, char *state, size_t size)
     return CODE_OK;
 }
 
-static int write_study(const cli *c, const study_result *r, const report_study_run *run, output *json, output *html)
+typedef struct {
+    study_result *result;
+    report_study_run run;
+} studied;
+
+static void write_json(void *self, FILE *out)
 {
-    bool text = !args_value(c, "quiet") && json->file != stdout && html->file != stdout;
-    output list[2];
-    int count = 0;
-    if (json->file) {
-        report_study_json(json->file, r, run);
-        list[count++] = *json;
-    }
-    if (html->file) {
-        report_study_html(html->file, r, run);
-        list[count++] = *html;
-    }
-    *json = *html = (output){0};
-    int code = output_commit(list, count);
-    if (!code && text) {
-        report_study_text(stdout, r, run, terminal_style());
-        code = output_stdout();
-    }
-    return code;
+    const studied *s = self;
+    report_study_json(out, s->result, &s->run);
+}
+
+static void write_page(void *self, FILE *out, svg_album *album)
+{
+    const studied *s = self;
+    report_study_html(out, s->result, &s->run, album);
+}
+
+static void print_text(void *self)
+{
+    const studied *s = self;
+    report_study_text(stdout, s->result, &s->run, terminal_style());
 }
 
 static int check_table(const study_job *job, const char *path)
@@ -142,13 +143,12 @@ static int check_path(const study_job *job, const char *path)
     return check_table(job, path);
 }
 
-static int work(cli *c, study_job *job, output *json, output *html)
+static int work(cli *c, study_job *job, outputs *o)
 {
     char machine[256];
-    study_result *r = NULL;
+    studied s = {0};
     double began = now();
-    watch_start(job->workers, job->threads, args_value(c, "quiet"));
-    int status = study_run(job, &r);
+    int status = study_run(job, &s.result);
     watch_end();
     if (status < 0 && watch_signal()) {
         int code = CODE_SIGNAL + watch_signal();
@@ -161,10 +161,10 @@ static int work(cli *c, study_job *job, output *json, output *html)
         return complain(exit_code(status), "%s", job->message);
     }
     describe_machine(machine, sizeof machine);
-    int code =
-        write_study(c, r, &(report_study_run){c->command, &r->options, now() - began, peak_rss(), machine}, json, html);
-    ptrdiff_t finished = r->repetitions;
-    study_result_free(r);
+    s.run = (report_study_run){c->command, &s.result->options, now() - began, peak_rss(), machine};
+    int code = outputs_write(o, &(answer){.self = &s, .json = write_json, .page = write_page, .text = print_text});
+    ptrdiff_t finished = s.result->repetitions;
+    study_result_free(s.result);
     if (!code && !c->options.state) {
         study_forget(job->state, finished);
     }
@@ -186,37 +186,21 @@ static int run(cli *c)
     }
     char state[128];
     study_job job;
-    output json = {0}, html = {0};
+    outputs o;
     int code = fill(c, &job, state, sizeof state);
+    code = code ? code : check_path(&job, args_value(c, "json"));
+    code = code ? code : check_path(&job, args_value(c, "report"));
+    code = code || !c->options.state ? code : check_table(&job, c->options.state);
+    code = code ? code : workers_new(&job.workers, job.threads);
     if (code) {
         return code;
     }
-    const char *json_path = args_value(c, "json"), *html_path = args_value(c, "report");
-    if (json_path && html_path && (strcmp(json_path, html_path) == 0 || same_file(json_path, html_path))) {
-        return complain(CODE_USAGE, "--json and --report both name %s; only one can be written there", json_path);
-    }
-    if ((code = check_path(&job, json_path)) || (code = check_path(&job, html_path)) ||
-        (code = c->options.state ? check_table(&job, c->options.state) : CODE_OK)) {
-        return code;
-    }
-    job.workers = calloc((size_t)job.threads, sizeof *job.workers);
-    if (!job.workers) {
-        code = complain(CODE_NUMERIC, "no memory for %d threads", job.threads);
-    }
-    for (int i = 0; !code && i < job.threads; i++) {
-        if (epiq_ctx_new(&job.workers[i]) < 0) {
-            code = complain(CODE_NUMERIC, "no memory for %d threads", job.threads);
-        }
-    }
-    code = code || !json_path ? code : output_open(&json, json_path, c);
-    code = code || !html_path ? code : output_open(&html, html_path, c);
-    code = code ? code : work(c, &job, &json, &html);
-    output_drop(&json, 1);
-    output_drop(&html, 1);
-    for (int i = 0; job.workers && i < job.threads; i++) {
-        epiq_ctx_free(job.workers[i]);
-    }
-    free(job.workers);
+    watch_start(job.workers, job.threads, args_value(c, "quiet"));
+    code = outputs_open(&o, c, NULL);
+    code = code ? code : work(c, &job, &o);
+    outputs_drop(&o);
+    watch_end(); /* whatever happened, no signal may look for them */
+    workers_free(job.workers, job.threads);
     return code;
 }
 
@@ -233,6 +217,7 @@ static const flag FLAGS[] = {
     {"engine", "Network", "network, linear or infinite (default: what the study is about)", NULL, "", "ENGINE"},
     {"json", "Output", "write everything as one JSON object (- is standard output)", NULL, "", "FILE|-"},
     {"report", "Output", "write a page with tables and pictures", NULL, "", "FILE.html"},
+    PICTURE_FLAGS,
     {"quiet", "Output", "print no summary or progress", NULL, "", NULL},
     {0},
 };

@@ -1,49 +1,10 @@
-/* explore_loop_run.c - epiq explore --loop, and the outputs of both ways of epiq explore. */
+/* explore_loop_run.c - epiq explore --loop: rules for choosing, tried on known functions. */
 #include "cli/explore.h"
+#include "cli/outputs.h"
 #include "report/explore.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char *const FLAG_OF[EXPLORE_OUTPUTS] = {"json", "csv", "report"};
-
-int explore_open(const cli *c, output *outputs)
-{
-    int code = CODE_OK;
-    for (int i = 0; i < EXPLORE_OUTPUTS; i++) {
-        const char *a = args_value(c, FLAG_OF[i]);
-        for (int k = 0; a && k < i; k++) {
-            const char *b = args_value(c, FLAG_OF[k]);
-            if (b && (strcmp(a, b) == 0 || same_file(a, b))) {
-                return complain(CODE_USAGE, "--%s and --%s both name %s; only one can be written there", FLAG_OF[k],
-                                FLAG_OF[i], strcmp(a, "-") == 0 ? "standard output" : a);
-            }
-        }
-    }
-    for (int i = 0; i < EXPLORE_OUTPUTS && !code; i++) {
-        const char *path = args_value(c, FLAG_OF[i]);
-        code = path ? output_open(&outputs[i], path, c) : CODE_OK;
-    }
-    return code;
-}
-
-int explore_commit(output *outputs, bool *text)
-{
-    output list[EXPLORE_OUTPUTS];
-    int count = 0;
-    *text = true;
-    for (int i = 0; i < EXPLORE_OUTPUTS; i++) {
-        if (outputs[i].file) {
-            *text = *text && outputs[i].file != stdout;
-            list[count++] = outputs[i];
-            outputs[i] = (output){0};
-        }
-    }
-    return output_commit(list, count);
-}
-
-/* ---- the loop ---- */
 
 static const char *function_name(const void *from, ptrdiff_t index)
 {
@@ -82,7 +43,7 @@ static int fill(cli *c, const epiq_exploration *ask, loop_job *job)
     code = code ? code : args_count(c, "seeds", 2, 1000, &seeds);
     code = code ? code : args_count(c, "start", 2, 10000, &start);
     code = code ? code : args_count(c, "fresh", 2, 100000, &fresh);
-    code = code ? code : explore_real(c, "noise", 0, 1000, &job->noise);
+    code = code ? code : args_real(c, "noise", 0, 1000, &job->noise);
     if (!code && fresh < ask->batch) {
         code = complain(CODE_USAGE,
                         "a batch of %td cannot be picked from %lld candidates; use a smaller --batch or "
@@ -97,53 +58,65 @@ static int fill(cli *c, const epiq_exploration *ask, loop_job *job)
     return code;
 }
 
-static int play(const cli *c, loop_job *job, output *outputs)
+typedef struct {
+    loop_result *result;
+    report_study_run run;
+} played;
+
+static void write_json(void *self, FILE *out)
 {
-    loop_result *r = NULL;
+    const played *p = self;
+    report_loop_json(out, p->result, &p->run);
+}
+
+static void write_csv(void *self, FILE *out)
+{
+    report_loop_csv(out, ((const played *)self)->result);
+}
+
+static void write_page(void *self, FILE *out, svg_album *album)
+{
+    const played *p = self;
+    report_loop_html(out, p->result, &p->run, album);
+}
+
+static void print_text(void *self)
+{
+    const played *p = self;
+    report_loop_text(stdout, p->result, &p->run);
+}
+
+static int play(const cli *c, loop_job *job, outputs *o)
+{
+    played p = {0};
     double began = now();
-    watch_start(job->workers, job->threads, args_value(c, "quiet"));
-    int status = loop_run(job, &r);
+    int status = loop_run(job, &p.result);
     watch_end();
     if (status < 0) {
         return watch_signal() ? complain(CODE_SIGNAL + watch_signal(), "stopped")
                               : complain(exit_code(status), "%s", job->message);
     }
-    const report_study_run run = {c->command, &job->options, now() - began, peak_rss(), NULL};
-    if (outputs[EXPLORE_JSON].file) {
-        report_loop_json(outputs[EXPLORE_JSON].file, r, &run);
-    }
-    if (outputs[EXPLORE_CSV].file) {
-        report_loop_csv(outputs[EXPLORE_CSV].file, r);
-    }
-    if (outputs[EXPLORE_HTML].file) {
-        report_loop_html(outputs[EXPLORE_HTML].file, r, &run);
-    }
-    bool text;
-    int code = explore_commit(outputs, &text);
-    if (!code && text && !args_value(c, "quiet")) {
-        report_loop_text(stdout, r, &run);
-        code = output_stdout();
-    }
-    loop_result_free(r);
+    p.run = (report_study_run){c->command, &job->options, now() - began, peak_rss(), NULL};
+    int code = outputs_write(
+        o, &(answer){.self = &p, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text});
+    loop_result_free(p.result);
     return code;
 }
 
-int explore_loop(cli *c, const epiq_exploration *ask, output *outputs)
+int explore_loop(cli *c, const epiq_exploration *ask)
 {
     loop_job job;
-    int code = fill(c, ask, &job), made = 0;
+    outputs o;
+    int code = fill(c, ask, &job);
+    code = code ? code : workers_new(&job.workers, job.threads);
     if (code) {
         return code;
     }
-    job.workers = calloc((size_t)job.threads, sizeof *job.workers);
-    while (job.workers && made < job.threads && epiq_ctx_new(&job.workers[made]) >= 0) {
-        made++;
-    }
-    code =
-        made < job.threads ? complain(CODE_NUMERIC, "no memory for %d threads", job.threads) : play(c, &job, outputs);
-    while (made > 0) {
-        epiq_ctx_free(job.workers[--made]);
-    }
-    free(job.workers);
+    watch_start(job.workers, job.threads, args_value(c, "quiet"));
+    code = outputs_open(&o, c, NULL);
+    code = code ? code : play(c, &job, &o);
+    outputs_drop(&o);
+    watch_end(); /* whatever happened, no signal may look for them */
+    workers_free(job.workers, job.threads);
     return code;
 }

@@ -140,8 +140,7 @@ bool same_file(const char *a, const char *b)
 static const char *taken(const cli *c, const char *path)
 {
     for (ptrdiff_t i = 0; i < c->given_count; i++) {
-        bool points = strcmp(c->given[i].name, "at") == 0 || strcmp(c->given[i].name, "candidates") == 0;
-        if (points && same_file(path, c->given[i].value)) {
+        if (args_points(c, i) && same_file(path, c->given[i].value)) {
             return "a file of points";
         }
     }

@@ -1,14 +1,15 @@
 /* pictures.c - every picture of a result as a file of its own: SVG from report/, and PNG made of it by the program
  * rsvg-convert, one process a picture, as many at a time as there are cores.
  */
-#include "cli/cli.h"
-#include "report/estimate_pictures.h"
+#include "report/pictures.h"
+#include "cli/outputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,57 @@ static bool ended_well(pid_t child)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* ---- as they are drawn ---- */
+
+static int open_file(picture_files *f, const char *name, const char *ending)
+{
+    char *path = NULL;
+    output *files = realloc(f->files, (size_t)(f->count + 1) * sizeof *files);
+    f->files = files ? files : f->files;
+    if (!files || asprintf(&path, "%s/%s.%s", f->folder, name, ending) < 0) {
+        return complain(CODE_NUMERIC, "no memory for the names of the pictures");
+    }
+    int code = output_open(&files[f->count], path, f->cli);
+    files[f->count++].path = path; /* freed by pictures_end */
+    return code;
+}
+
+static bool in_use(const picture_files *f, const char *name)
+{
+    const size_t folder = strlen(f->folder) + 1, length = strlen(name);
+    for (int k = 0; k < f->count; k++) {
+        const char *other = f->files[k].path + folder;
+        if (strncasecmp(other, name, length) == 0 &&
+            other[length] == '.') { /* there are disks that tell no cases apart */
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The SVG, and beside it the PNG that is to come of it. */
+static void keep(svg_album *a, const svg_panel *p)
+{
+    picture_files *f = (picture_files *)a;
+    char plain[80], name[96];
+    picture_name(plain, sizeof plain, p);
+    snprintf(name, sizeof name, "%s", plain);
+    for (int k = 2; in_use(f, name); k++) {
+        snprintf(name, sizeof name, "%s-%d", plain, k);
+    }
+    f->code = f->code ? f->code : open_file(f, name, "svg");
+    if (f->code) {
+        return;
+    }
+    const output *svg = &f->files[f->count - 1];
+    svg_write(svg->file, p);
+    if (fflush(svg->file) != 0) {
+        f->code = complain(CODE_FILE, "cannot write %s: %s", svg->path, strerror(errno));
+    } else if (f->png) {
+        f->code = open_file(f, name, "png");
+    }
+}
+
 /* ---- before the work ---- */
 
 int pictures_prepare(picture_files *f, const cli *c)
@@ -53,7 +105,10 @@ int pictures_prepare(picture_files *f, const cli *c)
     if (format && strcmp(format, "both") != 0 && strcmp(format, "svg") != 0) {
         return complain(CODE_USAGE, "--picture-format is \"%s\"; it must be both or svg", format);
     }
-    *f = (picture_files){.folder = args_value(c, "pictures"), .png = !format || strcmp(format, "both") == 0};
+    *f = (picture_files){.album = {.keep = keep},
+                         .cli = c,
+                         .folder = args_value(c, "pictures"),
+                         .png = !format || strcmp(format, "both") == 0};
     if (!f->folder) {
         return format ? complain(CODE_USAGE, "--picture-format needs --pictures DIR, the folder to write them to")
                       : CODE_OK;
@@ -79,39 +134,6 @@ int pictures_prepare(picture_files *f, const cli *c)
 }
 
 /* ---- after it ---- */
-
-static int open_file(picture_files *f, const cli *c, const char *name, const char *ending)
-{
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s.%s", f->folder, name, ending) < 0) {
-        return complain(CODE_NUMERIC, "no memory for the names of the pictures");
-    }
-    int code = output_open(&f->files[f->count], path, c);
-    f->files[f->count++].path = path; /* freed by pictures_end */
-    return code;
-}
-
-/* Each SVG, and beside it the PNG that is to come of it. */
-static int write_drawings(picture_files *f, const cli *c, const pictures *set)
-{
-    int code = CODE_OK;
-    for (ptrdiff_t i = 0; !code && i < pictures_count(set); i++) {
-        const picture *p = pictures_get(set, i);
-        svg_panel panel = p->panel;
-        panel.title = p->title; /* there is no page around it to say what it is */
-        code = open_file(f, c, p->name, "svg");
-        if (!code) {
-            svg_write(f->files[f->count - 1].file, &panel);
-        }
-        if (!code && fflush(f->files[f->count - 1].file) != 0) {
-            code = complain(CODE_FILE, "cannot write %s: %s", f->files[f->count - 1].path, strerror(errno));
-        }
-        if (!code && f->png) {
-            code = open_file(f, c, p->name, "png");
-        }
-    }
-    return code;
-}
 
 static pid_t convert(const output *svg, const output *png)
 {
@@ -145,19 +167,15 @@ static int convert_all(const picture_files *f)
                : CODE_OK;
 }
 
-int pictures_write(picture_files *f, const cli *c, const epiq_result *r, const report_run *run)
+int pictures_finish(picture_files *f)
 {
-    pictures *set = report_estimate_pictures(r, run);
-    f->files = set ? calloc((size_t)(2 * pictures_count(set) + 1), sizeof *f->files) : NULL;
-    int code = f->files ? write_drawings(f, c, set) : complain(CODE_NUMERIC, "no memory for the pictures");
-    if (!code && f->png) {
-        code = convert_all(f);
+    if (!f->code && f->album.incomplete) {
+        f->code = complain(CODE_NUMERIC, "no memory for the pictures");
     }
-    pictures_free(set);
-    return code;
+    return f->code || !f->png ? f->code : convert_all(f);
 }
 
-void pictures_end(picture_files *f, bool good)
+void pictures_end(picture_files *f)
 {
     for (int i = 0; i < f->count; i++) {
         char *path = (char *)(uintptr_t)f->files[i].path;
@@ -165,7 +183,7 @@ void pictures_end(picture_files *f, bool good)
         free(path);
     }
     free(f->files);
-    if (f->made && !good) {
+    if (f->made) {
         rmdir(f->folder); /* stays if someone else put something there */
     }
 }

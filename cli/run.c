@@ -1,5 +1,5 @@
-/* run.c - what estimate and demo have in common: open the outputs, load, estimate, write. */
-#include "cli/cli.h"
+/* run.c - what estimate and demo have in common: an estimate as a question, and what is finished of one that was stopped. */
+#include "cli/question.h"
 
 #include <langinfo.h>
 #include <stdlib.h>
@@ -37,106 +37,50 @@ static int stopped(const epiq_options *o, bool told)
                     : complain(code, "%s; --state FILE would have kept the finished members for the next run", what);
 }
 
-typedef enum { JSON, CSV, PAGE, OUTPUTS } output_kind;
-static const char *const FLAG_OF[OUTPUTS] = {"json", "csv", "report"};
+typedef struct {
+    question base;
+    const estimation *asked;
+    const char *page; /* where the text says it is; NULL: nowhere */
+    bool sweeps;      /* were asked for, and not only to be drawn */
+    bool told;        /* the text has been printed */
+    epiq_result *result;
+} estimate_job;
 
-/* sweeps: they were asked for, and not only to be drawn */
-static void print_text(const estimation *j, const epiq_result *r, const report_run *run, const char *page, bool sweeps)
+static void write_json(void *self, FILE *out)
 {
-    epiq_result told = *r;
-    told.sweep_count = sweeps ? r->sweep_count : 0;
-    if (j->before) {
-        printf("%s\n\n", j->before);
+    const estimate_job *j = self;
+    report_json(out, j->result, &j->base.run);
+}
+
+static void write_csv(void *self, FILE *out)
+{
+    report_csv(out, ((const estimate_job *)self)->result);
+}
+
+static void write_page(void *self, FILE *out, svg_album *album)
+{
+    const estimate_job *j = self;
+    report_html(out, j->result, &j->base.run, album);
+}
+
+static void print_text(void *self)
+{
+    estimate_job *j = self;
+    epiq_result told = *j->result;
+    told.sweep_count = j->sweeps ? told.sweep_count : 0;
+    if (j->asked->before) {
+        printf("%s\n\n", j->asked->before);
     }
-    report_text(stdout, &told, run, terminal_style());
-    if (page) {
+    report_text(stdout, &told, &j->base.run, terminal_style());
+    if (j->page && !j->base.answer.partial) {
         fputs("\nThe same with pictures is in ", stdout);
-        report_plain(stdout, page);
+        report_plain(stdout, j->page);
         puts(", for any browser.");
     }
-    if (j->after) {
-        printf("\n%s\n", j->after);
+    if (j->asked->after) {
+        printf("\n%s\n", j->asked->after);
     }
-}
-
-/* Everything is settled before anything gets its name. */
-static int commit(output *outputs, picture_files *pictures)
-{
-    int count = 0;
-    output *list = calloc((size_t)(OUTPUTS + pictures->count), sizeof *list);
-    if (!list) {
-        return complain(CODE_NUMERIC, "no memory for the names of the files");
-    }
-    for (int k = 0; k < OUTPUTS; k++) {
-        if (outputs[k].file) {
-            list[count++] = outputs[k];
-            outputs[k] = (output){0};
-        }
-    }
-    for (int k = 0; k < pictures->count; k++) {
-        list[count++] = pictures->files[k];
-        pictures->files[k] = (output){.path = pictures->files[k].path};
-    }
-    int code = output_commit(list, count);
-    free(list);
-    return code;
-}
-
-static int write_files(const cli *c, const epiq_result *r, const report_run *run, output *outputs,
-                       picture_files *pictures)
-{
-    if (outputs[JSON].file) {
-        report_json(outputs[JSON].file, r, run);
-    }
-    if (outputs[CSV].file) {
-        report_csv(outputs[CSV].file, r);
-    }
-    if (outputs[PAGE].file) {
-        report_html(outputs[PAGE].file, r, run);
-    }
-    int code = pictures->folder ? pictures_write(pictures, c, r, run) : CODE_OK;
-    return code ? code : commit(outputs, pictures);
-}
-
-/* partial: the answer is told, but a file would look like that of the whole */
-static int write_result(const cli *c, const estimation *j, const epiq_result *r, const report_run *run, output *outputs,
-                        picture_files *pictures, bool partial)
-{
-    bool quiet = args_value(c, "quiet"), text = !quiet;
-    const char *page = outputs[PAGE].file ? outputs[PAGE].path : NULL;
-    for (int k = 0; k < OUTPUTS; k++) {
-        text = text && outputs[k].file != stdout;
-    }
-    int code = partial ? CODE_OK : write_files(c, r, run, outputs, pictures); /* a pager that is closed costs no file */
-    if (!code && text) {
-        print_text(j, r, run, partial ? NULL : page, args_value(c, "sweep"));
-        code = output_stdout();
-    }
-    if (!code && partial) {
-        return stopped(&c->options, text);
-    }
-    for (ptrdiff_t i = 0; !code && !quiet && !text && i < r->warning_count; i++) {
-        warn(r->warnings[i].message);
-    }
-    return code;
-}
-
-/* Where the outputs go, no two to one place. */
-static int choose_paths(const cli *c, const estimation *j, const char **path)
-{
-    for (int k = 0; k < OUTPUTS; k++) {
-        path[k] = args_value(c, FLAG_OF[k]);
-    }
-    path[PAGE] = path[PAGE] ? path[PAGE] : j->page;
-    for (int a = 0; a < OUTPUTS; a++) {
-        for (int b = a + 1; b < OUTPUTS; b++) {
-            if (path[a] && path[b] && (strcmp(path[a], path[b]) == 0 || same_file(path[a], path[b]))) {
-                return complain(CODE_USAGE, "--%s and --%s both name %s; only one can be written there", FLAG_OF[a],
-                                FLAG_OF[b], strcmp(path[a], "-") == 0 ? "standard output" : path[a]);
-            }
-        }
-    }
-    return CODE_OK;
+    j->told = true;
 }
 
 /* Pictures are of sweeps too: of 25 values a feature, fewer where the time they take, of the order of rows squared for
@@ -149,56 +93,45 @@ static ptrdiff_t sweep_to_draw(const epiq_data *data)
     return values > 25 ? 25 : values < 5 ? 5 : (ptrdiff_t)values;
 }
 
-int run_estimate(cli *c, const estimation *j)
+static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
 {
-    const char *path[OUTPUTS];
-    int code = choose_paths(c, j, path);
-    const char *sweep = args_value(c, "sweep");
-    code = code || !sweep ? code : args_option(c, "sweep", sweep);
+    estimate_job *j = (estimate_job *)q;
+    if (!j->sweeps && q->draw) {
+        c->options.sweep = sweep_to_draw(data);
+    }
+    watch_finish();
+    int status = epiq_estimate(c->ctx, data, at, &c->options, &j->result);
+    if (status >= 0) {
+        q->answer.partial = status == EPIQ_PARTIAL;
+        q->answer.warnings = j->result->warnings;
+        q->answer.warning_count = j->result->warning_count;
+    }
+    return status;
+}
+
+static int fail(const cli *c, int status)
+{
+    return watch_signal() && c->options.engine != EPIQ_ENGINE_INFINITE ? stopped(&c->options, false)
+                                                                       : failed(c, status);
+}
+
+int run_estimate(cli *c, const estimation *e)
+{
+    const char *sweep = args_value(c, "sweep"), *page = args_value(c, "report");
+    int code = sweep ? args_option(c, "sweep", sweep) : CODE_OK;
     if (code) {
         return code;
     }
-    output outputs[OUTPUTS] = {0};
-    picture_files pictures = {0};
-    epiq_data *data = NULL;
-    epiq_points *at = NULL;
-    epiq_result *r = NULL;
-    report_run run = {.command = c->command, .options = &c->options};
-    bool partial = false;
-    double began = now();
-    watch_start(&c->ctx, 1, args_value(c, "quiet"));
-    epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
-    for (int k = 0; !code && k < OUTPUTS; k++) {
-        code = path[k] ? output_open(&outputs[k], path[k], c) : CODE_OK;
-    }
-    code = code ? code : pictures_prepare(&pictures, c);
-    if (!code) {
-        int status = j->load(c, &data, &at);
-        run.read_seconds = now() - began;
-        if (status >= 0 && !sweep && (path[PAGE] || pictures.folder)) {
-            c->options.sweep = sweep_to_draw(data);
-        }
-        if (status >= 0) {
-            watch_finish();
-            status = epiq_estimate(c->ctx, data, at, &c->options, &r);
-            partial = status == EPIQ_PARTIAL;
-        }
-        watch_end();
-        if (status < 0) {
-            code = watch_signal() && c->options.engine != EPIQ_ENGINE_INFINITE ? stopped(&c->options, false)
-                                                                               : failed(c, status);
-        }
-    }
-    if (!code) {
-        run.data = epiq_data_describe(data);
-        run.seconds = now() - began;
-        run.peak_rss_bytes = peak_rss();
-        code = write_result(c, j, r, &run, outputs, &pictures, partial);
-    }
-    output_drop(outputs, OUTPUTS);
-    pictures_end(&pictures, !code);
-    epiq_result_free(c->ctx, r);
-    epiq_points_free(c->ctx, at);
-    epiq_data_free(c->ctx, data);
-    return code;
+    estimate_job j = {
+        .base = {.load = e->load,
+                 .find = find,
+                 .fail = fail,
+                 .page = e->page,
+                 .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}},
+        .asked = e,
+        .page = page ? page : e->page,
+        .sweeps = sweep};
+    code = run_question(c, &j.base);
+    epiq_result_free(c->ctx, j.result);
+    return !code && j.base.answer.partial ? stopped(&c->options, j.told) : code;
 }

@@ -1,4 +1,5 @@
-/* watch.c - while the library works: SIGINT and SIGTERM ask it to stop, and a terminal sees a line with the time left.
+/* watch.c - while the library works: SIGINT and SIGTERM ask it to stop, and a terminal sees a line with the time left. And
+ * the contexts of those who work in several threads.
  */
 #include "cli/cli.h"
 
@@ -148,4 +149,27 @@ void watch_end(void)
         fputs("\r\033[K", stderr);
         line.drawn = false;
     }
+}
+
+int workers_new(epiq_ctx ***workers, int count)
+{
+    int made = 0;
+    epiq_ctx **list = *workers = calloc((size_t)count, sizeof *list);
+    while (list && made < count && epiq_ctx_new(&list[made]) >= 0) {
+        made++;
+    }
+    if (made == count) {
+        return CODE_OK;
+    }
+    workers_free(list, made);
+    *workers = NULL;
+    return complain(CODE_NUMERIC, "no memory for %d threads", count);
+}
+
+void workers_free(epiq_ctx **workers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        epiq_ctx_free(workers[i]);
+    }
+    free(workers);
 }

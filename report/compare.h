@@ -7,7 +7,7 @@
 void report_compare_text(FILE *out, const epiq_comparison *r, const report_run *run, report_style style);
 void report_compare_json(FILE *out, const epiq_comparison *r, const report_run *run);
 void report_compare_csv(FILE *out, const epiq_comparison *r); /* a line a model */
-void report_compare_html(FILE *out, const epiq_comparison *r, const report_run *run);
+void report_compare_html(FILE *out, const epiq_comparison *r, const report_run *run, svg_album *album);
 
 /* What text and page share. */
 const epiq_error *report_compare_error(const epiq_comparison *r, const epiq_compared *m); /* that decided */

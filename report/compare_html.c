@@ -30,7 +30,7 @@ static void cloud_add(cloud *c, const epiq_comparison *r, const epiq_compared *m
     c->hi[c->count++] = m->variance.has_interval ? m->variance.hi : NAN;
 }
 
-static void draw(FILE *out, const epiq_comparison *r, const ptrdiff_t *order)
+static void draw(FILE *out, svg_album *album, const epiq_comparison *r, const ptrdiff_t *order)
 {
     cloud front, beaten;
     char name[40];
@@ -69,10 +69,10 @@ static void draw(FILE *out, const epiq_comparison *r, const ptrdiff_t *order)
     };
     if (room) {
         page_figure(
-            out, "Error against variance",
+            out, album, "Error against variance",
             "Each mark is a model: the farther left the smaller its error, the lower the surer it is. No model is both "
             "left of and below one on the front.",
-            &(svg_panel){.label = "error against variance of every model",
+            &(svg_panel){.label = "Error against variance",
                          .describe = "Marks for models, the front joined by a line, the choice marked.",
                          .x_name = report_compare_error_name(r, name, sizeof name),
                          .y_name = "variance",
@@ -81,6 +81,8 @@ static void draw(FILE *out, const epiq_comparison *r, const ptrdiff_t *order)
                          .log_y = true,
                          .series = series,
                          .series_count = 4});
+    } else {
+        page_no_picture(album);
     }
     free(front.error);
     free(beaten.error);
@@ -169,7 +171,7 @@ static void write_manifest(FILE *out, const epiq_comparison *r, const report_run
     page_manifest(out, run->command, facts, sizeof facts / sizeof *facts, run->options);
 }
 
-void report_compare_html(FILE *out, const epiq_comparison *r, const report_run *run)
+void report_compare_html(FILE *out, const epiq_comparison *r, const report_run *run, svg_album *album)
 {
     bool infinite = run->options->engine == EPIQ_ENGINE_INFINITE;
     char answer[640];
@@ -188,9 +190,11 @@ void report_compare_html(FILE *out, const epiq_comparison *r, const report_run *
     if (order) {
         report_compare_sorted(r, order);
         if (r->choice >= 0) {
-            draw(out, r, order);
+            draw(out, album, r, order);
         }
         write_table(out, r, order, infinite);
+    } else {
+        page_no_picture(album);
     }
     free(order);
     page_warnings(out, r->warnings, r->warning_count);

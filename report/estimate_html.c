@@ -79,7 +79,7 @@ static bool place(const estimate_page *g, estimate_picture kind, ptrdiff_t item)
 {
     const picture *p = g->set ? pictures_find(g->set, kind, item) : NULL;
     if (p) {
-        page_figure(g->out, p->title, p->caption, &p->panel);
+        page_figure(g->out, g->album, p->title, p->caption, &p->panel);
     }
     return p;
 }
@@ -151,7 +151,7 @@ static void write_sweeps(const estimate_page *g)
     for (ptrdiff_t k = 0; k < g->r->sweep_count; k++) {
         const picture *p = pictures_find(g->set, PICTURE_SWEEP, k);
         if (p) {
-            svg_draw(g->out, &p->panel);
+            page_panel(g->out, g->album, &p->panel);
         }
     }
     fputs("</div>\n<details><summary>The numbers of these figures</summary>\n", g->out);
@@ -299,14 +299,17 @@ static void verb_of(const char *command, char *verb, size_t size)
     snprintf(verb, size, "%.*s", (int)length, command);
 }
 
-void report_html(FILE *out, const epiq_result *r, const report_run *run)
+void report_html(FILE *out, const epiq_result *r, const report_run *run, svg_album *album)
 {
     pictures *set = report_estimate_pictures(r, run);
-    const estimate_page g = {out, r, run, set};
+    const estimate_page g = {out, r, run, set, album};
     char verb[64], title[200];
     verb_of(run->command, verb, sizeof verb);
     snprintf(title, sizeof title, "How far to trust the predicted %.120s", run->data.target);
     page_open(out, verb, title, NULL);
+    if (!set) {
+        page_no_picture(album);
+    }
     estimate_answer(&g);
     if (r->point_count > 1) {
         write_points(&g);

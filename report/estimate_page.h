@@ -11,6 +11,7 @@ typedef struct {
     const epiq_result *r;
     const report_run *run;
     const pictures *set; /* NULL: no memory for them */
+    svg_album *album;
 } estimate_page;
 
 void estimate_answer(const estimate_page *g);                        /* the first paragraphs */

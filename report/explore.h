@@ -8,12 +8,12 @@
 void report_explore_json(FILE *out, const epiq_ranking *r, const report_run *run);
 void report_explore_csv(FILE *out, const epiq_ranking *r);
 void report_explore_text(FILE *out, const epiq_ranking *r, const report_run *run, ptrdiff_t top, report_style style);
-void report_explore_html(FILE *out, const epiq_ranking *r, const report_run *run);
+void report_explore_html(FILE *out, const epiq_ranking *r, const report_run *run, svg_album *album);
 
 void report_loop_json(FILE *out, const loop_result *r, const report_study_run *run);
 void report_loop_csv(FILE *out, const loop_result *r);
 void report_loop_text(FILE *out, const loop_result *r, const report_study_run *run);
-void report_loop_html(FILE *out, const loop_result *r, const report_study_run *run);
+void report_loop_html(FILE *out, const loop_result *r, const report_study_run *run, svg_album *album);
 
 /* ---- pieces they share ---- */
 

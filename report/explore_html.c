@@ -58,7 +58,7 @@ static void share_out(const epiq_ranking *r, ptrdiff_t i, ink *data, ink *proced
     procedural->x[i] = procedural->hi[i] = to;
 }
 
-static void draw_best(FILE *out, const epiq_ranking *r)
+static void draw_best(FILE *out, svg_album *album, const epiq_ranking *r)
 {
     ptrdiff_t count = r->count < ROWS_MAX ? r->count : ROWS_MAX;
     bool ucb = r->ask.rule == EPIQ_RULE_UCB, both = r->ask.rule != EPIQ_RULE_DATA;
@@ -88,11 +88,13 @@ static void draw_best(FILE *out, const epiq_ranking *r)
                              .series_count = ucb    ? 3
                                              : both ? 2
                                                     : 1};
-        page_figure(out, "The best candidates",
+        page_figure(out, album, "The best candidates",
                     !ucb ? "The batch, then the others, best first; the longer the bar, the more there is to learn."
                          : "The batch, then the others, best first. From the prediction the bar goes kappa standard "
                            "deviations to the score; its colours share that out by the variances of both parts.",
                     &p);
+    } else {
+        page_no_picture(album);
     }
     ink_free(&a);
     ink_free(&b);
@@ -100,7 +102,7 @@ static void draw_best(FILE *out, const epiq_ranking *r)
 
 /* ---- all of them ---- */
 
-static void draw_all(FILE *out, const epiq_ranking *r)
+static void draw_all(FILE *out, svg_album *album, const epiq_ranking *r)
 {
     ptrdiff_t rest = 0, picks = 0, most = r->count < PICTURED ? r->count : PICTURED;
     ink a = {0}, b = {0};
@@ -140,12 +142,14 @@ static void draw_all(FILE *out, const epiq_ranking *r)
                              .height = 340,
                              .series = series,
                              .series_count = 2};
-        page_figure(out, "All candidates",
+        page_figure(out, album, "All candidates",
                     rest + picks < r->count
                         ? "Before any pick: the farther right, the less sure. Only the best 3000 are drawn."
                         : "Before any pick: the farther right, the less sure. A batch spreads out, since "
                           "observing one candidate makes its neighbours surer too.",
                     &p);
+    } else {
+        page_no_picture(album);
     }
     ink_free(&a);
     ink_free(&b);
@@ -193,7 +197,7 @@ static void write_table(FILE *out, const epiq_ranking *r)
             r->count > TABLE_MAX ? "; only the best 200 are listed, the files hold all" : "");
 }
 
-void report_explore_html(FILE *out, const epiq_ranking *r, const report_run *run)
+void report_explore_html(FILE *out, const epiq_ranking *r, const report_run *run, svg_album *album)
 {
     char rule[160], seed[24], title[96];
     report_rule_text(rule, sizeof rule, r);
@@ -203,8 +207,8 @@ void report_explore_html(FILE *out, const epiq_ranking *r, const report_run *run
     fputs("<p>The score is ", out);
     html_text(out, rule);
     fprintf(out, "; %td row%s of data.</p>\n", run->data.rows, run->data.rows == 1 ? "" : "s");
-    draw_best(out, r);
-    draw_all(out, r);
+    draw_best(out, album, r);
+    draw_all(out, album, r);
     write_table(out, r);
     page_warnings(out, r->estimate->warnings, r->estimate->warning_count);
     const page_fact facts[] = {

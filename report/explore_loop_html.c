@@ -6,13 +6,14 @@
 #include <stdlib.h>
 
 /* Memory that cannot be had costs the picture, never the page. */
-static void draw_regret(FILE *out, const loop_result *r, loop_number *const *curve, const char *title,
+static void draw_regret(FILE *out, svg_album *album, const loop_result *r, loop_number *const *curve, const char *title,
                         const char *caption)
 {
     const ptrdiff_t n = r->points;
     double *v = malloc((size_t)(n + 3 * LOOP_CONTENDERS * n) * sizeof *v);
     svg_series series[LOOP_CONTENDERS];
     if (!v) {
+        page_no_picture(album);
         return;
     }
     for (ptrdiff_t t = 0; t < n; t++) {
@@ -41,7 +42,7 @@ static void draw_regret(FILE *out, const loop_result *r, loop_number *const *cur
                          .height = 320,
                          .series = series,
                          .series_count = LOOP_CONTENDERS};
-    page_figure(out, title, caption, &p);
+    page_figure(out, album, title, caption, &p);
     free(v);
 }
 
@@ -83,7 +84,7 @@ static void write_table(FILE *out, const loop_result *r)
     fputs("<p class=\"small\">Differences are taken seed by seed: below 0 the rule did better.</p>\n", out);
 }
 
-void report_loop_html(FILE *out, const loop_result *r, const report_study_run *run)
+void report_loop_html(FILE *out, const loop_result *r, const report_study_run *run, svg_album *album)
 {
     char what[512], seed[24], *engine = report_option(run->options, "engine");
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->options->seed);
@@ -91,9 +92,10 @@ void report_loop_html(FILE *out, const loop_result *r, const report_study_run *r
     page_open(out, "epiq explore --loop", "Does choosing pay?", r->verdict);
     html_element(out, "p", what);
     fputs("<div class=\"figures\">\n", out);
-    draw_regret(out, r, r->cumulative, "Cumulative regret",
+    draw_regret(out, album, r, r->cumulative, "Cumulative regret",
                 "What each choice was below the best of its candidates, summed; bands are 95 % intervals of the mean.");
-    draw_regret(out, r, r->simple, "Simple regret", "The function's largest value less the largest seen so far.");
+    draw_regret(out, album, r, r->simple, "Simple regret",
+                "The function's largest value less the largest seen so far.");
     fputs("</div>\n", out);
     write_table(out, r);
     const page_fact facts[] = {

@@ -100,10 +100,25 @@ void page_figure_numbers(FILE *out, const char *title, const svg_panel *p)
     fputs("</details>\n", out);
 }
 
-void page_figure(FILE *out, const char *title, const char *caption, const svg_panel *p)
+void page_panel(FILE *out, svg_album *album, const svg_panel *p)
+{
+    svg_draw(out, p);
+    if (album) {
+        album->keep(album, p);
+    }
+}
+
+void page_no_picture(svg_album *album)
+{
+    if (album) {
+        album->incomplete = true;
+    }
+}
+
+void page_figure(FILE *out, svg_album *album, const char *title, const char *caption, const svg_panel *p)
 {
     page_figure_open(out, title, caption);
-    svg_draw(out, p);
+    page_panel(out, album, p);
     svg_legend(out, p);
     page_figure_numbers(out, NULL, p);
     page_figure_close(out);

@@ -85,20 +85,30 @@ const char *pictures_text(pictures *set, const char *format, ...)
     return text;
 }
 
-static void put_name(picture *p, const char *name)
+static void put_name(char *name, size_t size, const char *from)
 {
     size_t used = 0;
-    for (; *name && used + 1 < sizeof p->name; name++) {
-        if (isalnum((unsigned char)*name) && (unsigned char)*name < 0x80) {
-            p->name[used++] = *name;
-        } else if (used && p->name[used - 1] != '-') {
-            p->name[used++] = '-';
+    for (; *from && used + 1 < size; from++) {
+        if (isalnum((unsigned char)*from) && (unsigned char)*from < 0x80) {
+            name[used++] = *from;
+        } else if (used && name[used - 1] != '-') {
+            name[used++] = '-';
         }
     }
-    while (used && p->name[used - 1] == '-') {
+    while (used && name[used - 1] == '-') {
         used--;
     }
-    p->name[used] = '\0';
+    name[used] = '\0';
+}
+
+void picture_name(char *name, size_t size, const svg_panel *p)
+{
+    char words[400];
+    snprintf(words, sizeof words, "%s %s", p->label ? p->label : "picture", p->title ? p->title : "");
+    for (char *w = words; *w; w++) {
+        *w = (char)tolower((unsigned char)*w);
+    }
+    put_name(name, size, p->name ? p->name : words);
 }
 
 picture *pictures_add(pictures *set, int kind, ptrdiff_t item, const char *name)
@@ -110,7 +120,8 @@ picture *pictures_add(pictures *set, int kind, ptrdiff_t item, const char *name)
     n->picture = (picture){.kind = kind, .item = item};
     n->picture.panel.label = n->picture.title;
     n->picture.panel.describe = n->picture.describe;
-    put_name(&n->picture, name);
+    put_name(n->picture.name, sizeof n->picture.name, name);
+    n->picture.panel.name = n->picture.name;
     *set->end = n;
     set->end = &n->next;
     set->count++;

@@ -13,6 +13,6 @@ typedef struct {
 void report_plan_text(FILE *out, const report_planned *p, const report_run *run, report_style style);
 void report_plan_json(FILE *out, const report_planned *p, const report_run *run);
 void report_plan_csv(FILE *out, const report_planned *p); /* the curve */
-void report_plan_html(FILE *out, const report_planned *p, const report_run *run);
+void report_plan_html(FILE *out, const report_planned *p, const report_run *run, svg_album *album);
 
 #endif

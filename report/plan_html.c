@@ -34,7 +34,7 @@ static bool columns_of(const epiq_plan *plan, columns *c)
     return true;
 }
 
-static void draw_curve(FILE *out, const report_planned *p, const columns *c)
+static void draw_curve(FILE *out, svg_album *album, const report_planned *p, const columns *c)
 {
     const epiq_plan *plan = p->plan;
     bool goal = p->effort->kind == EPIQ_PLAN_GOAL, interval = plan->best.variance.has_interval;
@@ -71,10 +71,10 @@ static void draw_curve(FILE *out, const report_planned *p, const columns *c)
     };
     const svg_rule rule = {p->effort->amount, !goal, goal ? "goal" : "budget"};
     page_figure(
-        out, "What money buys",
+        out, album, "What money buys",
         "Each point of the line is the mix of rows and networks with the least variance for its cost. The band is its "
         "interval: the parts it is reckoned from are estimates.",
-        &(svg_panel){.label = "variance against cost",
+        &(svg_panel){.label = "Variance against cost",
                      .describe = "A falling line with a band; marks show what there is now and the plan.",
                      .x_name = "cost",
                      .y_name = "variance",
@@ -87,14 +87,14 @@ static void draw_curve(FILE *out, const report_planned *p, const columns *c)
                      .rule_count = 1});
 }
 
-static void draw_mix(FILE *out, const report_planned *p, const columns *c)
+static void draw_mix(FILE *out, svg_album *album, const report_planned *p, const columns *c)
 {
     const struct {
         const char *name, *label;
         const double *y;
         double at;
-    } panels[] = {{"rows", "rows against cost", c->rows, (double)p->plan->best.rows},
-                  {"networks", "networks against cost", c->members, (double)p->plan->best.members}};
+    } panels[] = {{"rows", "Rows against cost", c->rows, (double)p->plan->best.rows},
+                  {"networks", "Networks against cost", c->members, (double)p->plan->best.members}};
     page_figure_open(
         out, "What it is spent on",
         "Rows and networks in the end, along the same line. Where rows are added every network is trained again, so "
@@ -115,7 +115,7 @@ static void draw_mix(FILE *out, const report_planned *p, const columns *c)
                                .height = 280,
                                .series = series[k],
                                .series_count = 2};
-        svg_draw(out, &panel[k]);
+        page_panel(out, album, &panel[k]);
     }
     fputs("</div>\n", out);
     for (int k = 0; k < 2; k++) {
@@ -190,7 +190,7 @@ static void write_manifest(FILE *out, const report_planned *p, const report_run 
     page_manifest(out, run->command, facts, sizeof facts / sizeof *facts, run->options);
 }
 
-void report_plan_html(FILE *out, const report_planned *p, const report_run *run)
+void report_plan_html(FILE *out, const report_planned *p, const report_run *run, svg_album *album)
 {
     char title[96];
     columns c;
@@ -200,9 +200,11 @@ void report_plan_html(FILE *out, const report_planned *p, const report_run *run)
              p->effort->amount);
     page_open(out, "epiq plan", title, p->plan->text);
     if (p->plan->curve_count > 1 && columns_of(p->plan, &c)) {
-        draw_curve(out, p, &c);
-        draw_mix(out, p, &c);
+        draw_curve(out, album, p, &c);
+        draw_mix(out, album, p, &c);
         free(c.cost);
+    } else if (p->plan->curve_count > 1) {
+        page_no_picture(album);
     }
     write_table(out, p);
     page_warnings(out, p->result->warnings, p->result->warning_count);

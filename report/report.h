@@ -6,6 +6,7 @@
 #define REPORT_H
 
 #include "epiq.h"
+#include "report/svg.h"
 #include "study/study.h"
 
 #include <stdbool.h>
@@ -22,7 +23,8 @@ typedef struct {
 
 void report_json(FILE *out, const epiq_result *r, const report_run *run);
 void report_csv(FILE *out, const epiq_result *r);
-void report_html(FILE *out, const epiq_result *r, const report_run *run); /* one file, offline, no script */
+/* One file, offline, no script. What every page draws goes into the album too; NULL: there is none. */
+void report_html(FILE *out, const epiq_result *r, const report_run *run, svg_album *album);
 
 typedef struct {
     bool colour, blocks; /* what the terminal can show: ANSI colours, UTF-8 block characters */
@@ -44,8 +46,7 @@ typedef struct {
 
 void report_study_text(FILE *out, const study_result *r, const report_study_run *run, report_style style);
 void report_study_json(FILE *out, const study_result *r, const report_study_run *run);
-void report_study_html(FILE *out, const study_result *r,
-                       const report_study_run *run); /* one file, offline, no script */
+void report_study_html(FILE *out, const study_result *r, const report_study_run *run, svg_album *album);
 
 /* ---- pieces the writers share ---- */
 

@@ -63,7 +63,7 @@ static void write_table(FILE *out, const report_table *t, const char *caption)
     }
 }
 
-static void write_tables(FILE *out, const study_result *r)
+static void write_tables(FILE *out, svg_album *album, const study_result *r)
 {
     report_table t;
     bool pictured = false;
@@ -74,9 +74,9 @@ static void write_tables(FILE *out, const study_result *r)
         bool coverage = t.rows == REPORT_ROWS_COVERAGE || t.rows == REPORT_ROWS_ALL;
         html_element(out, "h2", *t.title ? t.title : "Results");
         if (t.rows == REPORT_ROWS_PART) {
-            report_part_picture(out, &t);
+            report_part_picture(out, album, &t);
         } else if (coverage && !pictured) {
-            report_coverage_picture(out, r);
+            report_coverage_picture(out, album, r);
             pictured = true;
         }
         write_table(out, &t, *t.title ? t.title : r->title ? r->title : "Results");
@@ -93,14 +93,14 @@ static void write_tables(FILE *out, const study_result *r)
 
 /* ---- figures ---- */
 
-static void write_figures(FILE *out, const study_result *r)
+static void write_figures(FILE *out, svg_album *album, const study_result *r)
 {
     if (r->figure_count) {
         html_element(out, "h2", r->figure_count == 1 ? "Figure" : "Figures");
     }
     for (ptrdiff_t i = 0; i < r->figure_count; i++) {
         fputs(i ? "" : "<div class=\"figures\">\n", out);
-        report_figure_picture(out, &r->figures[i]);
+        report_figure_picture(out, album, &r->figures[i]);
         fputs(i + 1 < r->figure_count ? "" : "</div>\n", out);
     }
 }
@@ -123,7 +123,7 @@ static void write_manifest(FILE *out, const study_result *r, const report_study_
     free(engine);
 }
 
-void report_study_html(FILE *out, const study_result *r, const report_study_run *run)
+void report_study_html(FILE *out, const study_result *r, const report_study_run *run, svg_album *album)
 {
     const char *title = r->title ? r->title : r->name ? r->name : "study";
     char *engine = report_option(&r->options, "engine");
@@ -147,8 +147,8 @@ void report_study_html(FILE *out, const study_result *r, const report_study_run 
         }
         fputs("</ul>\n", out);
     }
-    write_tables(out, r);
-    write_figures(out, r);
+    write_tables(out, album, r);
+    write_figures(out, album, r);
     write_manifest(out, r, run);
     html_close(out);
     free(engine);

@@ -105,11 +105,12 @@ static bool first_with_n(const report_table *t, const study_cell *row)
     return other == row;
 }
 
-void report_part_picture(FILE *out, const report_table *t)
+void report_part_picture(FILE *out, svg_album *album, const report_table *t)
 {
     size_t rows = (size_t)t->r->cell_count;
     double *pool = calloc(rows * (4 * PART_SERIES + 1), sizeof *pool);
     if (!pool) {
+        page_no_picture(album);
         return;
     }
     points all[PART_SERIES];
@@ -150,16 +151,19 @@ void report_part_picture(FILE *out, const report_table *t)
     fputs("<div class=\"panels\">\n", out);
     for (const study_cell *row = NULL; (row = report_table_next(t, row));) {
         if (first_with_n(t, row)) {
-            char title[40], describe[200];
+            static const char *const PARTS[] = {"procedural", "data", "ensemble"};
+            char name[64], title[40], describe[200];
+            snprintf(name, sizeof name, "%s-variance-n-%td", PARTS[t->part], row->n);
             snprintf(title, sizeof title, "n = %td", row->n);
             snprintf(describe, sizeof describe,
                      "Marks by number of features for n = %td: the truth and its estimate with error bars, published "
                      "values hollow. The numbers are in the table below.",
                      row->n);
             fill_panel(&p, series, all, t, row);
+            p.name = name;
             p.title = title;
             p.describe = describe;
-            svg_draw(out, &p);
+            page_panel(out, album, &p);
         }
     }
     fputs("</div>\n", out);
@@ -221,8 +225,8 @@ typedef struct {
     double *pool; /* 2 series of x, y, lo, hi */
 } coverage_room;
 
-static void draw_coverage(FILE *out, const study_result *r, const study_cell *like, varying v, coverage_room room,
-                          svg_series *series, svg_panel *p)
+static void draw_coverage(FILE *out, svg_album *album, const study_result *r, const study_cell *like, varying v,
+                          coverage_room room, svg_series *series, svg_panel *p)
 {
     double *a[8];
     for (int k = 0; k < 8; k++) {
@@ -263,7 +267,7 @@ static void draw_coverage(FILE *out, const study_result *r, const study_cell *li
     }
     row_name title = name_of(like, (varying){.method = true});
     p->title = v.method ? NULL : title.text;
-    svg_draw(out, p);
+    page_panel(out, album, p);
     p->title = NULL;
 }
 
@@ -293,7 +297,7 @@ static varying find_varying(const study_result *r, const study_cell *first, ptrd
     return v;
 }
 
-void report_coverage_picture(FILE *out, const study_result *r)
+void report_coverage_picture(FILE *out, svg_album *album, const study_result *r)
 {
     const study_cell *first = r->cells, *end = r->cells + r->cell_count;
     while (first < end && !covered(first)) {
@@ -333,12 +337,14 @@ void report_coverage_picture(FILE *out, const study_result *r)
                 seen = covered(b) && same_method(b, c);
             }
             if (!seen) {
-                draw_coverage(out, r, c, v, room, series, &p);
+                draw_coverage(out, album, r, c, v, room, series, &p);
             }
         }
         fputs("</div>\n", out);
         svg_legend(out, &p);
         page_figure_close(out);
+    } else {
+        page_no_picture(album);
     }
     free(room.names);
     free(room.rows);
@@ -347,11 +353,12 @@ void report_coverage_picture(FILE *out, const study_result *r)
 
 /* ---- figures ---- */
 
-void report_figure_picture(FILE *out, const study_figure *f)
+void report_figure_picture(FILE *out, svg_album *album, const study_figure *f)
 {
     svg_series *series = calloc((size_t)f->line_count + 1, sizeof *series);
     char describe[160];
     if (!series) {
+        page_no_picture(album);
         return;
     }
     for (ptrdiff_t i = 0; i < f->line_count; i++) {
@@ -377,6 +384,6 @@ void report_figure_picture(FILE *out, const study_figure *f)
                    .height = FIGURE_HEIGHT,
                    .series = series,
                    .series_count = f->line_count};
-    page_figure(out, f->title, f->caption, &p);
+    page_figure(out, album, f->title, f->caption, &p);
     free(series);
 }

@@ -40,6 +40,7 @@ typedef struct {
 } svg_rule;
 
 typedef struct {
+    const char *name;             /* of its file; NULL: made of label and title */
     const char *title;            /* above the panel; NULL: none */
     const char *label, *describe; /* for those who cannot see it: what it is, what it shows */
     const char *x_name, *y_name;
@@ -59,6 +60,14 @@ typedef struct {
 
 void svg_draw(FILE *out, const svg_panel *p);
 void svg_legend(FILE *out, const svg_panel *p); /* an HTML list */
-void svg_write(FILE *out, const svg_panel *p);  /* a file of its own, with its style and legend */
+void svg_write(FILE *out,
+               const svg_panel *p); /* a file of its own, with its style and legend, and its label for a title */
+
+/* Whoever wants the panels of a page besides the page: each is handed over as it is drawn, and lives for that call only. */
+typedef struct svg_album svg_album;
+struct svg_album {
+    void (*keep)(svg_album *a, const svg_panel *p);
+    bool incomplete; /* there was no memory for one of them; a page does without */
+};
 
 #endif

@@ -82,7 +82,7 @@ static double write_legend(FILE *out, const svg_panel *p, double top)
     return at.x > MARGIN ? at.y + LINE - top : 0;
 }
 
-void svg_write(FILE *out, const svg_panel *p)
+static void write_titled(FILE *out, const svg_panel *p)
 {
     int height = svg_height(p), legend = (int)write_legend(NULL, p, 0);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
@@ -93,4 +93,15 @@ void svg_write(FILE *out, const svg_panel *p)
     svg_inside(out, p);
     write_legend(out, p, height + MARGIN / 2.0);
     fputs("</svg>\n", out);
+}
+
+void svg_write(FILE *out, const svg_panel *p)
+{
+    char title[400];
+    svg_panel titled = *p;
+    if (p->label) { /* there is no page around it to say what it is */
+        snprintf(title, sizeof title, "%s%s%s", p->label, p->title ? ": " : "", p->title ? p->title : "");
+        titled.title = title;
+    }
+    write_titled(out, &titled);
 }

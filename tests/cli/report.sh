@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pages and pictures of estimate and demo: all files or none, refusals before the work, nothing left behind. What is on the
+# Pages and pictures of estimate and demo, pictures of every verb: all files or none, refusals before the work, nothing left behind. What is on the
 # pages is the business of tests/unit/test_page.c and tools/check-pages.
 . "$(dirname "$0")/lib.inc"
 
@@ -85,4 +85,49 @@ if [ "$(id -u)" -ne 0 ]; then # root may write anywhere
     check 'a folder that cannot be written is told' says "$err" 'no epiq-report.html: this folder cannot be written'
     rmdir closed
 fi
+rm mine.html
+
+# every verb that draws a page writes its pictures, with the page or without, under names of their own
+head -n 21 rows.csv | cut -d, -f 1-3 >points.csv
+draws() { # draws 'names, sorted' command...: SVG and PNG of these, and as many pictures on the page
+    local names=$1 name both=
+    shift
+    for name in $names; do
+        both="$both$name.png $name.svg "
+    done
+    expect_ok "$epiq" "$@" --pictures drawn --quiet
+    check 'SVG and PNG of each' test "$(listing drawn)" = "$both"
+    for name in drawn/*.png; do
+        check "$name is PNG" is_png "$name"
+    done
+    for name in drawn/*.svg; do
+        check "$name is SVG and ends" test "$(head -c 5 "$name")$(tail -n 1 "$name")" = '<?xml</svg>'
+    done
+    mv drawn alone
+    expect_ok "$epiq" "$@" --pictures drawn --picture-format svg --report page.html
+    check 'a picture of the page each' test "$(grep -c '<svg class="chart"' page.html)" -eq "$(set -- $names && echo $#)"
+    for name in $names; do
+        check "$name does not depend on the page" cmp "drawn/$name.svg" "alone/$name.svg"
+    done
+    rm -r drawn alone page.html
+    expect_exit 2 'points.csv is not a folder' "$epiq" "$@" --pictures points.csv
+    expect_exit 1 'picture-format needs --pictures' "$epiq" "$@" --picture-format svg
+    expect_exit 1 'json and --report both name standard output' "$epiq" "$@" --json - --report -
+    if [ "$1" != study ]; then # which keeps what it has found for the next time
+        expect_exit 2 'cannot write /dev/full: No space' "$epiq" "$@" --pictures new --report page.html --json /dev/full
+    fi
+    expect_ok "$epiq" "$@" --report - --quiet
+    check 'the page alone on standard output' test "$(head -n 1 "$out")$(tail -n 1 "$out")" = '<!DOCTYPE html></html>'
+}
+draws 'networks-against-cost rows-against-cost variance-against-cost' \
+    plan rows.csv "${fast[@]}" --price-row 1 --price-training 5 --goal 1e-4
+draws 'error-against-variance' compare rows.csv "${fast[@]}" --lambda 1e-3,1e-2
+draws 'prediction-against-standard-deviation the-best-candidates' explore rows.csv "${fast[@]}" --candidates points.csv --batch 2
+draws 'cumulative-regret simple-regret' explore --loop --steps 2 --seeds 2 --fresh 10
+draws 'an-ensemble-s-variance-against-its-size the-parts-against-the-number-of-features the-parts-against-the-number-of-rows' \
+    study scaling --quick --reps 3 --engine linear --width 16
+expect_ok "$epiq" study table1 --quick --reps 3 --engine linear --width 16 --pictures drawn --picture-format svg --quiet
+check 'a picture a panel' test "$(listing drawn)" = 'coverage-of-the-truth-data-if-jackknife.svg coverage-of-the-truth-data-if-none.svg coverage-of-the-truth-data-if-rowwise.svg coverage-of-the-truth-data-if-unbiased.svg coverage-of-the-truth-ensemble-ba.svg data-variance-n-200.svg ensemble-variance-n-200.svg procedural-variance-n-200.svg '
+check 'that says which' says drawn/procedural-variance-n-200.svg '>Procedural variance[^<]*: n = 200</text>'
+check 'nothing else is left' test "$(listing)" = 'drawn points.csv rows.csv '
 finish

@@ -98,7 +98,7 @@ static char *page(void)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    report_html(out, &k.r, &k.run);
+    report_html(out, &k.r, &k.run, NULL);
     EQ(ferror(out), 0);
     fclose(out);
     TRUE(whole_html(text));
@@ -286,6 +286,56 @@ TEST(files_stand_alone_under_harmless_names)
     }
     STR(pictures_find(set, PICTURE_SWEEP, 0)->name, "sweep-1-script-alert-x-script-q-31m");
     pictures_free(set);
+}
+
+typedef struct {
+    svg_album album;
+    int count;
+    char names[40][80];
+} kept;
+
+static void keep(svg_album *a, const svg_panel *p)
+{
+    kept *all = (kept *)a;
+    picture_name(all->names[all->count++ % 40], sizeof *all->names, p);
+}
+
+TEST(an_album_gets_every_picture_of_the_page_and_changes_nothing)
+{
+    fill();
+    kept all = {.album = {.keep = keep}};
+    char *plain = page(), *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    report_html(out, &k.r, &k.run, &all.album);
+    fclose(out);
+    STR(text, plain);
+    pictures *set = report_estimate_pictures(&k.r, &k.run);
+    EQ(all.count, pictures_count(set));
+    TRUE(!all.album.incomplete);
+    for (int i = 0; i < all.count; i++) {
+        bool found = false;
+        for (ptrdiff_t n = 0; n < pictures_count(set); n++) {
+            found = found || strcmp(pictures_get(set, n)->name, all.names[i]) == 0;
+        }
+        TRUE(found);
+    }
+    pictures_free(set);
+    free(plain);
+    free(text);
+}
+
+TEST(a_file_is_named_after_what_its_panel_shows)
+{
+    char name[24];
+    picture_name(name, sizeof name, &(svg_panel){.label = "Data variance", .title = "n = 200"});
+    STR(name, "data-variance-n-200");
+    picture_name(name, sizeof name, &(svg_panel){.name = "X/../1", .label = "Data variance"});
+    STR(name, "X-1");
+    picture_name(name, sizeof name, &(svg_panel){.label = "What no file could be called by"});
+    STR(name, "what-no-file-could-be-c");
+    picture_name(name, sizeof name, &(svg_panel){0});
+    STR(name, "picture");
 }
 
 TEST(the_shared_pieces_write_what_they_are_given)

@@ -51,7 +51,7 @@ static char *written(const study_result *r, form f)
     if (f == JSON) {
         report_study_json(out, r, &run);
     } else if (f == HTML) {
-        report_study_html(out, r, &run);
+        report_study_html(out, r, &run, NULL);
     } else {
         report_study_text(out, r, &run, (report_style){f == COLOURED, f != PLAIN});
     }

@@ -1,0 +1,115 @@
+/* outputs.c - the outputs of a verb: no two to one place, opened first, written together, then the text. */
+#include "cli/outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const FLAG_OF[OUTPUT_KINDS] = {"json", "csv", "report"};
+
+static int check_paths(const char *const *path)
+{
+    for (int a = 0; a < OUTPUT_KINDS; a++) {
+        for (int b = a + 1; b < OUTPUT_KINDS; b++) {
+            if (path[a] && path[b] && (strcmp(path[a], path[b]) == 0 || same_file(path[a], path[b]))) {
+                return complain(CODE_USAGE, "--%s and --%s both name %s; only one can be written there", FLAG_OF[a],
+                                FLAG_OF[b], strcmp(path[a], "-") == 0 ? "standard output" : path[a]);
+            }
+        }
+    }
+    return CODE_OK;
+}
+
+int outputs_open(outputs *o, const cli *c, const char *page)
+{
+    const char *path[OUTPUT_KINDS];
+    for (int k = 0; k < OUTPUT_KINDS; k++) {
+        path[k] = args_value(c, FLAG_OF[k]);
+    }
+    path[OUTPUT_PAGE] = path[OUTPUT_PAGE] ? path[OUTPUT_PAGE] : page;
+    *o = (outputs){.quiet = args_value(c, "quiet")};
+    o->text = !o->quiet;
+    int code = check_paths(path);
+    for (int k = 0; !code && k < OUTPUT_KINDS; k++) {
+        code = path[k] ? output_open(&o->file[k], path[k], c) : CODE_OK;
+        o->text = o->text && o->file[k].file != stdout;
+    }
+    return code ? code : pictures_prepare(&o->pictures, c);
+}
+
+bool outputs_draw(const outputs *o)
+{
+    return o->file[OUTPUT_PAGE].file || o->pictures.folder;
+}
+
+/* The pictures are those that the page draws: without one it is drawn to nowhere. */
+static int write_page(outputs *o, const answer *a)
+{
+    FILE *page = o->file[OUTPUT_PAGE].file, *nowhere = NULL;
+    svg_album *album = o->pictures.folder ? &o->pictures.album : NULL;
+    if (!page && album && !(page = nowhere = fopen("/dev/null", "w"))) {
+        return complain(CODE_FILE, "cannot write /dev/null: %s", strerror(errno));
+    }
+    if (page) {
+        a->page(a->self, page, album);
+    }
+    if (nowhere) {
+        fclose(nowhere);
+    }
+    return album ? pictures_finish(&o->pictures) : CODE_OK;
+}
+
+/* Everything is settled before anything gets its name. */
+static int commit(outputs *o)
+{
+    int count = 0;
+    output *list = calloc((size_t)(OUTPUT_KINDS + o->pictures.count), sizeof *list);
+    if (!list) {
+        return complain(CODE_NUMERIC, "no memory for the names of the files");
+    }
+    for (int k = 0; k < OUTPUT_KINDS; k++) {
+        if (o->file[k].file) {
+            list[count++] = o->file[k];
+            o->file[k] = (output){0};
+        }
+    }
+    for (int k = 0; k < o->pictures.count; k++) {
+        list[count++] = o->pictures.files[k];
+        o->pictures.files[k] = (output){.path = o->pictures.files[k].path};
+    }
+    int code = output_commit(list, count);
+    o->pictures.made = o->pictures.made && code;
+    free(list);
+    return code;
+}
+
+static int write_files(outputs *o, const answer *a)
+{
+    if (o->file[OUTPUT_JSON].file) {
+        a->json(a->self, o->file[OUTPUT_JSON].file);
+    }
+    if (o->file[OUTPUT_CSV].file) {
+        a->csv(a->self, o->file[OUTPUT_CSV].file);
+    }
+    int code = write_page(o, a);
+    return code ? code : commit(o);
+}
+
+int outputs_write(outputs *o, const answer *a)
+{
+    int code = a->partial ? CODE_OK : write_files(o, a); /* before the text: a pager that was closed costs no file */
+    if (!code && o->text) {
+        a->text(a->self);
+        code = output_stdout();
+    }
+    for (ptrdiff_t i = 0; !code && !o->quiet && !o->text && i < a->warning_count; i++) {
+        warn(a->warnings[i].message);
+    }
+    return code;
+}
+
+void outputs_drop(outputs *o)
+{
+    output_drop(o->file, OUTPUT_KINDS);
+    pictures_end(&o->pictures);
+}
