@@ -1,4 +1,4 @@
-/* estimate_pictures.h - the pictures of an estimate, for its page and for files.
+/* estimate_pictures.h - the pictures of an estimate, for its page.
  * What is unknown is not drawn: pictures_find then gives NULL, and the page says why.
  */
 #ifndef REPORT_ESTIMATE_PICTURES_H

@@ -20,7 +20,6 @@ typedef struct node {
 struct pictures {
     block *blocks;
     node *first, **end;
-    ptrdiff_t count;
     bool failed;
 };
 
@@ -124,7 +123,6 @@ picture *pictures_add(pictures *set, int kind, ptrdiff_t item, const char *name)
     n->picture.panel.name = n->picture.name;
     *set->end = n;
     set->end = &n->next;
-    set->count++;
     return &n->picture;
 }
 
@@ -133,20 +131,6 @@ svg_series *pictures_series(pictures *set, picture *p, ptrdiff_t most)
     svg_series *series = pictures_room(set, most, sizeof *series);
     p->panel.series = series;
     return series;
-}
-
-ptrdiff_t pictures_count(const pictures *set)
-{
-    return set->count;
-}
-
-const picture *pictures_get(const pictures *set, ptrdiff_t i)
-{
-    const node *n = set->first;
-    while (n && i-- > 0) {
-        n = n->next;
-    }
-    return n ? &n->picture : NULL;
 }
 
 const picture *pictures_find(const pictures *set, int kind, ptrdiff_t item)

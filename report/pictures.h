@@ -1,5 +1,5 @@
 /* pictures.h - finished pictures with all the memory they need, collected so that a page can place each where it
- * belongs and files can be made of all.
+ * belongs; and the names of their files.
  *
  *     picture *p = pictures_add(set, KIND, 0, "members");      NULL: no memory; then so are all later calls,
  *     double *a[2];
@@ -15,7 +15,7 @@ typedef struct {
     ptrdiff_t item; /* and of which point or feature */
     char name[80];  /* of its file: letters, digits, hyphens */
     char title[160], caption[640], describe[320];
-    svg_panel panel; /* label and describe are set */
+    svg_panel panel; /* name, label and describe are set */
 } picture;
 
 typedef struct pictures pictures;
@@ -34,8 +34,6 @@ const char *pictures_text(pictures *set, const char *format, ...) __attribute__(
 /* The name of a panel's file, from its own or from label and title: what a file name cannot hold becomes a hyphen. */
 void picture_name(char *name, size_t size, const svg_panel *p);
 
-ptrdiff_t pictures_count(const pictures *set);
-const picture *pictures_get(const pictures *set, ptrdiff_t i);               /* in the order they were added */
 const picture *pictures_find(const pictures *set, int kind, ptrdiff_t item); /* NULL: it was not drawn */
 
 #endif
