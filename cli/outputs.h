@@ -2,7 +2,7 @@
  * be written costs none, and get their names after it together or not at all. Then the text is printed, unless --quiet
  * asks for none or an output has taken standard output.
  *
- *     outputs o = {0};
+ *     outputs o;
  *     int code = outputs_open(&o, c, NULL);
  *     ... the work ...
  *     code = code ? code : outputs_write(&o, &(answer){.self = &found, .json = write_json, .text = print_text});

@@ -61,13 +61,13 @@ static int open_file(picture_files *f, const char *name, const char *ending)
     return code;
 }
 
+/* Whatever the case of letters: there are disks that do not tell. */
 static bool in_use(const picture_files *f, const char *name)
 {
     const size_t folder = strlen(f->folder) + 1, length = strlen(name);
     for (int k = 0; k < f->count; k++) {
         const char *other = f->files[k].path + folder;
-        if (strncasecmp(other, name, length) == 0 &&
-            other[length] == '.') { /* there are disks that tell no cases apart */
+        if (strncasecmp(other, name, length) == 0 && other[length] == '.') {
             return true;
         }
     }

@@ -103,11 +103,14 @@ static void put_name(char *name, size_t size, const char *from)
 void picture_name(char *name, size_t size, const svg_panel *p)
 {
     char words[400];
-    snprintf(words, sizeof words, "%s %s", p->label ? p->label : "picture", p->title ? p->title : "");
+    snprintf(words, sizeof words, "%s %s", p->label ? p->label : "", p->title ? p->title : "");
     for (char *w = words; *w; w++) {
         *w = (char)tolower((unsigned char)*w);
     }
     put_name(name, size, p->name ? p->name : words);
+    if (!*name) {
+        put_name(name, size, "picture");
+    }
 }
 
 picture *pictures_add(pictures *set, int kind, ptrdiff_t item, const char *name)

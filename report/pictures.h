@@ -31,7 +31,8 @@ bool pictures_columns(pictures *set, ptrdiff_t count, int ways, double **column)
 svg_series *pictures_series(pictures *set, picture *p, ptrdiff_t most); /* room in its panel; series_count stays 0 */
 const char *pictures_text(pictures *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The name of a panel's file, from its own or from label and title: what a file name cannot hold becomes a hyphen. */
+/* The name of a panel's file, from its own or from label and title: what a file name cannot hold becomes a hyphen.
+ * Never empty. */
 void picture_name(char *name, size_t size, const svg_panel *p);
 
 const picture *pictures_find(const pictures *set, int kind, ptrdiff_t item); /* NULL: it was not drawn */

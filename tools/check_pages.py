@@ -73,12 +73,13 @@ def wrapped(path, body, expression):
 
 
 class Page(html.parser.HTMLParser):
-    """Elements with their attributes, and whether every one that was opened was closed."""
+    """Elements with their attributes, tables by their caption, and whether every element that was opened was closed."""
     VOID = {"meta", "br", "img", "link", "input", "hr"}
 
     def __init__(self, text):
         super().__init__()
         self.elements, self.open, self.whole, self.text, self.styles = [], [], True, "", ""
+        self.tables, self.rows = {}, []  # a cell is its number in full where it has one, else its text
         self.feed(text)
         self.whole = self.whole and not self.open
 
@@ -86,6 +87,13 @@ class Page(html.parser.HTMLParser):
         self.elements.append((tag, dict(attributes)))
         if tag not in self.VOID:
             self.open.append(tag)
+        if tag == "div" and "aria-label" in dict(attributes):
+            self.rows = self.tables.setdefault(dict(attributes)["aria-label"], [])
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th") and self.rows:
+            self.rows[-1].append(next((v for key, v in attributes if key.startswith("data-")), ""))
+            self.number = bool(self.rows[-1][-1])
 
     def handle_startendtag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
@@ -101,6 +109,8 @@ class Page(html.parser.HTMLParser):
             self.styles += data
         else:
             self.text += data
+            if {"td", "th"} & set(self.open) and not self.number:
+                self.rows[-1][-1] += data
 
     def values(self, name):
         return [a[name] for _, a in self.elements if name in a]
@@ -187,11 +197,43 @@ def compare_loop(name, page, result):
     check(f"{name}: the verdict", result["verdict"] in page.text)
 
 
-def compare_other(name, page, result):
-    """Pages of other verbs: nothing is known of their layout, but their numbers come from the same result."""
-    numbers = set(re.findall(r"[\d.e+-]+", json.dumps(result)))
-    shown = [v for _, a in page.elements for key, v in a.items() if key.startswith("data-") and re.fullmatch(r"[\d.e+-]{6,}", v or "")]
-    check(f"{name}: has numbers of the JSON", len(numbers.intersection(shown)) > 2)
+def cells(source, *keys):
+    """These fields of an object as a line of a table shows them; "interval" gives two."""
+    shown = []
+    for key in keys:
+        shown += (source[key] or ["", ""]) if key == "interval" else ["" if source[key] is None else source[key]]
+    return shown
+
+
+def compare_plan(name, page, result):
+    bought = [("now", result["now"]), ("the plan", result["plan"]), ("the cautious plan", result["cautious"])]
+    table = page.tables["Now and then"][1:]
+    for line, (what, mix) in zip(table, [(what, mix) for what, mix in bought if mix], strict=True):
+        wanted = [what, *cells(mix, "cost", "rows", "members", "new_rows", "trainings", "variance", "interval")]
+        check(f"{name}: {what} is the JSON's", line[:len(wanted)] == wanted)
+        chance = mix.get("chance")
+        confidence = [float(c) for c in line[len(wanted):] if c]
+        check(f"{name}: its confidence", confidence == ([] if chance is None else [100 * float(chance)]))
+    for caption, keys in (("Variance against cost", ("cost", "variance", "interval")), ("Rows against cost", ("cost", "rows")),
+                          ("Networks against cost", ("cost", "members"))):
+        lines = page.tables[caption][1:1 + len(result["curve"])]
+        check(f"{name}: {caption.lower()}", [line[1:1 + len(cells(result["now"], *keys))] for line in lines]
+              == [cells(mix, *keys) for mix in result["curve"]])
+    check(f"{name}: the answer and the caveat", result["plan"]["text"] in page.text and result["caveat"] in page.text)
+
+
+def compare_models(name, page, result):
+    models, choice = result["models"], result["choice"]["index"]
+    error = result["comparison"]["error"]
+    keys = [key for key in ("width", "depth", "lambda") if models[0][key] is not None]
+    keys += ["bias"] * (len({m["bias"] for m in models}) > 1) + ["cv_rmse", "cv_se"] * (error == "cv_rmse")
+    keys += ["loo_rmse", "loo_se", "variance", "interval", "procedural", "data"]
+    wanted = [["choice" if k == int(choice) else "front" if m["front"] else "", *cells(m, *keys)] for k, m in enumerate(models)]
+    table = page.tables["The models in the order of their error"][1:]
+    check(f"{name}: every model is the JSON's", sorted(table) == sorted(wanted))
+    at = 1 + keys.index(error)
+    check(f"{name}: in the order of their error", [float(line[at]) for line in table] == sorted(float(m[error]) for m in models))
+    check(f"{name}: the reason", result["choice"]["reason"] in page.text)
 
 
 def look(path):
@@ -224,15 +266,17 @@ def look(path):
     check(f"{name}: prints", pdf.startswith(b"%PDF") and len(pdf) > 10000)
 
     result = numbers_of(open(path[:-5] + ".json", encoding="utf-8").read())
-    kinds = {"study": compare_study, "ranked": compare_explore, "loop": compare_loop, "points": compare_estimate}
-    next((compare for key, compare in kinds.items() if key in result), compare_other)(name, page, result)
+    kinds = {"study": compare_study, "ranked": compare_explore, "loop": compare_loop, "points": compare_estimate,
+             "curve": compare_plan, "comparison": compare_models}
+    next(compare for key, compare in kinds.items() if key in result)(name, page, result)
+    charts = sum(tag == "svg" and a.get("class") == "chart" for tag, a in page.elements)
+    check(f"{name}: a file for each picture", charts == len(glob.glob(f"{path[:-5]}-pictures/*.svg")) > 0)
 
 
 def look_at_pictures(folder):
-    drawings = sorted(glob.glob(f"{folder}/*.svg"))
-    check("pictures: there are some", len(drawings) >= 8)
+    drawings = sorted(glob.glob(f"{folder}/*-pictures/*.svg"))
     for path in drawings:
-        name = os.path.basename(path)
+        name = os.path.relpath(path, folder)
         width, height, size, raw, stride = pixels(path[:-4] + ".png")
         ink = sum(raw[1 + y * (stride + 1):1 + y * (stride + 1) + stride].count(0) for y in range(height))
         check(f"{name}: PNG of twice its size", f'width="{width // 2}" height="{height // 2}"' in open(path, encoding="utf-8").read())
@@ -245,6 +289,6 @@ def look_at_pictures(folder):
 folder = os.path.abspath(sys.argv[1])
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     list(pool.map(look, sorted(glob.glob(f"{folder}/*.html"))))
-look_at_pictures(f"{folder}/pictures")
+look_at_pictures(folder)
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0)

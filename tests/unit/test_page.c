@@ -313,7 +313,7 @@ TEST(a_file_is_named_after_what_its_panel_shows)
     STR(name, "X-1");
     picture_name(name, sizeof name, &(svg_panel){.label = "What no file could be called by"});
     STR(name, "what-no-file-could-be-c");
-    picture_name(name, sizeof name, &(svg_panel){0});
+    picture_name(name, sizeof name, &(svg_panel){.label = "σ²"});
     STR(name, "picture");
 }
 
