@@ -16,10 +16,13 @@ typedef struct {
 static bool cloud_new(const epiq_comparison *r, cloud *c)
 {
     ptrdiff_t n = r->model_count;
-    c->count = 0;
+    *c = (cloud){0};
     c->error = calloc((size_t)(4 * n), sizeof *c->error);
+    if (!c->error) {
+        return false;
+    }
     c->variance = c->error + n, c->lo = c->error + 2 * n, c->hi = c->error + 3 * n;
-    return c->error;
+    return true;
 }
 
 static void cloud_add(cloud *c, const epiq_comparison *r, const epiq_compared *m)

@@ -1,5 +1,5 @@
-/* read.c - a model from its file (docs/model-file.md): mapped, its checksum compared, its header read (header.c), every tensor
- * held against what its options say it must be. Nothing in the file is trusted.
+/* read.c - a model from its file (docs/model-file.md): mapped, its checksum compared, its header read (header.c), every
+ * tensor held against what its options say it must be. Nothing in the file is trusted.
  */
 #include "data/table.h"
 #include "model/model.h"
@@ -71,9 +71,13 @@ static int check_whole(epiq_ctx *c, const char *file, const epiq_model *m, ptrdi
     const char *version = (const char *)p + 8 + start;
     if (memcmp(version, EPIQP_MODEL_VERSION "\"", sizeof EPIQP_MODEL_VERSION) != 0) {
         char shown[EPIQP_SHOWN];
-        epiqp_text_show(shown, sizeof shown, version, (ptrdiff_t)strcspn(version, "\",}"));
+        ptrdiff_t most = epiqp_min(20, size - 8 - start), digits = 0; /* no zero ends the map */
+        while (digits < most && !strchr("\",}", version[digits])) {
+            digits++;
+        }
+        epiqp_text_show(shown, sizeof shown, version, digits);
         return epiqp_fail(c, EPIQ_E_FILE,
-                          "%s: the file is of format version %.20s and this epiq reads version " EPIQP_MODEL_VERSION
+                          "%s: the file is of format version %s and this epiq reads version " EPIQP_MODEL_VERSION
                           "; fit again, or use the epiq it was made with",
                           file, shown);
     }
@@ -234,10 +238,12 @@ static int read_model(epiq_ctx *c, const char *path, epiq_model *m)
     ptrdiff_t length = 0;
     epiqp_text_show(file, sizeof file, path, (ptrdiff_t)strlen(path));
     int s = map_file(c, path, file, m);
-    s = s ? s : check_whole(c, file, m, &length);
+    if (s || (s = check_whole(c, file, m, &length))) {
+        return s;
+    }
     const char *bytes = (const char *)m->map + 8;
     const ptrdiff_t room = (ptrdiff_t)m->map_size - 8 - length;
-    s = s ? s : epiqp_header_read(c, file, bytes, length, &m->arena, &h);
+    s = epiqp_header_read(c, file, bytes, length, &m->arena, &h);
     s = s ? s : take_notes(c, file, &h, m);
     s = s ? s : take_sizes(c, file, &h, room, m);
     if (!s && epiqp_model_has_factor(m)) {

@@ -1,6 +1,6 @@
-/* Models: what predict says is what estimate says at the same points, for every engine and choice of methods; a file that was
- * read back says the same to the last bit; single precision is as good as it claims; and no file, however damaged or made up,
- * does anything but be refused in a sentence. */
+/* Models: what predict says is what estimate says at the same points, for every engine and choice of methods; a file
+ * that was read back says the same to the last bit; single precision is as good as it claims; and no file, however
+ * damaged or made up, does anything but be refused in a sentence. */
 #include "data/table.h"
 #include "model/model.h"
 #include "test.h"
@@ -442,6 +442,11 @@ TEST(other_versions_and_byte_orders_are_named)
     put_file(file, file_size);
     EQ(epiq_model_read(c, path, &m), EPIQ_E_FILE);
     CONTAINS(epiq_message(c), "byte order");
+    memset(file, 'x', 4096); /* a version that fills the last page of the map to its end */
+    memcpy(file + 8, EPIQP_MODEL_START, sizeof EPIQP_MODEL_START - 1);
+    put_file(file, 4096);
+    EQ(epiq_model_read(c, path, &m), EPIQ_E_FILE);
+    CONTAINS(epiq_message(c), "format version xxxxxxxxxxxxxxxxxxxx and");
     memset(file, '7', 500); /* a table, say */
     put_file(file, 500);
     EQ(epiq_model_read(c, path, &m), EPIQ_E_FILE);
