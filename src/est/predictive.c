@@ -1,6 +1,6 @@
 /* predictive.c - what leaving rows out tells without refitting: the kernel predictor's error, each row's prediction by
- * the others, and where a new observation would fall, by jackknife+ (docs/method.md section 3). With B = A^-1 and g the rows of one group, one row where there are no groups, leaving g
- * out gives its rows the residuals and x0 the prediction
+ * the others, and where a new observation would fall, by jackknife+ (docs/method.md section 3). With B = A^-1 and g the
+ * rows of one group, one row where there are no groups, leaving g out gives its rows the residuals and x0 the prediction
  *     e_g = B_gg^-1 alpha_g,   mu_-g(x0) = c'y - c_g'e_g
  * and the interval runs from low values of mu_-g - |e_i| to high ones of mu_-g + |e_i|, i in g, each group weighing 1.
  */
@@ -53,6 +53,9 @@ int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r)
 
 /* ---- a new observation ---- */
 
+/* Rows of a group: its block of B takes 128 MiB then, and one thread a second or so. */
+static const ptrdiff_t LARGEST_GROUP = 4096;
+
 static int withhold(epiqp_job *j, const char *why)
 {
     return epiqp_warn(j->e.c, j->warnings, "no_predictive", "where a new observation would fall is unknown: %s", why);
@@ -80,8 +83,8 @@ static bool leave_out(const epiqp_job *j, const epiqp_ridge *r, const ptrdiff_t 
     return true;
 }
 
-/* Residuals of every row without its group, in w->residual; *fine: whether they could be had. */
-static int leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *w, bool *fine)
+/* Residuals of every row without its group, in w->residual, if they can be had. */
+static int leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *w)
 {
     ptrdiff_t n = j->n, groups = j->data->groups, largest = 0;
     ptrdiff_t *start = epiqp_arena_alloc(j->e.c, &j->scratch, groups + 2 + n, sizeof *start);
@@ -99,23 +102,32 @@ static int leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive
     for (ptrdiff_t i = 0; i < n; i++) {
         rows[start[j->data->group[i] + 1]++] = i;
     }
+    if (largest > LARGEST_GROUP) {
+        char why[160];
+        snprintf(why, sizeof why,
+                 "a group of %td rows is too large to be left out, the most are %td; use smaller groups", largest,
+                 LARGEST_GROUP);
+        return withhold(j, why);
+    }
     double *block = epiqp_alloc(j->e.c, largest * (largest + 1), sizeof *block);
     if (!block) {
         return EPIQ_E_NOMEM;
     }
     double *e = block + largest * largest;
-    *fine = true;
-    for (ptrdiff_t g = 0; *fine && g < groups; g++) {
+    int s = EPIQ_OK;
+    w->known = true;
+    for (ptrdiff_t g = 0; !s && w->known && g < groups; g++) {
         const ptrdiff_t *own = rows + start[g];
         ptrdiff_t size = start[g + 1] - start[g];
-        *fine = leave_out(j, r, own, size, block, e);
+        w->known = leave_out(j, r, own, size, block, e);
         for (ptrdiff_t k = 0; k < size; k++) {
             w->residual[own[k]] = e[k];
             w->weight[own[k]] = 1 / (double)size;
         }
+        s = epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : EPIQ_OK;
     }
     epiqp_free(j->e.c, block);
-    return EPIQ_OK;
+    return s || w->known ? s : withhold(j, "some group cannot be left out numerically; use a larger --lambda");
 }
 
 int epiqp_predictive_new(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *out)
@@ -137,8 +149,7 @@ int epiqp_predictive_new(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *o
     out->residual = block;
     out->weight = block + n;
     out->moved = block + 2 * n;
-    int s = leave_groups_out(j, r, out, &out->known);
-    return s || out->known ? s : withhold(j, "some group cannot be left out numerically; use a larger --lambda");
+    return leave_groups_out(j, r, out);
 }
 
 void epiqp_predictive_at(const epiqp_job *j, const epiqp_predictive *w, const double *c, int thread, epiq_point *point)

@@ -1,6 +1,7 @@
 /* Leaving rows out, sweeps and where a new observation would fall: against literal refits without each row or group,
- * against asking at the same points one by one, and against fresh data. All through epiq.h but for the select. */
-#include "base/base.h"
+ * against asking at the same points one by one, and against fresh data. All through epiq.h but for the select and what
+ * only large groups show. */
+#include "est/est.h"
 #include "rng/rng.h"
 #include "stats/stats.h"
 #include "test.h"
@@ -259,6 +260,41 @@ TEST(too_few_rows_for_the_level_are_said)
     EQ(run(N, D, X, Y, NULL, 2, away, &o), EPIQ_OK);
     TRUE(r->points[0].predictive.known);
     NEAR(r->points[0].predictive.lo, r->points[0].predictive.hi, 0);
+    done();
+}
+
+/* One group of `size` rows and 20 of one row each, all of which leave the residual 1: B = I, alpha = 1. */
+static int leave_out(ptrdiff_t size, epiqp_warnings *warnings, epiqp_arena *arena, epiqp_predictive *out)
+{
+    ptrdiff_t n = size + 20, *group = epiqp_arena_alloc(c, arena, n, sizeof *group);
+    double *alpha = epiqp_arena_alloc(c, arena, 2 * n, sizeof *alpha);
+    epiqp_ridge ridge = {.n = n, .alpha = alpha, .diagonal = alpha + n};
+    epiq_data rows = {.n = n, .groups = 21, .group = group};
+    epiqp_job j = {.e = {.c = c, .threads = 1}, .data = &rows, .n = n, .o.level = 0.9, .warnings = warnings};
+    for (ptrdiff_t i = 0; i < n; i++) {
+        group[i] = i < 20 ? i + 1 : 0;
+        alpha[i] = alpha[n + i] = 1;
+    }
+    int s = epiqp_predictive_new(&j, &ridge, out);
+    epiqp_arena_free(c, &j.scratch);
+    return s;
+}
+
+TEST(groups_too_large_are_not_left_out)
+{
+    epiqp_arena arena = {0};
+    epiqp_warnings list = {.arena = &arena};
+    epiqp_predictive w;
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    EQ(leave_out(1, &list, &arena, &w), EPIQ_OK);
+    TRUE(w.known && list.count == 0);
+    EQ(leave_out(4097, &list, &arena, &w), EPIQ_OK); /* without a look at the inverse, of which there is none */
+    TRUE(!w.known && list.count == 1);
+    STR(list.list[0].code, "no_predictive");
+    CONTAINS(list.list[0].message, "a group of 4097 rows is too large to be left out, the most are 4096");
+    epiq_ctx_stop(c);
+    EQ(leave_out(1, &list, &arena, &w), EPIQ_E_STOPPED);
+    epiqp_arena_free(c, &arena);
     done();
 }
 
