@@ -430,7 +430,7 @@ typedef struct {
     ptrdiff_t count;
     epiq_exploration ask;
     const char *reason;          /* one sentence: why the first comes first */
-    const epiq_result *estimate; /* at all candidates, in their order; it lives as long as this */
+    const epiq_result *estimate; /* at all candidates, in their order, predictive unknown; it lives as long as this */
 } epiq_ranking;
 
 EPIQ_API int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points *candidates, const epiq_options *o,

@@ -53,7 +53,8 @@ __attribute__((format(printf, 4, 5))) int epiqp_warn(epiq_ctx *c, epiqp_warnings
 
 int epiqp_options_check(epiq_ctx *c, const epiq_options *o); /* every value against the table, and those that clash */
 
-double epiqp_now(void); /* seconds on a clock that only goes forward */
+double epiqp_now(void);    /* seconds on a clock that only goes forward */
+double epiqp_memory(void); /* bytes that the machine has */
 
 typedef struct {
     uint32_t h[8];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 const char *epiq_version(void)
 {
@@ -108,6 +109,11 @@ int epiqp_report(epiq_ctx *c, const char *stage, ptrdiff_t done, ptrdiff_t all)
         }
     }
     return epiqp_stopping(c) ? epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request while working on %s", stage) : EPIQ_OK;
+}
+
+double epiqp_memory(void)
+{
+    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
 double epiqp_now(void)

@@ -218,7 +218,8 @@ static int survive(job *j, ptrdiff_t model, int status)
     return note(j, model, "failed", message);
 }
 
-/* What depends on the kernel alone: the data part, the leave-one-out error, and the procedural part at infinite width. */
+/* What depends on the kernel alone: the data part, the leave-one-out error, and the procedural part at infinite
+ * width. */
 static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_compared *m)
 {
     epiq_options closed = *o;
@@ -226,7 +227,7 @@ static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_com
     closed.engine = EPIQ_ENGINE_INFINITE;
     closed.methods = EPIQ_IF | EPIQ_EV;
     j->progress.now = effort_of(j, &closed, (double)j->data->n, 0);
-    int s = epiqp_estimate(j->c, j->data, j->at, &closed, &(epiqp_more){0}, &r);
+    int s = epiqp_estimate(j->c, j->data, j->at, &closed, &(epiqp_more){.leverage = true}, &r);
     if (s) {
         return s;
     }

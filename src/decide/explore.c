@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct {
     epiq_ranking ranking; /* first: it is what the caller gets */
@@ -224,7 +223,7 @@ static int rank(epiqp_job *j, void *user)
 }
 
 /* Before anything is trained. */
-static int check_batch(epiq_ctx *c, ptrdiff_t n, ptrdiff_t points, const epiq_exploration *ask)
+static int check_batch(epiq_ctx *c, ptrdiff_t points, const epiq_exploration *ask)
 {
     if (points < 1) {
         return epiqp_fail(c, EPIQ_E_DATA, "there is no candidate to choose; add one made for these rows");
@@ -234,14 +233,6 @@ static int check_batch(epiq_ctx *c, ptrdiff_t n, ptrdiff_t points, const epiq_ex
                           "a batch of %td cannot be picked from %td candidate%s; use a smaller --batch or give more "
                           "candidates",
                           ask->batch, points, points == 1 ? "" : "s");
-    }
-    double need = epiqp_belief_bytes(n, points, ask->batch - 1),
-           have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if (need > have) {
-        return epiqp_fail(c, EPIQ_E_NOMEM,
-                          "a batch of %td from %td candidates needs about %.1f GB of memory and this machine has %.1f; "
-                          "use a smaller --batch",
-                          ask->batch, points, need / 1e9, have / 1e9);
     }
     return EPIQ_OK;
 }
@@ -276,7 +267,7 @@ int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points *candidat
     epiqp_clear(c);
     *out = NULL;
     int s = epiqp_options_check(c, o);
-    if (s || (s = check_ask(c, o, ask)) || (s = check_batch(c, data->n, candidates->count, ask))) {
+    if (s || (s = check_ask(c, o, ask)) || (s = check_batch(c, candidates->count, ask))) {
         return s;
     }
     answer *a = epiqp_alloc(c, 1, sizeof *a);
@@ -288,7 +279,11 @@ int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points *candidat
     bool idle = ask->rule == EPIQ_RULE_DATA && o->hbar == EPIQ_HBAR_KERNEL && epiqp_engine_of(o)->trains;
     own.methods = idle ? EPIQ_IF : EPIQ_IF | EPIQ_EV; /* nobody waits for trainings that no score needs */
     own.influential = own.sweep = 0;
-    s = epiqp_estimate(c, data, candidates, &own, &(epiqp_more){.then = rank, .user = a}, &a->estimate);
+    epiqp_more more = {.then = rank,
+                       .user = a,
+                       .bytes = epiqp_belief_bytes(data->n, candidates->count, ask->batch - 1),
+                       .less = "a smaller --batch"};
+    s = epiqp_estimate(c, data, candidates, &own, &more, &a->estimate);
     epiqp_go_on(c);
     a->ranking.estimate = a->estimate;
     if (s) {

@@ -148,7 +148,7 @@ int epiqp_estimate_ba(epiqp_job *j)
         jitter = fmax(jitter, batches[b].fit.ridge.jitter);
     }
     s = s ? s : epiqp_warn_jitter(j, j->fit.ridge.jitter > 0 ? 0 : jitter); /* said once */
-    s = s ? s : epiqp_keep_members(j, j->keep ? &j->keep->batches : NULL, count, list);
+    s = s ? s : epiqp_keep_members(j, j->more->keep ? &j->more->keep->batches : NULL, count, list);
     if (!s) {
         s = epiqp_run_members(j, "batches", count, list);
     }

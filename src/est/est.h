@@ -48,9 +48,8 @@ typedef struct {
      * their squares, in excess_unit^2, NULL: nothing. All NULL unless IF ran from a kernel's factor. */
     const double *used, *printed, *excess;
     double excess_unit;
-    epiqp_keep *keep; /* NULL: the answer is enough */
-    bool may_finish;  /* when asked to: with the networks there are */
-    bool finished;    /* it was so */
+    const struct epiqp_more *more; /* what else is wanted */
+    bool finished;                 /* when asked to, with the networks there were */
     /* where the answer goes */
     struct epiqp_answer *answer;
     epiqp_warnings *warnings;
@@ -132,8 +131,8 @@ typedef struct {
     bool done;
 } epiqp_assignment;
 int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_assignment *list);
-/* Stopped on request: if it was to finish with what there is, the job goes on without BA, and a warning says why; else it
- * stays stopped. */
+/* Stopped on request: if it was to finish with what there is, the job goes on without BA, and a warning says why; else
+ * it stays stopped. */
 int epiqp_finish(epiqp_job *j, const char *what);
 /* The same with the finished ones of these members, two at least, which then come first. */
 int epiqp_finish_members(epiqp_job *j, ptrdiff_t count, epiqp_assignment *list);
@@ -154,16 +153,21 @@ void epiqp_sweep_split(epiqp_job *j);      /* each sweep gets its part of the an
 /* ---- the answer ---- */
 
 /* What else is wanted of an estimate. */
-typedef struct {
+typedef struct epiqp_more {
     epiqp_keep *keep; /* NULL, or zero with an owner that frees its arena and its factor, also when this fails */
     int (*then)(epiqp_job *j, void *user); /* NULL, or done while the job is still alive; a status */
     void *user;
-    bool may_finish;
+    double bytes;     /* that it takes, */
+    const char *less; /* and what to use to make them fewer */
+    bool may_finish;  /* when asked to: with the networks there are */
+    bool predictive;  /* where new observations would fall */
+    bool leverage;    /* result.fit, even where nothing else needs it */
 } epiqp_more;
 int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                    const epiqp_more *more, epiq_result **out);
 
-/* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no interval. */
+/* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no
+ * interval. */
 epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_method method);
 int epiqp_combine(epiqp_job *j);
 int epiqp_advise(epiqp_job *j);

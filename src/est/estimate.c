@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 /* In this order: IF may use the members that EV trained, BA's check the factor that IF made. */
 static const struct {
@@ -117,7 +116,8 @@ static bool factor_wanted(const epiqp_job *j)
 static int check_memory(const epiqp_job *j)
 {
     const epiq_options *o = &j->o;
-    double n = (double)j->n, triangle = (double)epiqp_tri_bytes(j->n), cross = 8 * n * (double)j->points, need = 0;
+    double n = (double)j->n, triangle = (double)epiqp_tri_bytes(j->n), cross = 8 * n * (double)j->points,
+           need = j->more->bytes, have = epiqp_memory();
     if (factor_wanted(j)) {
         need += triangle + cross; /* the inverse takes the factor's place */
     }
@@ -139,19 +139,19 @@ static int check_memory(const epiqp_job *j)
             (double)j->e.threads * (22 * 8 * (double)epiqp_net_params(&net) + own); /* train/flow.c takes 20, and 2 */
         need += 8 * (double)o->members * (2 * (double)j->points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
     }
-    if (j->keep) { /* the factor beside the inverse, and every network */
+    if (j->more->keep) { /* the factor beside the inverse, and every network */
         epiqp_net net = epiqp_net_of(o, j->data->d);
         need += triangle + 8 * (double)(o->members + o->batches) * (n + (double)epiqp_net_params(&net));
     }
-    double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (need <= have) {
         return EPIQ_OK;
     }
     return epiqp_fail(
         j->e.c, EPIQ_E_NOMEM,
         "%td rows, %td points and networks of width %td and depth %td need about %.1f GB and this machine has "
-        "%.1f; use less of what is large, or --methods ev,ba",
-        j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9);
+        "%.1f; use %s",
+        j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9,
+        j->more->bytes > need / 2 ? j->more->less : "less of what is large, or --methods ev,ba");
 }
 
 /* ---- points that deserve a warning ---- */
@@ -391,7 +391,7 @@ static int run(epiqp_job *j)
 int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiq_result **out)
 {
     epiqp_clear(c);
-    int s = epiqp_estimate(c, data, at, o, &(epiqp_more){.may_finish = true}, out);
+    int s = epiqp_estimate(c, data, at, o, &(epiqp_more){.may_finish = true, .predictive = true}, out);
     epiqp_go_on(c);
     return s;
 }
@@ -420,8 +420,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
                    .asked = at->count,
                    .points = at->count,
                    .where = at,
-                   .keep = more->keep,
-                   .may_finish = more->may_finish,
+                   .more = more,
                    .answer = answer,
                    .warnings = &answer->warnings};
     for (ptrdiff_t k = 0; !s && k < data->warnings.count; k++) {

@@ -70,7 +70,7 @@ int epiqp_estimate_ev(epiqp_job *j)
             .rows = keep_rows ? h + m * j->points + k * j->n : NULL,
         };
     }
-    int s = epiqp_keep_members(j, j->keep ? &j->keep->members : NULL, m, list);
+    int s = epiqp_keep_members(j, j->more->keep ? &j->more->keep->members : NULL, m, list);
     s = s ? s : epiqp_run_members(j, "members", m, list);
     if (s == EPIQ_E_STOPPED) {
         s = epiqp_finish_members(j, m, list);

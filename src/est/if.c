@@ -287,16 +287,16 @@ static int warn_of_probes(epiqp_job *j)
     return epiqp_warn(
         j->e.c, j->warnings, "probes",
         "leverages are estimated from %td random probes: the standard error this adds to the data variance "
-        "is %.2g %% %s; more --probes make it smaller, --probes 0 is exact, and tells where a new observation would "
-        "fall",
-        j->o.probes, 100 * largest, j->asked > 1 ? "at worst" : "of it");
+        "is %.2g %% %s; more --probes make it smaller, --probes 0 is exact%s",
+        j->o.probes, 100 * largest, j->asked > 1 ? "at worst" : "of it",
+        j->more->predictive ? ", and tells where a new observation would fall" : "");
 }
 
 static int from_ridge(epiqp_job *j, epiqp_ridge *r)
 {
     const epiq_options *o = &j->o;
     ptrdiff_t n = j->n;
-    bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 ||
+    bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage ||
                     n <= EPIQP_CHEAP_ROWS; /* else two thirds of the time */
     epiqp_probes probes = {0};
     shared w;
@@ -309,7 +309,8 @@ static int from_ridge(epiqp_job *j, epiqp_ridge *r)
     }
     s = s || !leverage ? s : epiqp_describe_fit(j, r);
     s = s ? s : share(j, r, &probes, leverage, &w);
-    s = s || !r->inverse.a || !j->answer->result.fit.known ? s : epiqp_predictive_new(j, r, &w.predictive);
+    bool predictive = j->more->predictive && r->inverse.a && j->answer->result.fit.known;
+    s = s || !predictive ? s : epiqp_predictive_new(j, r, &w.predictive);
     epiqp_tri_free(j->e.c, &r->inverse);
     epiqp_probes_free(j->e.c, &probes);
     double *scratch = s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads, sizeof *scratch);

@@ -11,8 +11,8 @@ int epiqp_keep_members(epiqp_job *j, epiqp_kept *all, ptrdiff_t count, epiqp_ass
         return EPIQ_OK;
     }
     ptrdiff_t p = epiqp_net_params(&j->fit.net), extra = j->engine->extra(&j->o, &j->fit.net, j->n);
-    all->theta = epiqp_arena_alloc(j->e.c, &j->keep->arena, count * p, sizeof *all->theta);
-    all->extra = epiqp_arena_alloc(j->e.c, &j->keep->arena, count * extra, sizeof *all->extra);
+    all->theta = epiqp_arena_alloc(j->e.c, &j->more->keep->arena, count * p, sizeof *all->theta);
+    all->extra = epiqp_arena_alloc(j->e.c, &j->more->keep->arena, count * extra, sizeof *all->extra);
     if (!all->theta || !all->extra) {
         return EPIQ_E_NOMEM;
     }
@@ -26,11 +26,11 @@ int epiqp_keep_members(epiqp_job *j, epiqp_kept *all, ptrdiff_t count, epiqp_ass
 void epiqp_keep_batch_rows(epiqp_job *j, const ptrdiff_t *batch_of_row)
 {
     const ptrdiff_t n = j->n;
-    if (!j->keep || j->engine->extra(&j->o, &j->fit.net, n) == j->engine->extra(&j->o, &j->fit.net, 0)) {
+    if (!j->more->keep || j->engine->extra(&j->o, &j->fit.net, n) == j->engine->extra(&j->o, &j->fit.net, 0)) {
         return; /* they are not one a row */
     }
     for (ptrdiff_t b = 0; b < j->o.batches; b++) {
-        double *weight = j->keep->batches.extra + b * n;
+        double *weight = j->more->keep->batches.extra + b * n;
         ptrdiff_t left = 0;
         for (ptrdiff_t i = 0; i < n; i++) {
             left += batch_of_row[i] == b;
@@ -43,7 +43,7 @@ void epiqp_keep_batch_rows(epiqp_job *j, const ptrdiff_t *batch_of_row)
 
 int epiqp_keep_factor(epiqp_job *j, const epiqp_ridge *r)
 {
-    epiqp_keep *keep = j->keep;
+    epiqp_keep *keep = j->more->keep;
     if (!keep || !(j->o.methods & EPIQ_IF || j->o.engine == EPIQ_ENGINE_INFINITE) || !r->factor.a || keep->factor.a) {
         return EPIQ_OK;
     }
@@ -56,7 +56,7 @@ int epiqp_keep_factor(epiqp_job *j, const epiqp_ridge *r)
 
 static double *copy_of(epiqp_job *j, const double *from)
 {
-    double *to = epiqp_arena_alloc(j->e.c, &j->keep->arena, j->n, sizeof *to);
+    double *to = epiqp_arena_alloc(j->e.c, &j->more->keep->arena, j->n, sizeof *to);
     if (to) {
         memcpy(to, from, (size_t)j->n * sizeof *to);
     }
@@ -75,7 +75,7 @@ static void clear_above(epiqp_tri *t)
 
 int epiqp_keep_rest(epiqp_job *j)
 {
-    epiqp_keep *keep = j->keep;
+    epiqp_keep *keep = j->more->keep;
     if (!keep) {
         return EPIQ_OK;
     }

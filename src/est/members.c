@@ -75,7 +75,7 @@ int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_as
 
 int epiqp_finish(epiqp_job *j, const char *what)
 {
-    if (!j->may_finish || !epiqp_finishing(j->e.c)) {
+    if (!j->more->may_finish || !epiqp_finishing(j->e.c)) {
         return EPIQ_E_STOPPED;
     }
     epiqp_clear(j->e.c);

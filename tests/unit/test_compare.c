@@ -1,6 +1,6 @@
 /* epiq_compare: its errors against folds made by hand and against refits without each row, its parts against
  * epiq_estimate, its front against the definition; threads, stopping, failing. */
-#include "base/base.h"
+#include "est/est.h"
 #include "rng/rng.h"
 #include "test.h"
 
@@ -188,6 +188,43 @@ TEST(leave_one_out_is_refitting_without_each_row)
     CLOSE(m->loo.se, se, 1e-9);
     TRUE(m->procedural.method == EPIQ_BY_INFINITE && m->variance.has_interval);
     EQ(r->trainings, 0);
+    done();
+}
+
+/* Where no correction needs the leverages and they are dear, the error still does. */
+TEST(leave_one_out_is_known_without_a_correction)
+{
+    enum { MANY = EPIQP_CHEAP_ROWS + 1 };
+    static double x[MANY], y[MANY];
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.correction = EPIQ_CORRECTION_NONE;
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    EQ(epiq_synth(c, 1, MANY, 1, 5, x, y), EPIQ_OK);
+    EQ(epiq_data_new(c, MANY, 1, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "mean"), EPIQ_OK);
+    EQ(epiq_compare(c, data, at, &o, &(epiq_grid){0}, &r), EPIQ_OK);
+    TRUE(r->models[0].loo.known);
+    CLOSE(r->models[0].loo.rmse, 0.1, 0.1); /* the noise of set 1; a standard error is 0.016 of it */
+    EQ(r->choice, 0);
+    EQ(r->warning_count, 0);
+    done();
+}
+
+/* No interval of a new observation is shown, so none is missed. */
+TEST(few_rows_are_enough)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.correction = EPIQ_CORRECTION_UNBIASED; /* rowwise has something to say of so few */
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    EQ(epiq_synth(c, 1, 18, D, 5, X, Y), EPIQ_OK);
+    EQ(epiq_data_new(c, 18, D, X, Y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "row:3"), EPIQ_OK);
+    EQ(epiq_compare(c, data, at, &o, &(epiq_grid){0}, &r), EPIQ_OK);
+    EQ(r->warning_count, 0);
     done();
 }
 

@@ -446,6 +446,45 @@ TEST(what_cannot_be_is_refused)
     end();
 }
 
+/* What picking takes is added to what the estimate takes. */
+TEST(too_large_a_batch_is_refused_before_any_work)
+{
+    enum { MANY = 300000 };
+    begin();
+    epiq_options o = usual(EPIQ_ENGINE_INFINITE);
+    double *many = calloc(MANY * D, sizeof *many);
+    epiq_exploration ask = {.rule = EPIQ_RULE_UCB, .kappa = 2, .batch = MANY}; /* 3.6 TB */
+    table t = table_of(N, NULL, MANY, many, &o);
+    epiq_ranking *r;
+    EQ(epiq_explore(c, t.data, t.at, &o, &ask, &r), EPIQ_E_NOMEM);
+    CONTAINS(epiq_message(c), "300000 points");
+    CONTAINS(epiq_message(c), "use a smaller --batch");
+    table_free(t);
+    free(many);
+    t = table_of(N, NULL, POINTS, AT, &o);
+    epiq_result *alone;
+    epiqp_more all = {.bytes = epiqp_memory() - 1, .less = "less"};
+    epiqp_clear(c);
+    EQ(epiqp_estimate(c, t.data, t.at, &o, &all, &alone), EPIQ_E_NOMEM);
+    CONTAINS(epiq_message(c), "; use less");
+    table_free(t);
+    end();
+}
+
+/* No interval of a new observation is shown, so none is missed. */
+TEST(few_rows_are_enough)
+{
+    begin();
+    epiq_options o = usual(EPIQ_ENGINE_INFINITE);
+    epiq_exploration ask = epiq_exploration_default();
+    table t = table_of(18, NULL, 1, X, &o);
+    epiq_ranking *r = explore(t, &o, &ask);
+    EQ(r->estimate->warning_count, 0);
+    epiq_ranking_free(c, r);
+    table_free(t);
+    end();
+}
+
 TEST(every_allocation_may_fail)
 {
     begin();

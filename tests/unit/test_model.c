@@ -193,6 +193,18 @@ TEST(what_cannot_be_kept_is_refused)
 
 /* ---- bits ---- */
 
+/* A model holds no interval of a new observation, so it does not miss one either. */
+TEST(a_model_of_few_rows_warns_of_nothing_it_does_not_hold)
+{
+    epiq_ctx *c = start();
+    epiq_options o = small();
+    o.methods = EPIQ_IF;
+    epiq_model *m = fitted(c, 18, &o, NULL);
+    EQ(epiq_model_describe(m).warning_count, 0);
+    epiq_model_free(c, m);
+    end(c);
+}
+
 TEST(threads_and_parts_change_no_bit)
 {
     epiq_ctx *c = start();
