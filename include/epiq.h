@@ -370,7 +370,7 @@ typedef struct {
     double shift, factor;         /* target as given = shift + factor * scaled target */
     const char *sha256;           /* of the data */
     const char *version;          /* of the epiq that made it */
-    const epiq_options *options;  /* with every choice made */
+    const epiq_options *options;  /* with every choice made; those of one run (threads, level, ..) mean nothing here */
     int parts;                    /* those it can tell */
     const epiq_warning *warnings; /* of epiq_fit; a file does not keep them */
     ptrdiff_t warning_count;

@@ -1,10 +1,13 @@
-/* write.c - a model as a file in the safetensors layout (docs/model-file.md): 8 bytes with the length of a JSON header, the
- * header, and the tensors as they lie in memory.
+/* write.c - a model as a file in the safetensors layout (docs/model-file.md): 8 bytes with the length of a JSON header,
+ * the header, and the tensors as they lie in memory.
  */
 #include "data/table.h"
 #include "model/model.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,10 +105,25 @@ static void put_features(writer *w, const epiq_model *m)
     epiqp_free(w->c, list.text);
 }
 
+/* How one run was to go, or what it was to show beside the model: not what the model is. */
+static bool of_the_run(const char *option)
+{
+    static const char *const names[] = {"threads", "level", "influential", "sweep", "state"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (strcmp(option, names[k]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void put_options(writer *w, const epiq_model *m)
 {
     const epiq_option_info *info;
     for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
+        if (of_the_run(info->name)) {
+            continue;
+        }
         char key[64], *value = NULL;
         ptrdiff_t room = 0;
         snprintf(key, sizeof key, "option.%s", info->name);
@@ -138,8 +156,8 @@ static void put_tensors(writer *w, const epiqp_tensor *list, ptrdiff_t count)
     }
 }
 
-/* The first 8 bytes and the header, padded so that the tensors begin at a multiple of EPIQP_MODEL_ALIGN; the checksum is
- * still 0. */
+/* The first 8 bytes and the header, padded so that the tensors begin at a multiple of EPIQP_MODEL_ALIGN; the checksum
+ * is still 0. */
 static void put_header(writer *w, const epiq_model *m, const epiqp_tensor *list, ptrdiff_t count)
 {
     char zeros[EPIQP_MODEL_SUM + 1];
@@ -233,29 +251,83 @@ static int to_descriptor(void *user, const void *bytes, size_t size)
     return 0;
 }
 
+/* ---- a file, whole or not at all; links and the mode of a file that is there stay as they are ---- */
+
+static int unwritable(epiq_ctx *c, const char *path)
+{
+    char why[128], shown[200];
+    snprintf(why, sizeof why, "%s", strerror(errno));
+    epiqp_text_show(shown, sizeof shown, path, (ptrdiff_t)strlen(path));
+    return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be written", shown, why);
+}
+
+typedef struct {
+    int fd;
+    const char *target, *temporary; /* NULL: a pipe or a device, which is written to directly */
+} place;
+
+/* The number in the name cannot be guessed, and a file that has it all the same is not opened. */
+static int open_temporary(epiq_ctx *c, epiqp_arena *arena, const char *path, mode_t mode, place *out)
+{
+    uint64_t number;
+    if (getentropy(&number, sizeof number) != 0) {
+        return unwritable(c, path);
+    }
+    const char *slash = strrchr(out->target, '/');
+    int folder = slash ? (int)(slash - out->target) + 1 : 0;
+    const char *name = epiqp_arena_printf(c, arena, "%.*s.epiq-%016" PRIx64, folder, out->target, number);
+    if (!name) {
+        return EPIQ_E_NOMEM;
+    }
+    out->fd = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
+    out->temporary = out->fd < 0 ? NULL : name;
+    return out->fd < 0 ? unwritable(c, path) : EPIQ_OK;
+}
+
+static int open_place(epiq_ctx *c, epiqp_arena *arena, const char *path, place *out)
+{
+    struct stat before = {.st_mode = 0};
+    bool exists = stat(path, &before) == 0;
+    if (!exists && errno != ENOENT) {
+        return unwritable(c, path);
+    }
+    if (exists && !S_ISREG(before.st_mode)) { /* a folder cannot be opened so */
+        out->fd = open(path, O_WRONLY | O_CLOEXEC);
+        return out->fd < 0 ? unwritable(c, path) : EPIQ_OK;
+    }
+    if (!exists) {
+        out->target = path;
+        return open_temporary(c, arena, path, 0666, out);
+    }
+    char *real = epiqp_arena_alloc(c, arena, PATH_MAX, 1);
+    if (!real) {
+        return EPIQ_E_NOMEM;
+    }
+    if (access(path, W_OK) != 0 || !realpath(path, real)) {
+        return unwritable(c, path);
+    }
+    out->target = real;
+    int s = open_temporary(c, arena, path, before.st_mode & 0777, out);
+    if (!s) {
+        fchmod(out->fd, before.st_mode & 0777); /* what umask took away; odd file systems may refuse it */
+    }
+    return s;
+}
+
 int epiq_model_write(epiq_ctx *c, const epiq_model *m, const char *path)
 {
     epiqp_clear(c);
     epiqp_arena arena = {0};
-    char shown[200];
-    epiqp_text_show(shown, sizeof shown, path, (ptrdiff_t)strlen(path));
-    char *temporary = epiqp_arena_printf(c, &arena, "%s.XXXXXX", path);
-    int fd = temporary ? mkstemp(temporary) : -1, s = EPIQ_E_NOMEM;
-    if (temporary && fd < 0) {
-        s = epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be written", shown, strerror(errno));
-    } else if (temporary) {
-        mode_t mask = umask(0);
-        umask(mask);
-        fchmod(fd, 0666 & ~mask);
-        s = epiq_model_send(c, m, to_descriptor, &fd);
-        bool bad = !s && fsync(fd) != 0 && errno != EINVAL;
-        bad |= close(fd) != 0;
-        if (!s && (bad || rename(temporary, path) != 0)) {
-            s = epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be written", shown, strerror(errno));
-        }
-        if (s) {
-            unlink(temporary);
-        }
+    place to = {.fd = -1};
+    int s = open_place(c, &arena, path, &to);
+    s = s ? s : epiq_model_send(c, m, to_descriptor, &to.fd);
+    bool bad = !s && fsync(to.fd) != 0 && errno != EINVAL; /* it cannot be synced */
+    bad |= to.fd >= 0 && close(to.fd) != 0;
+    if (!s && (bad || (to.temporary && rename(to.temporary, to.target) != 0))) {
+        s = unwritable(c, path);
+    }
+    if (s && to.temporary) {
+        unlink(to.temporary);
     }
     epiqp_arena_free(c, &arena);
     return s;

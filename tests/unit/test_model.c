@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { N = 150, D = 3, POINTS = 200 }; /* two panels of the factor, four chunks of points */
@@ -275,6 +276,85 @@ TEST(a_file_read_back_is_the_model)
     }
 }
 
+static char file[1 << 20];
+static long file_size;
+
+static void tiny_file(epiq_ctx *c)
+{
+    epiq_options o = small();
+    o.width = 2;
+    o.members = 2;
+    o.batches = 2;
+    epiq_model *m = fitted(c, 8, &o, NULL);
+    EQ(epiq_model_write(c, m, path), EPIQ_OK);
+    epiq_model_free(c, m);
+    file_size = read_bytes(path, file, sizeof file);
+    TRUE(file_size > 0);
+}
+
+/* What the run was to do beside the model leaves no trace in it. */
+TEST(only_what_the_model_is_is_kept)
+{
+    static char bytes[2][1 << 20];
+    epiq_ctx *c = start();
+    long size[2];
+    for (int k = 0; k < 2; k++) {
+        epiq_options o = small();
+        o.threads = 1 + k;
+        o.level = k ? 0.8 : 0.95;
+        o.influential = 3 * k;
+        o.sweep = 5 * k;
+        epiq_model *m = fitted(c, N, &o, NULL);
+        EQ(epiq_model_write(c, m, path), EPIQ_OK);
+        epiq_model_free(c, m);
+        size[k] = read_bytes(path, bytes[k], sizeof bytes[k]);
+    }
+    EQ(size[0], size[1]);
+    EQ(memcmp(bytes[0], bytes[1], (size_t)size[0]), 0);
+    end(c);
+}
+
+static mode_t mode_of(const char *name)
+{
+    struct stat about = {0};
+    EQ(lstat(name, &about), 0);
+    return about.st_mode & (S_IFMT | 0777);
+}
+
+TEST(a_file_takes_the_place_of_what_was_there)
+{
+    epiq_ctx *c = start();
+    tiny_file(c);
+    epiq_model *m, *again = NULL;
+    char folder[] = "/tmp/epiq-model-XXXXXX", name[64], link[64];
+    TRUE(mkdtemp(folder));
+    snprintf(name, sizeof name, "%s/m", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    EQ(epiq_model_read(c, path, &m), EPIQ_OK);
+    mode_t mask = umask(027);
+    EQ(epiq_model_write(c, m, name), EPIQ_OK);
+    EQ(mode_of(name), S_IFREG | 0640);
+    EQ(chmod(name, 0606), 0);
+    EQ(symlink("m", link), 0);
+    EQ(truncate(name, 0), 0);
+    EQ(epiq_model_write(c, m, link), EPIQ_OK);
+    EQ(umask(mask), 027);
+    EQ(mode_of(name), S_IFREG | 0606);
+    EQ(mode_of(link) & S_IFMT, S_IFLNK);
+    EQ(epiq_model_read(c, name, &again), EPIQ_OK);
+    epiq_model_free(c, again);
+    EQ(epiq_model_write(c, m, folder), EPIQ_E_FILE);
+    CONTAINS(epiq_message(c), "s a directory; name a file that can be written");
+    EQ(epiq_model_write(c, m, "/dev/full"), EPIQ_E_FILE); /* no file comes to lie beside it, nor in its place */
+    CONTAINS(epiq_message(c), "No space");
+    EQ(mode_of("/dev/full") & S_IFMT, S_IFCHR);
+    epiq_model_free(c, m);
+    unlink(link);
+    unlink(name);
+    EQ(rmdir(folder), 0); /* nothing else was left */
+    end(c);
+}
+
 /* ---- single precision ---- */
 
 /* Errors of single outputs, of random networks at random points, in units of what epiqp_single_error says they are. */
@@ -363,22 +443,6 @@ TEST(variances_survive_single_precision_even_where_members_agree)
 }
 
 /* ---- files nobody should trust ---- */
-
-static char file[1 << 20];
-static long file_size;
-
-static void tiny_file(epiq_ctx *c)
-{
-    epiq_options o = small();
-    o.width = 2;
-    o.members = 2;
-    o.batches = 2;
-    epiq_model *m = fitted(c, 8, &o, NULL);
-    EQ(epiq_model_write(c, m, path), EPIQ_OK);
-    epiq_model_free(c, m);
-    file_size = read_bytes(path, file, sizeof file);
-    TRUE(file_size > 0);
-}
 
 static void put_file(const char *bytes, long size)
 {
