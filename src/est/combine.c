@@ -21,12 +21,10 @@ epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_me
     return epiq_part_of(total, wobble > 0 ? total * total / wobble : 0, level, method);
 }
 
-/* In squared target units, if a double can hold it there; else unknown, and counted. */
-static epiq_part in_units(epiq_part part, double unit2, ptrdiff_t *lost)
+epiq_part epiqp_in_units(epiq_part part, double unit2)
 {
     double value = part.variance * unit2;
-    if (part.known && part.variance > 0 && !(value >= DBL_MIN && value <= DBL_MAX)) {
-        ++*lost;
+    if (part.known && part.variance != 0 && !(value >= DBL_MIN && value <= DBL_MAX)) {
         return (epiq_part){.method = part.method};
     }
     part.variance = value;
@@ -36,16 +34,36 @@ static epiq_part in_units(epiq_part part, double unit2, ptrdiff_t *lost)
     return part;
 }
 
-/* A difference has no interval, and none of it is left when it is negative: then *negative counts it and keeps the raw
- * value. */
-static epiq_part difference(double value, epiq_method method, ptrdiff_t *negative, double *raw)
+/* A difference has no interval, and none of it is left when it is negative. */
+static epiq_part difference(double value, epiq_method method)
 {
-    if (value < 0) {
-        *raw = *negative ? *raw : value;
-        ++*negative;
-        return (epiq_part){.method = method};
+    return (epiq_part){.known = value >= 0, .variance = value >= 0 ? value : 0, .method = method};
+}
+
+epiqp_split epiqp_split_of(epiq_part procedural, epiq_part data, epiq_part ba, double batches)
+{
+    epiqp_split s = {.procedural = procedural, .data = data, .method = EPIQ_BY_IF_EV};
+    double value = 0;
+    if (!procedural.known && data.known && ba.known) {
+        value = batches * (ba.variance - data.variance);
+        s.method = EPIQ_BY_BA_IF;
+        s.procedural = difference(value, s.method);
+    } else if (!data.known && procedural.known && ba.known) {
+        value = ba.variance - procedural.variance / batches;
+        s.method = EPIQ_BY_BA_EV;
+        s.data = difference(value, s.method);
+    } else if (procedural.method == EPIQ_BY_INFINITE) {
+        s.method = EPIQ_BY_INFINITE;
     }
-    return (epiq_part){.known = 1, .variance = value, .method = method};
+    s.negative = fmin(value, 0);
+    return s;
+}
+
+epiq_part epiqp_ensemble_of(const epiqp_split *s, epiq_part ba, const epiq_options *o)
+{
+    return ba.known && o->ensemble_size == o->batches
+               ? ba
+               : epiqp_sum_of(s->data, s->procedural, (double)o->ensemble_size, o->level, s->method);
 }
 
 /* Every network's prediction, point by point, in target units. */
@@ -83,22 +101,23 @@ typedef struct {
     double raw; /* the first negative difference */
 } withheld;
 
+static epiq_part in_units(epiq_part part, double unit2, withheld *w)
+{
+    epiq_part out = epiqp_in_units(part, unit2);
+    w->lost += part.known && !out.known;
+    return out;
+}
+
 static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
 {
     const epiq_options *o = &j->o;
-    const double unit = j->data->y_factor, unit2 = unit * unit, m = (double)o->batches, size = (double)o->ensemble_size;
-    bool infinite = o->engine == EPIQ_ENGINE_INFINITE;
-    epiq_part procedural = j->ev[p], data = j->inf[p], ba = j->ba[p];
-    epiq_method method = infinite ? EPIQ_BY_INFINITE : EPIQ_BY_IF_EV;
-    if (infinite && o->methods & EPIQ_EV) {
-        procedural = j->infinite[p];
-    }
-    if (!procedural.known && data.known && ba.known) {
-        procedural = difference(m * (ba.variance - data.variance), EPIQ_BY_BA_IF, &w->negative, &w->raw);
-        method = EPIQ_BY_BA_IF;
-    } else if (!data.known && procedural.known && ba.known) {
-        data = difference(ba.variance - procedural.variance / m, EPIQ_BY_BA_EV, &w->negative, &w->raw);
-        method = EPIQ_BY_BA_EV;
+    const double unit = j->data->y_factor, unit2 = unit * unit, m = (double)o->batches;
+    bool infinite = o->engine == EPIQ_ENGINE_INFINITE && o->methods & EPIQ_EV;
+    const epiq_part ba = j->ba[p];
+    const epiqp_split both = epiqp_split_of(infinite ? j->infinite[p] : j->ev[p], j->inf[p], ba, m);
+    const epiq_part procedural = both.procedural, data = both.data;
+    if (both.negative < 0) {
+        w->raw = w->negative++ ? w->raw : both.negative;
     }
     epiq_point *out = &j->answer->points[p];
     out->at = j->name[p];
@@ -107,26 +126,24 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
         out->kernel_prediction.known = 1;
         out->kernel_prediction.value = j->data->y_shift + unit * j->kernel_prediction[p];
     }
-    out->procedural = in_units(procedural, unit2, &w->lost);
-    out->data = in_units(data, unit2, &w->lost);
+    out->procedural = in_units(procedural, unit2, w);
+    out->data = in_units(data, unit2, w);
     w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
-    out->single = in_units(epiqp_sum_of(data, procedural, 1, o->level, method), unit2, &w->lost);
-    out->ensemble =
-        ba.known && o->ensemble_size == o->batches ? ba : epiqp_sum_of(data, procedural, size, o->level, method);
-    out->ensemble = in_units(out->ensemble, unit2, &w->lost);
+    out->single = in_units(epiqp_sum_of(data, procedural, 1, o->level, both.method), unit2, w);
+    out->ensemble = in_units(epiqp_ensemble_of(&both, ba, o), unit2, w);
     out->prediction_variance =
-        j->members_trained ? epiqp_sum_of(data, procedural, (double)o->members, o->level, method) : data;
-    out->prediction_variance = in_units(out->prediction_variance, unit2, &w->lost);
+        j->members_trained ? epiqp_sum_of(data, procedural, (double)o->members, o->level, both.method) : data;
+    out->prediction_variance = in_units(out->prediction_variance, unit2, w);
     for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
-        out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, &w->lost);
+        out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, w);
     }
-    out->infinite = in_units(j->infinite[p], unit2, &w->lost);
+    out->infinite = in_units(j->infinite[p], unit2, w);
     if (j->inf[p].known && j->ev[p].known && ba.known) {
-        double both = data.variance + procedural.variance / m;
+        double sum = data.variance + procedural.variance / m;
         out->check.known = 1;
-        out->check.inside = ba.has_interval ? both >= ba.lo && both <= ba.hi : both == ba.variance;
+        out->check.inside = ba.has_interval ? sum >= ba.lo && sum <= ba.hi : sum == ba.variance;
         out->check.ba = unit2 * ba.variance;
-        out->check.if_plus_ev = unit2 * both;
+        out->check.if_plus_ev = unit2 * sum;
     }
 }
 

@@ -74,6 +74,9 @@ int epiqp_estimate_ev(epiqp_job *j);
 int epiqp_estimate_if(epiqp_job *j);
 int epiqp_estimate_ba(epiqp_job *j);
 int epiqp_estimate_infinite(epiqp_job *j); /* tau^2 in closed form, beside whatever was trained */
+/* That tau^2, a difference of numbers as large as q00 = Q(x0,x0), as a part: below their rounding nothing is known. */
+epiq_part epiqp_infinite_part(double tau2, double q00);
+#define EPIQP_ZERO_SQUARE 1e-20 /* |x0|^2 over that of the longest row: so small it is rounding, and taken as 0 */
 
 /* EV and BA of count predictions h[0], h[stride], ... */
 epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
@@ -169,6 +172,15 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
 /* a + b / m with the interval of the sum; a closed form (df 0, nothing sampled) is exact. A difference has no
  * interval. */
 epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_method method);
+/* Both parts, where two of the three estimators know something. A difference that comes out negative is withheld. */
+typedef struct {
+    epiq_part procedural, data;
+    epiq_method method; /* of their sums */
+    double negative;    /* what was withheld; 0: nothing */
+} epiqp_split;
+epiqp_split epiqp_split_of(epiq_part procedural, epiq_part data, epiq_part ba, double batches);
+epiq_part epiqp_ensemble_of(const epiqp_split *s, epiq_part ba, const epiq_options *o); /* BA itself if of that size */
+epiq_part epiqp_in_units(epiq_part part, double unit2); /* of the target, squared; unknown if no double can hold it */
 int epiqp_combine(epiqp_job *j);
 int epiqp_advise(epiqp_job *j);
 int epiqp_warn_jitter(epiqp_job *j, double jitter); /* nothing if it is 0 */

@@ -156,8 +156,6 @@ static int check_memory(const epiqp_job *j)
 
 /* ---- points that deserve a warning ---- */
 
-static const double LARGEST = 1e300; /* of |x|^2: room for a product with the bias and the depth */
-
 /* Without bias the network is 0 at x0 = 0, always. A mean that is 0 but for rounding is made 0, so that all of it is
  * exact. */
 static int settle_points(epiqp_job *j)
@@ -178,7 +176,7 @@ static int settle_points(epiqp_job *j)
     }
     for (ptrdiff_t i = 0; i < j->n; i++) {
         norm2 = fmax(norm2, epiqp_dot(d, j->data->x + i * d, j->data->x + i * d));
-        if (!(norm2 <= LARGEST)) {
+        if (!(norm2 <= EPIQP_LARGEST_SQUARE)) {
             return epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
                               "row %td is too large to be squared; use --scale standard, or other units",
                               j->data->row[i]);
@@ -186,11 +184,11 @@ static int settle_points(epiqp_job *j)
     }
     for (ptrdiff_t p = 0; p < j->points; p++) {
         double *x = at + p * d;
-        if (!(epiqp_dot(d, x, x) <= LARGEST)) {
+        if (!(epiqp_dot(d, x, x) <= EPIQP_LARGEST_SQUARE)) {
             return epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
                               "the point %s is too far from the rows to be squared; check its units", name[p]);
         }
-        if (j->o.bias == 0 && epiqp_dot(d, x, x) <= 1e-20 * norm2) {
+        if (j->o.bias == 0 && epiqp_dot(d, x, x) <= EPIQP_ZERO_SQUARE * norm2) {
             memset(x, 0, (size_t)d * sizeof *x);
             zeros += p < j->asked;
         }
@@ -229,6 +227,12 @@ static int settle_points(epiqp_job *j)
 
 /* ---- the closed form, beside or instead of networks ---- */
 
+epiq_part epiqp_infinite_part(double tau2, double q00)
+{
+    bool known = tau2 >= 1e-13 * q00; /* so at an exact 0 too */
+    return (epiq_part){.known = known, .variance = known ? tau2 : 0, .method = EPIQ_BY_INFINITE};
+}
+
 int epiqp_estimate_infinite(epiqp_job *j)
 {
     const double *c = j->stopped_c ? j->stopped_c : j->fit.solved ? j->fit.ridge.c : NULL;
@@ -244,10 +248,8 @@ int epiqp_estimate_infinite(epiqp_job *j)
     ptrdiff_t rounded = 0;
     epiqp_kernel_diagonal(&j->fit.arch, &j->fit.at, NULL, q00);
     for (ptrdiff_t p = 0; p < j->points; p++) {
-        /* a difference of numbers as large as q00: below its rounding nothing is known, except at an exact 0 */
-        bool lost = tau2[p] < 1e-13 * q00[p];
-        rounded += lost && p < j->asked;
-        j->infinite[p] = (epiq_part){.known = !lost, .variance = lost ? 0 : tau2[p], .method = EPIQ_BY_INFINITE};
+        j->infinite[p] = epiqp_infinite_part(tau2[p], q00[p]);
+        rounded += !j->infinite[p].known && p < j->asked;
     }
     if (rounded && !j->engine->member) {
         return epiqp_warn(

@@ -13,6 +13,8 @@ typedef struct {
 } epiqp_arch;
 epiqp_arch epiqp_arch_of(const epiqp_net *net);
 
+#define EPIQP_LARGEST_SQUARE 1e300 /* of |x|^2: room for a product with the bias and the depth */
+
 /* Rows laid out for kernels. */
 enum { EPIQP_PANEL = 16 }; /* rows side by side: two of the widest vectors */
 typedef struct {
@@ -21,8 +23,8 @@ typedef struct {
     double *panels;  /* of EPIQP_PANEL rows, each d by EPIQP_PANEL; the last one filled up with zeros */
     double *norm2;   /* |x|^2, n and as many zeros */
 } epiqp_rows;
-int epiqp_rows_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x,
-                   epiqp_rows *out); /* refuses |x|^2 that overflows */
+/* Refuses |x|^2 above EPIQP_LARGEST_SQUARE. */
+int epiqp_rows_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, epiqp_rows *out);
 void epiqp_rows_free(epiq_ctx *c, epiqp_rows *r);
 
 /* A block of K and/or Q (either may be NULL): rows i0.. of a by rows j0.. of b, column-major. */

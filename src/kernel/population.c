@@ -26,7 +26,7 @@ int epiqp_rows_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, epiqp
             to[f * EPIQP_PANEL] = i < n ? x[i * d + f] : 0;
         }
         out->norm2[i] = i < n ? epiqp_dot(d, x + i * d, x + i * d) : 0;
-        if (!(out->norm2[i] <= 1e300)) {
+        if (!(out->norm2[i] <= EPIQP_LARGEST_SQUARE)) {
             s = epiqp_fail(c, EPIQ_E_NUMERIC, "row %td is too large to be squared; use --scale standard", i + 1);
         }
     }

@@ -1,11 +1,10 @@
-/* predict.c - a model's answer at many points: blocks of points, of which every thread takes chunks to all members, and all
- * threads together the kernel and the two triangular solves c = A^-1 k0 that the data variance is bound by (2 n^2 operations
- * a point). The formulas are those of est/: this only brings other points to them.
+/* predict.c - a model's answer at many points: blocks of points, of which every thread takes chunks to all members, and
+ * all threads together the kernel and the two triangular solves c = A^-1 k0 that the data variance is bound by (2 n^2
+ * operations a point). The formulas are those of est/: this only brings other points to them.
  */
 #include "data/table.h"
 #include "model/model.h"
 
-#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -17,11 +16,9 @@ enum {
     LEAST_POINTS = 256     /* fewer make the solves slow */
 };
 
-/* A variance from outputs whose rounding errors have size e is right to 2 e/tau if they all go the same way: a thousandth from
- * here on. */
+/* A variance from outputs whose rounding errors have size e is right to 2 e/tau if they all go the same way: a thousandth
+ * from here on. */
 static const double CLEAR = 2000;
-
-static const double LARGEST = 1e300; /* of |x|^2, as in est/estimate.c */
 
 typedef struct {
     const epiqp_env *e;
@@ -117,13 +114,13 @@ static int settle(asking *a, const double *given)
             x[k] = epiqp_scaled(given[p * d + k], m->shift[k], m->factor[k]);
         }
         double norm2 = epiqp_dot(d, x, x);
-        if (!(norm2 <= LARGEST)) {
+        if (!(norm2 <= EPIQP_LARGEST_SQUARE)) {
             return epiqp_fail(
                 a->e->c, EPIQ_E_DATA,
                 "row %td is too far from the data to be scaled and squared, or not a number; check its units",
                 a->out->first + a->before + p + 1);
         }
-        if (m->o.bias == 0 && norm2 <= 1e-20 * m->norm2) {
+        if (m->o.bias == 0 && norm2 <= EPIQP_ZERO_SQUARE * m->norm2) {
             memset(x, 0, (size_t)d * sizeof *x);
         }
     }
@@ -252,8 +249,7 @@ static int solve_block(asking *a)
         epiqp_rows_free(a->e->c, &here.at);
     }
     for (ptrdiff_t p = 0; !s && a->infinite && p < a->points; p++) {
-        bool lost = a->tau2[p] < 1e-13 * a->q00[p]; /* as in est/estimate.c */
-        a->ev[p] = (epiq_part){.known = !lost, .variance = lost ? 0 : a->tau2[p]};
+        a->ev[p] = epiqp_infinite_part(a->tau2[p], a->q00[p]);
     }
 #pragma omp parallel for schedule(static) num_threads(a->e->threads) if (!s && a->influence)
     for (ptrdiff_t p = 0; p < (s || !a->influence ? 0 : a->points); p++) {
@@ -279,13 +275,12 @@ static int kernel_block(asking *a)
 
 /* ---- the answer, by the rules of est/combine.c ---- */
 
-static void store(double *to, int bit, double variance, bool known, double unit2, ptrdiff_t at, unsigned char *mask)
+static void store(double *to, int bit, epiq_part part, double unit2, ptrdiff_t at, unsigned char *mask)
 {
-    double value = variance * unit2;
-    known = known && value >= 0 && value <= DBL_MAX && !(variance > 0 && value < DBL_MIN);
+    epiq_part value = epiqp_in_units(part, unit2);
     if (to) {
-        to[at] = known ? value : 0;
-        *mask = (unsigned char)(*mask | (known ? bit : 0));
+        to[at] = value.known ? value.variance : 0;
+        *mask = (unsigned char)(*mask | (value.known ? bit : 0));
     }
 }
 
@@ -293,19 +288,9 @@ static int answer(const asking *a)
 {
     const epiq_model *m = a->m;
     const epiq_predictions *out = a->out;
-    const double unit = m->target_scaling[1], unit2 = unit * unit, batches = (double)m->o.batches;
+    const double unit = m->target_scaling[1], unit2 = unit * unit;
     for (ptrdiff_t p = 0; p < a->points; p++) {
         ptrdiff_t at = a->before + p;
-        epiq_part procedural = a->ev[p], data = a->inf[p], ba = a->ba[p];
-        if (!procedural.known && data.known && ba.known) {
-            procedural.variance = batches * (ba.variance - data.variance);
-            procedural.known = procedural.variance >= 0; /* a negative difference is withheld */
-        } else if (!data.known && procedural.known && ba.known) {
-            data.variance = ba.variance - procedural.variance / batches;
-            data.known = data.variance >= 0;
-        }
-        double sum = data.variance + procedural.variance / (double)m->o.ensemble_size;
-        bool itself = ba.known && m->o.ensemble_size == m->o.batches;
         unsigned char *known = &out->known[at];
         double value = m->target_scaling[0] + unit * a->prediction[p];
         *known = 0;
@@ -317,10 +302,10 @@ static int answer(const asking *a)
             out->prediction[at] = value;
             *known = EPIQ_PREDICTION;
         }
-        store(out->procedural, EPIQ_PROCEDURAL, procedural.variance, procedural.known, unit2, at, known);
-        store(out->data, EPIQ_DATA, data.variance, data.known, unit2, at, known);
-        store(out->ensemble, EPIQ_ENSEMBLE, itself ? ba.variance : sum, itself || (data.known && procedural.known),
-              unit2, at, known);
+        epiqp_split both = epiqp_split_of(a->ev[p], a->inf[p], a->ba[p], (double)m->o.batches);
+        store(out->procedural, EPIQ_PROCEDURAL, both.procedural, unit2, at, known);
+        store(out->data, EPIQ_DATA, both.data, unit2, at, known);
+        store(out->ensemble, EPIQ_ENSEMBLE, epiqp_ensemble_of(&both, a->ba[p], &m->o), unit2, at, known);
     }
     return EPIQ_OK;
 }
