@@ -67,7 +67,7 @@ EPIQ_API const char *epiq_status_text(int status);
 typedef struct epiq_ctx epiq_ctx;
 
 typedef struct {
-    const char *stage;   /* "kernel", "factor", "members", "batches", "points", "picks" */
+    const char *stage;   /* "kernel", "factor", "members", "batches", "points", "picks", "models" */
     ptrdiff_t done, all; /* units finished, units in all */
 } epiq_progress;
 
@@ -390,8 +390,8 @@ typedef struct {
 EPIQ_API int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x,
                                 epiq_predictions *out);
 
-/* Rows of a file (CSV, NPY or NPZ; "-": CSV from standard input) a block at a time, the model's features found by name
- * among its columns: memory stays the same however long the file is. The model must live as long. */
+/* Rows of a file (CSV, NPY or NPZ; "-": standard input) a block at a time, the model's features found by name among its
+ * columns: memory stays the same however long the file is. The model must live as long. */
 typedef struct epiq_reader epiq_reader;
 EPIQ_API int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path, epiq_reader **out);
 EPIQ_API int epiq_reader_next(epiq_ctx *c, epiq_reader *r, ptrdiff_t most, double *x,
@@ -401,11 +401,16 @@ EPIQ_API void epiq_reader_free(epiq_ctx *c, epiq_reader *r);
 /* ---- explore: which points to measure next ---------------------------------------------------------------------- */
 
 /* What a candidate is worth. The variance meant is that of the ensemble, data + procedural / ensemble_size. */
+#define EPIQ_RULE_LIST(X)                                                                                              \
+    X(EPIQ_RULE_UCB, "ucb")   /* prediction + kappa deviations; towards the minimum: kappa of them less prediction */  \
+    X(EPIQ_RULE_DATA, "data") /* data alone: where other rows would move the prediction most */                        \
+    X(EPIQ_RULE_TOTAL, "total") /* the ensemble's variance */
 typedef enum {
-    EPIQ_RULE_UCB,  /* prediction + kappa standard deviations; towards the minimum: kappa of them less the prediction */
-    EPIQ_RULE_DATA, /* data alone: where other rows would move the prediction most */
-    EPIQ_RULE_TOTAL /* the ensemble's variance */
+#define EPIQ_RULE_ENUM(name, text) name,
+    EPIQ_RULE_LIST(EPIQ_RULE_ENUM)
+#undef EPIQ_RULE_ENUM
 } epiq_rule;
+EPIQ_API const char *epiq_rule_text(int rule);
 typedef enum { EPIQ_GOAL_MAX, EPIQ_GOAL_MIN } epiq_goal;
 
 typedef struct {
@@ -491,13 +496,13 @@ typedef struct {
 typedef struct {
     int known;
     double rmse, se; /* in target units; its standard error */
-} epiq_error;
+} epiq_rmse;
 
 typedef struct {
     ptrdiff_t width, depth;
     double lambda, bias;
-    epiq_error loo;                       /* leave-one-out, of the kernel predictor: the same for every width */
-    epiq_error cv;                        /* of ensembles trained without a fold, on that fold */
+    epiq_rmse loo;                        /* leave-one-out, of the kernel predictor: the same for every width */
+    epiq_rmse cv;                         /* of ensembles trained without a fold, on that fold */
     epiq_part procedural, data, variance; /* at the points: of one network; of the data; of the ensemble */
     epiq_part infinite;                   /* the procedural part at infinite width */
     int front;                            /* no other model has less of both error and variance */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static void write_error(json *j, const char *rmse, const char *se, const epiq_error *e)
+static void write_error(json *j, const char *rmse, const char *se, const epiq_rmse *e)
 {
     json_real(j, rmse, e->known ? e->rmse : NAN);
     json_real(j, se, e->known ? e->se : NAN);

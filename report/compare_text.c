@@ -6,7 +6,7 @@
 
 enum { LINES_MAX = 40 };
 
-const epiq_error *report_compare_error(const epiq_comparison *r, const epiq_compared *m)
+const epiq_rmse *report_compare_error(const epiq_comparison *r, const epiq_compared *m)
 {
     return r->by_cv ? &m->cv : &m->loo;
 }
@@ -29,10 +29,10 @@ bool report_compare_biases(const epiq_comparison *r)
 void report_compare_sorted(const epiq_comparison *r, ptrdiff_t *order)
 {
     for (ptrdiff_t i = 0; i < r->model_count; i++) {
-        const epiq_error *e = report_compare_error(r, &r->models[i]);
+        const epiq_rmse *e = report_compare_error(r, &r->models[i]);
         ptrdiff_t k = i;
         for (; k > 0; k--) {
-            const epiq_error *before = report_compare_error(r, &r->models[order[k - 1]]);
+            const epiq_rmse *before = report_compare_error(r, &r->models[order[k - 1]]);
             if (before->known && (!e->known || before->rmse <= e->rmse)) {
                 break;
             }
@@ -67,7 +67,7 @@ static void write_head(FILE *out, const epiq_comparison *r, const report_run *ru
     fputs(".\n\n", out);
 }
 
-static void put_error(FILE *out, const epiq_error *e)
+static void put_error(FILE *out, const epiq_rmse *e)
 {
     char text[48] = "";
     if (e->known) {

@@ -6,9 +6,7 @@
 
 const char *report_rule(const epiq_exploration *ask)
 {
-    static const char *const NAMES[] = {
-        [EPIQ_RULE_UCB] = "ucb", [EPIQ_RULE_DATA] = "data", [EPIQ_RULE_TOTAL] = "total"};
-    return NAMES[ask->rule];
+    return epiq_rule_text(ask->rule);
 }
 
 static double variance(const epiq_part *p)

@@ -41,7 +41,10 @@ const loop_function *loop_function_list(ptrdiff_t index)
 const char *loop_contender_name(loop_contender k, const epiq_exploration *ask)
 {
     static const char *const RULES[] = {
-        [EPIQ_RULE_UCB] = "rule ucb", [EPIQ_RULE_DATA] = "rule data", [EPIQ_RULE_TOTAL] = "rule total"};
+#define RULE_NAME(name, text) "rule " text,
+        EPIQ_RULE_LIST(RULE_NAME)
+#undef RULE_NAME
+    };
     return k == LOOP_RULE ? RULES[ask->rule] : k == LOOP_RANDOM ? "random choice" : "plain ensemble";
 }
 
@@ -91,26 +94,29 @@ static void observe(const loop_job *job, player *p, const double *x, double nois
     p->seen = p->n == 1 ? truth : fmax(p->seen, truth);
 }
 
-/* The best few by what the ensemble alone says. */
-static void choose_plain(const loop_job *job, const epiq_result *r, ptrdiff_t *chosen)
+bool loop_choose_plain(const epiq_exploration *ask, const epiq_result *r, ptrdiff_t *chosen)
 {
-    for (ptrdiff_t b = 0; b < job->ask.batch; b++) {
-        double most = -INFINITY;
-        chosen[b] = 0;
+    for (ptrdiff_t b = 0; b < ask->batch; b++) {
+        double most = 0;
+        chosen[b] = -1;
         for (ptrdiff_t i = 0; i < r->point_count; i++) {
             const epiq_point *p = &r->points[i];
-            double tau2 = p->procedural.known ? p->procedural.variance : 0;
-            double score = job->ask.rule == EPIQ_RULE_UCB ? p->prediction + job->ask.kappa * sqrt(tau2) : tau2;
-            bool taken = false;
+            double tau2 = p->procedural.variance;
+            double score = ask->rule == EPIQ_RULE_UCB ? p->prediction + ask->kappa * sqrt(tau2) : tau2;
+            bool out = !p->procedural.known;
             for (ptrdiff_t k = 0; k < b; k++) {
-                taken = taken || chosen[k] == i;
+                out = out || chosen[k] == i;
             }
-            if (!taken && score > most) {
+            if (!out && (chosen[b] < 0 || score > most)) {
                 most = score;
                 chosen[b] = i;
             }
         }
+        if (chosen[b] < 0) {
+            return false;
+        }
     }
+    return true;
 }
 
 /* Which candidates a player observes next. */
@@ -136,7 +142,7 @@ static int choose(epiq_ctx *c, const loop_job *job, loop_contender who, const pl
             chosen[b] = ranking->ranked[b].row - 1;
         }
     } else if (s >= 0 && !(s = epiq_estimate(c, data, at, o, &alone))) {
-        choose_plain(job, alone, chosen);
+        s = loop_choose_plain(&job->ask, alone, chosen) ? EPIQ_OK : EPIQ_E_NUMERIC;
     }
     epiq_result_free(c, alone);
     epiq_ranking_free(c, ranking);
@@ -287,6 +293,13 @@ static int gather(const loop_job *job, const double *simple, const double *cumul
     return EPIQ_OK;
 }
 
+static const char *sentence(const epiq_ctx *c, int status)
+{
+    return *epiq_message(c)           ? epiq_message(c)
+           : status == EPIQ_E_NUMERIC ? "too few candidates have a variance that is known; use a larger --lambda"
+                                      : epiq_status_text(status);
+}
+
 int loop_run(loop_job *job, loop_result **out)
 {
     *out = NULL;
@@ -312,7 +325,7 @@ int loop_run(loop_job *job, loop_result **out)
             bool stop = !s && job->report && job->report(job->user, &p) && done < job->seeds;
             s = stop ? EPIQ_E_STOPPED : s;
             if (s && !status) {
-                fail(job, s, "%s", *epiq_message(worker) ? epiq_message(worker) : epiq_status_text(s));
+                fail(job, s, "%s", sentence(worker, s));
 #pragma omp atomic write
                 status = s;
             }

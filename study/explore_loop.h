@@ -1,6 +1,6 @@
-/* explore_loop.h - is the rule of epiq_explore any good? A closed loop against a function that is known: fit, choose among
- * fresh random candidates, observe with noise, and again; beside it, on the same candidates and noise, random choice and
- * the ensemble's own spread without the data part. Regret over seeds, with intervals (docs/method.md, exploring).
+/* explore_loop.h - is the rule of epiq_explore any good? A closed loop against a function that is known: fit, choose
+ * among fresh random candidates, observe with noise, and again; beside it, on the same candidates and noise, random
+ * choice and the ensemble's own spread without the data part. Regret over seeds, with intervals (docs/method.md, exploring).
  */
 #ifndef STUDY_EXPLORE_LOOP_H
 #define STUDY_EXPLORE_LOOP_H
@@ -17,6 +17,8 @@ const loop_function *loop_function_list(ptrdiff_t index); /* to be maximised on 
 
 typedef enum { LOOP_RULE, LOOP_RANDOM, LOOP_PLAIN, LOOP_CONTENDERS } loop_contender;
 const char *loop_contender_name(loop_contender k, const epiq_exploration *ask);
+/* A batch by what the ensemble alone says; false: not so many variances are known. */
+bool loop_choose_plain(const epiq_exploration *ask, const epiq_result *r, ptrdiff_t *chosen);
 
 typedef struct {
     const loop_function *function;

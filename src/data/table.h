@@ -151,7 +151,7 @@ int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_key
 
 typedef struct {
     epiqp_table t;
-    int fd; /* -1: everything is there */
+    int fd; /* negative: it could not be opened */
     ptrdiff_t d, room;
     epiqp_column **from; /* d: a feature's column, */
     ptrdiff_t *code;     /* d: and the number of its value in a one-hot one, or -1 */

@@ -29,7 +29,7 @@ epiqp_purchase epiqp_best(const epiqp_market *k, double budget);
 /* ---- how far off predictions are (folds.c) ---- */
 
 /* The root of the mean of e2 (squared errors, one a row); rows of a group err together. */
-int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_error *out);
+int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_rmse *out);
 
 /* fold: n, which of 0 .. folds-1 each row is left out in. Groups stay whole and go in random order, each to the fold with
  * the fewest rows so far. */

@@ -20,6 +20,16 @@ epiq_exploration epiq_exploration_default(void)
     return (epiq_exploration){EPIQ_RULE_UCB, EPIQ_GOAL_MAX, KAPPA, 1};
 }
 
+const char *epiq_rule_text(int rule)
+{
+    static const char *const TEXT[] = {
+#define RULE_TEXT(name, text) text,
+        EPIQ_RULE_LIST(RULE_TEXT)
+#undef RULE_TEXT
+    };
+    return rule >= EPIQ_RULE_UCB && rule <= EPIQ_RULE_TOTAL ? TEXT[rule] : "unknown";
+}
+
 /* ---- what a candidate is worth ---- */
 
 static double variance_of(const epiqp_job *j, const epiq_candidate *k)

@@ -8,7 +8,7 @@
 
 /* The mean M of e2 has the standard error sqrt(sum over groups of (sum of their e2 - M)^2)/n, and sqrt(M) that over 2
  * sqrt(M). */
-int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_error *out)
+int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_rmse *out)
 {
     double mean = epiqp_mean(e2, data->n), squares = 0;
     epiqp_arena scratch = {0};
@@ -25,7 +25,7 @@ int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_er
     epiqp_arena_free(c, &scratch);
     double rmse = sqrt(mean), se = rmse > 0 ? sqrt(squares) / (double)data->n / (2 * rmse) : 0;
     bool finite = isfinite(rmse) && isfinite(se);
-    *out = finite ? (epiq_error){1, rmse, se} : (epiq_error){0};
+    *out = finite ? (epiq_rmse){1, rmse, se} : (epiq_rmse){0};
     return EPIQ_OK;
 }
 

@@ -1,7 +1,7 @@
 /* front.c - the models that no other beats in both error and variance, and one of them to start with. */
 #include "decide/decide.h"
 
-static const epiq_error *error_of(const epiq_compared *m, bool by_cv)
+static const epiq_rmse *error_of(const epiq_compared *m, bool by_cv)
 {
     return by_cv ? &m->cv : &m->loo;
 }
@@ -41,7 +41,7 @@ int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r)
         r->reason = "No choice: no model has both an error and a variance.";
         return EPIQ_OK;
     }
-    const epiq_error *least = error_of(best, r->by_cv);
+    const epiq_rmse *least = error_of(best, r->by_cv);
     for (const epiq_compared *m = r->models; m < end; m++) {
         if (m->front && error_of(m, r->by_cv)->rmse <= least->rmse + least->se) {
             near++;

@@ -536,6 +536,36 @@ TEST(functions_are_largest_where_they_say)
     end();
 }
 
+TEST(rules_have_names)
+{
+    STR(epiq_rule_text(EPIQ_RULE_UCB), "ucb");
+    STR(epiq_rule_text(EPIQ_RULE_DATA), "data");
+    STR(epiq_rule_text(EPIQ_RULE_TOTAL), "total");
+    STR(epiq_rule_text(9), "unknown");
+    STR(loop_contender_name(LOOP_RULE, &(epiq_exploration){.rule = EPIQ_RULE_DATA}), "rule data");
+}
+
+/* An unknown variance is not 0: with that the second point, of the largest prediction, would come first. */
+TEST(the_plain_ensemble_passes_over_what_it_does_not_know)
+{
+    epiq_point points[4] = {{.prediction = 1, .procedural = {.known = 1, .variance = 1}},
+                            {.prediction = 9},
+                            {.prediction = -5, .procedural = {.known = 1, .variance = 4}},
+                            {.prediction = 2}};
+    epiq_result r = {.points = points, .point_count = 4};
+    epiq_exploration ask = {.rule = EPIQ_RULE_UCB, .kappa = 1, .batch = 2};
+    ptrdiff_t chosen[3];
+    TRUE(loop_choose_plain(&ask, &r, chosen));
+    EQ(chosen[0], 0);
+    EQ(chosen[1], 2);
+    ask.rule = EPIQ_RULE_TOTAL;
+    TRUE(loop_choose_plain(&ask, &r, chosen));
+    EQ(chosen[0], 2);
+    EQ(chosen[1], 0);
+    ask.batch = 3;
+    TRUE(!loop_choose_plain(&ask, &r, chosen));
+}
+
 static loop_result *loop(loop_job *job, ptrdiff_t seeds, int threads)
 {
     epiq_ctx *workers[2] = {c, NULL};
