@@ -235,7 +235,7 @@ typedef struct {
 } epiq_part;
 
 /* A variance with df degrees of freedom and its chi-squared interval; there is no interval where V or df is not above
- * 0, or level not inside (0, 1). So a part's interval at another level is epiq_part_of(p.variance, p.df, 0.9, p.method).
+ * 0, or level not inside (0, 1). So the interval at another level is epiq_part_of(p.variance, p.df, 0.9, p.method).
  */
 EPIQ_API epiq_part epiq_part_of(double variance, double df, double level, epiq_method method);
 
@@ -383,9 +383,10 @@ typedef struct {
     unsigned char *known; /* count: which parts are known, or-ed; where one is not, its number is 0 and means nothing */
     ptrdiff_t first;      /* rows that came before these, for sentences that name one */
     ptrdiff_t threads;    /* 0: all cores */
-    int exact; /* double precision throughout. Else networks with one hidden layer and up to 64 features are asked in single
-                  precision where their spread is far above its rounding: three times as fast, off by 1e-6 or so of the
-                  target's scale, and variances by less than a thousandth. */
+    /* Double precision throughout. Else networks with one hidden layer and up to 64 features are asked in single
+     * precision where their spread is far above its rounding: three times as fast, off by 1e-6 or so of the target's
+     * scale, and variances by less than a thousandth. */
+    int exact;
 } epiq_predictions;
 EPIQ_API int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x,
                                 epiq_predictions *out);

@@ -1,6 +1,7 @@
 /* explore_loop.h - is the rule of epiq_explore any good? A closed loop against a function that is known: fit, choose
  * among fresh random candidates, observe with noise, and again; beside it, on the same candidates and noise, random
- * choice and the ensemble's own spread without the data part. Regret over seeds, with intervals (docs/method.md, exploring).
+ * choice and the ensemble's own spread without the data part. Regret over seeds, with intervals (docs/method.md,
+ * exploring).
  */
 #ifndef STUDY_EXPLORE_LOOP_H
 #define STUDY_EXPLORE_LOOP_H

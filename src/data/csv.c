@@ -180,8 +180,8 @@ static int fill(epiq_ctx *c, epiqp_table *t)
     return status;
 }
 
-/* Records end at line ends outside quotes; a quote opens only where a cell begins. At the end of what is here a CR may be
- * half of a CRLF, so that it ends nothing yet. */
+/* Records end at line ends outside quotes; a quote opens only where a cell begins. At the end of what is here a CR may
+ * be half of a CRLF, so that it ends nothing yet. */
 ptrdiff_t epiqp_csv_complete(const epiqp_table *t)
 {
     const char *start = (const char *)t->bytes, *p = start + t->csv.at, *end = start + t->size, *whole = p;

@@ -1,5 +1,5 @@
-/* window.c - the features in another file, a block of rows at a time: text through a window that holds some whole records,
- * arrays as a mapping of the file. The cells are read and judged as everywhere (table.c, csv.c, npy.c).
+/* window.c - the features in another file, a block of rows at a time: text through a window that holds some whole
+ * records, arrays as a mapping of the file. The cells are read and judged as everywhere (table.c, csv.c, npy.c).
  */
 #include "data/table.h"
 

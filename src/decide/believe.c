@@ -1,6 +1,7 @@
-/* believe.c - the rule of explore.h carried out. A column F(x,x*) as it was before any pick is one product of all c with
- * an n-vector; the picks since then are caught up on in O(picks) a candidate. So a pick costs O(points (n + m + picks)),
- * and for infinitely wide networks n (n + points) values of Q besides, which are cheaper made than kept.
+/* believe.c - the rule of explore.h carried out. A column F(x,x*) as it was before any pick is one product of all c
+ * with an n-vector; the picks since then are caught up on in O(picks) a candidate. So a pick costs
+ * O(points (n + m + picks)), and for infinitely wide networks n (n + points) values of Q besides, which are cheaper
+ * made than kept.
  */
 #include "decide/explore.h"
 
@@ -10,8 +11,8 @@
 
 enum { BLOCK = EPIQP_BLOCK }; /* candidates of one product: c of them stays in the cache for all forms */
 
-/* ---- IF's V as a form: V(c) = c'Phi c, Phi = U C G'G C U + diag(excess), U the residuals used, C centring, G sums over
- * groups ---- */
+/* ---- IF's V as a form: V(c) = c'Phi c, Phi = U C G'G C U + diag(excess), U the residuals used, C centring, G sums
+ * over groups ---- */
 
 static void centre(ptrdiff_t n, double *v)
 {
@@ -94,7 +95,8 @@ int epiqp_belief_new(epiqp_job *j, ptrdiff_t picks, epiqp_belief *out)
 
 /* ---- a column F(x,x*) as it was before any pick ---- */
 
-/* Over starts, of infinitely wide networks: F(x,x*) = Q(x,x*) - c*'Q(X,x) + c'(Q c* - Q(X,x*)). Here the last bracket. */
+/* Over starts, of infinitely wide networks: F(x,x*) = Q(x,x*) - c*'Q(X,x) + c'(Q c* - Q(X,x*)). Here the last
+ * bracket alone. */
 static void infinite_right(const epiqp_belief *b, ptrdiff_t p, double *right)
 {
     const epiqp_job *j = b->j;

@@ -4,8 +4,8 @@
 
 #include "est/est.h"
 
-/* A part's mean over the points of a result (part: its offset in epiq_point); unknown if it is at one of them. The parts
- * at different points come from the same rows and networks: they are taken to err together, which is the widest. */
+/* A part's mean over the points of a result (part: its offset in epiq_point); unknown if it is at one of them. The
+ * parts at different points come from the same rows and networks: they are taken to err together: the widest. */
 epiq_part epiqp_part_mean(const epiq_result *r, size_t part, double level);
 
 /* ---- buying whole rows and whole networks (mix.c) ---- */
@@ -31,8 +31,8 @@ epiqp_purchase epiqp_best(const epiqp_market *k, double budget);
 /* The root of the mean of e2 (squared errors, one a row); rows of a group err together. */
 int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_rmse *out);
 
-/* fold: n, which of 0 .. folds-1 each row is left out in. Groups stay whole and go in random order, each to the fold with
- * the fewest rows so far. */
+/* fold: n, which of 0 .. folds-1 each row is left out in. Groups stay whole and go in random order, each to the fold
+ * with the fewest rows so far. */
 int epiqp_folds_deal(epiq_ctx *c, const epiq_data *data, ptrdiff_t folds, uint64_t seed, ptrdiff_t *fold);
 
 /* Learn from all rows but those of fold number k, scaled anew, and fill in their squared errors: of the mean of

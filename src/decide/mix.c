@@ -2,9 +2,9 @@
  * buys (docs/method.md section 10). Either only networks are added, or rows are and every network is trained again.
  *
  * The second is a problem of two wares, x and y, both whole. With y allowed to be any number the objective is convex in
- * x and never above the true one: from its minimum outwards x is tried until that bound has passed the best found. With x
- * the dearer ware this takes at most some 10^4.5 steps, the root of EPIQP_MOST, for a unit of y then changes less than
- * one of x.
+ * x and never above the true one: from its minimum outwards x is tried until that bound has passed the best found. With
+ * x the dearer ware this takes at most some 10^4.5 steps, the root of EPIQP_MOST, for a unit of y then changes less
+ * than one of x.
  */
 #include "decide/decide.h"
 

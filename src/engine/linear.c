@@ -1,7 +1,7 @@
 /* linear.c - engine linear: a network linearised at its own start and solved exactly,
  *     h(theta0; x0) + k0' A^-1 (y - h(theta0; X))
- * with the population kernel, one factor for all members, or with the member's own empirical kernel. There k0 = J(X) j0,
- * so that what is added is j0 times the step J(X)' A^-1 (y - h(theta0; X)) from the start.
+ * with the population kernel, one factor for all members, or with the member's own empirical kernel. There
+ * k0 = J(X) j0, so that what is added is j0 times the step J(X)' A^-1 (y - h(theta0; X)) from the start.
  */
 #include "engine/engine.h"
 

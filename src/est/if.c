@@ -123,7 +123,7 @@ static double standard(epiq_correction how, double shift, double diagonal, doubl
 }
 
 /* Residuals as version `how` takes them. With probes 1/standard^2 is a function of means, and comes out too large by
- * an amount of order 1/probes, which the jackknife knows: (G - 1) (its mean over the means without a group - itself). */
+ * an amount of order 1/probes, which the jackknife knows: (G - 1) (mean over the means without a group - itself). */
 static void use_residuals(const shared *w, epiq_correction how, ptrdiff_t n, const double *residual, double *used,
                           double *without)
 {
@@ -193,7 +193,7 @@ static bool stronger(epiq_influence a, epiq_influence b)
     return fabs(a.influence) > fabs(b.influence) || (fabs(a.influence) == fabs(b.influence) && a.row < b.row);
 }
 
-/* Deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii. The strongest few are kept in order as rows go by. */
+/* Deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii. The strongest few are kept in order as rows pass. */
 static void list_influential(const epiqp_job *j, const shared *w, const double *c, epiq_influence *kept,
                              epiq_point *point)
 {

@@ -1,6 +1,6 @@
 /* predictive.c - what leaving rows out tells without refitting: the kernel predictor's error, each row's prediction by
  * the others, and where a new observation would fall, by jackknife+ (docs/method.md section 3). With B = A^-1 and g the
- * rows of one group, one row where there are no groups, leaving g out gives its rows the residuals and x0 the prediction
+ * rows of one group, one row where there are no groups, g left out gives its rows the residuals and x0 the prediction
  *     e_g = B_gg^-1 alpha_g,   mu_-g(x0) = c'y - c_g'e_g
  * and the interval runs from low values of mu_-g - |e_i| to high ones of mu_-g + |e_i|, i in g, each group weighing 1.
  */

@@ -2,8 +2,8 @@
  * residual q_i = r_i^2/(M^2)_ii expects not the noise variance of row i but an average over rows, E q = P s with
  * P_ij = B_ij^2/sum_k B_ik^2. Three terms of the Neumann series undo that:
  *     s = q;  three times  s <- s + q - P s
- * P's eigenvalues lie in [0, 1], so this converges for any data, amplifies noise by at most 4, and leaves equal noise as
- * it is. Then
+ * P's eigenvalues lie in [0, 1], so this converges for any data, amplifies noise by at most 4, and leaves equal noise
+ * as it is. Then
  *     u_i = (v_i - mean v)^2 + c_i^2 (s_i - q_i),   V = sum_i u_i
  * with degrees of freedom nu = 2 V^2/(F + max(0, G - F)/5): F = sum (u_i - mean u)^2 is small by chance when V is, so a
  * fifth of the way is gone to G, the same for noise that has nothing to do with c.

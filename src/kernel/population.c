@@ -1,6 +1,6 @@
 /* population.c - the NTK and NNGP recursion of docs/method.md section 2, carried in e = 1 - rho so that rows which
  * nearly coincide (e near 0) or oppose each other (e near 2) keep all their digits; acos(rho) would lose half of them.
- * single() is the method in plain C, for one pair; population_loops.h does many pairs at once and leaves odd ones to it.
+ * single() is the method in plain C, for one pair; population_loops.h does many at once and leaves it the odd ones.
  */
 #include "kernel/kernel.h"
 
@@ -115,7 +115,7 @@ static void single(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i, con
     }
     /* 2 e = |x/sp - x'/sq|^2 and 2 t = |x/sp + x'/sq|^2 in the coordinates (x, sqrt v). Written with x - x' (or x + x')
      * and tilt = (sp - sq)/(sp sq), neither equal nor parallel rows lose digits: where x' is the smaller row,
-     * x/sp - x'/sq = (x - x')/sp - x' tilt, otherwise (x - x')/sq - x tilt: no term is then larger than the result can be.
+     * x/sp - x'/sq = (x - x')/sp - x' tilt, otherwise (x - x')/sq - x tilt: no term is larger than the result can be.
      */
     bool zero = !(spsq > 0); /* then pair() looks at neither */
     double inverse = zero ? 0 : 1 / fmax(sp, sq), tilt = zero ? 0 : cut / (sp + sq) / spsq;
@@ -159,9 +159,9 @@ static const double KEPT[KEEPS] = {
 };
 
 /* Pairs with e or t below NEAR get it as in single(), a sum of squares; the others from 1 - |rho|, whose error is a few
- * eps: the dot product's, and 3 for the roots. That is at most 2.1 times as much in the angle (1/sin a), and 12 times as
- * much, relatively, in the Q of nearly opposite rows (1.5/NEAR): the level of the rounding in K. Below lie 1 to 6 pairs of
- * 100 in the data sets of the studies. */
+ * eps: the dot product's, and 3 for the roots. That is at most 2.1 times as much in the angle (1/sin a), and 12 times
+ * as much, relatively, in the Q of nearly opposite rows (1.5/NEAR): the level of the rounding in K. Below lie 1 to 6
+ * pairs of 100 in the data sets of the studies. */
 static const double NEAR = 0.125;
 
 /* Rows too small for reciprocals, zero without bias above all, are left to single(). */
@@ -205,8 +205,8 @@ enum { COLUMNS = 4 }; /* of a tile: with two vectors of rows, eight sums stay in
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define X86_SETS
 #include <immintrin.h>
-/* What is needed is added to what the compiler was told to use anyway: immintrin.h's functions want to be inlined where at
- * least that may be used. */
+/* What is needed is added to what the compiler was told to use anyway: immintrin.h's functions want to be inlined where
+ * at least that may be used. */
 #define LANES 4
 #define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) x##_4

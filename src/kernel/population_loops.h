@@ -34,8 +34,8 @@ TARGET static VECTOR NAME(careful)(ptrdiff_t d, const double *x, const double *y
     return twice / 2;
 }
 
-/* 2 LANES rows from x (within a panel; p = |x|^2 + v, sp its root, inverse 1/sp) by `columns` rows from y, likewise q, sq,
- * inverse_q. */
+/* 2 LANES rows from x (within a panel; p = |x|^2 + v, sp its root, inverse 1/sp) by `columns` rows from y, likewise q,
+ * sq, inverse_q. */
 TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double *x, const VECTOR *p, const VECTOR *sp,
                               const VECTOR *inverse, const double *y, const double *q, const double *sq,
                               const double *inverse_q, int columns, double *k, double *nngp, ptrdiff_t ld)

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Compiled for several instruction sets, one of which the loader chooses; not where a sanitizer would not be ready yet. */
+/* Compiled for several instruction sets, one of which the loader chooses; not where a sanitizer is not ready yet. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__)
 #define EPIQP_VERSIONS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

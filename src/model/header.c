@@ -1,6 +1,6 @@
-/* header.c - reads the JSON at the head of a model file: one object of tensors, each with dtype, shape and data_offsets, and
- * "__metadata__", an object of strings. It takes what docs/model-file.md describes and nothing else: no nesting beyond that, no
- * numbers but whole ones, no key twice.
+/* header.c - reads the JSON at the head of a model file: one object of tensors, each with dtype, shape and
+ * data_offsets, and "__metadata__", an object of strings. It takes what docs/model-file.md describes and nothing else:
+ * no nesting beyond that, no numbers but whole ones, no key twice.
  */
 #include "data/table.h"
 #include "model/model.h"

@@ -1,5 +1,6 @@
-/* model.h - a fitted model: what estimate keeps (est/est.h), whether it was just made or lies in a mapped file. fit.c makes
- * one, tensors.c, write.c, header.c and read.c are its file, predict.c asks it, and docs/model-file.md describes the file.
+/* model.h - a fitted model: what estimate keeps (est/est.h), whether it was just made or lies in a mapped file. fit.c
+ * makes one, tensors.c, write.c, header.c and read.c are its file, predict.c asks it, and docs/model-file.md describes
+ * the file.
  */
 #ifndef EPIQP_MODEL_H
 #define EPIQP_MODEL_H

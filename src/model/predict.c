@@ -16,8 +16,8 @@ enum {
     LEAST_POINTS = 256     /* fewer make the solves slow */
 };
 
-/* A variance from outputs whose rounding errors have size e is right to 2 e/tau if they all go the same way: a thousandth
- * from here on. */
+/* A variance from outputs whose rounding errors have size e is right to 2 e/tau if they all go the same way: a
+ * thousandth from here on. */
 static const double CLEAR = 2000;
 
 typedef struct {

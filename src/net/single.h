@@ -14,9 +14,9 @@ typedef struct {
 int epiqp_single_new(epiq_ctx *c, const epiqp_net *net, ptrdiff_t count, const double *theta, epiqp_single *out);
 void epiqp_single_free(epiq_ctx *c, epiqp_single *s);
 
-/* Size of the rounding error of an output at x: gain |(x, beta)| times half of FLT_EPSILON. Measured for 1 to 64 features
- * and widths of 32 to 4096, its root mean square is 0.2 to 0.7 of that, the largest in a thousand points 2.3. Infinite
- * where x is too large or too small for single precision. */
+/* Size of the rounding error of an output at x: gain |(x, beta)| times half of FLT_EPSILON. Measured for 1 to 64
+ * features and widths of 32 to 4096, its root mean square is 0.2 to 0.7 of that, the largest in a thousand points 2.3.
+ * Infinite where x is too large or too small for single precision. */
 double epiqp_single_error(const epiqp_single *s, const epiqp_net *net, const double *x);
 
 /* h = network k at up to EPIQP_THIN_ROWS rows; thin: scratch of one thread. */

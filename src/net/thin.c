@@ -1,5 +1,5 @@
-/* thin.c - see thin.h. As many units go together as a vector holds; every sum runs in one fixed order, so the bits depend
- * on the instruction set alone.
+/* thin.c - see thin.h. As many units go together as a vector holds; every sum runs in one fixed order, so the bits
+ * depend on the instruction set alone.
  */
 #include "net/thin.h"
 

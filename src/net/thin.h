@@ -1,11 +1,12 @@
 /* thin.h - the loss and its gradient for one hidden layer over few features, the commonest case by far, in short vector
- * loops of single precision: several times as fast as matrix products in double, whose inner size would be the handful of
- * features. Weights, gradients and outputs are double outside. Unit k is on in row i where f_ik > 0, and then
+ * loops of single precision: several times as fast as matrix products in double, whose inner size would be the handful
+ * of features. Weights, gradients and outputs are double outside. Unit k is on in row i where f_ik > 0, and then
  *     S_ka = sum_i u_i [f_ik > 0] x_ia   (a = 1 .. d, and x = 1 for the bias)
  * is all that J'u needs: s W_2k S_ka for W_1 and, since g = s f there, s (W_1 S + beta b_1 S_bias) for W_2; and J v is
  * the sum of (s (W_2 dW_1 + dW_2 W_1) x)_k over the units that are on. Only S
- * is summed in single precision, and over the rows of one chunk; chunks add up in double, so that the number of rows costs
- * no digits. Numbers must be of ordinary size: train/loss.c sees to it, and net.c's matrix products are the judge.
+ * is summed in single precision, and over the rows of one chunk; chunks add up in double, so that the number of rows
+ * costs no digits. Numbers must be of ordinary size: train/loss.c sees to it, and net.c's matrix products are the
+ * judge.
  */
 #ifndef EPIQP_THIN_H
 #define EPIQP_THIN_H

@@ -9,8 +9,8 @@
 typedef float VECTOR __attribute__((vector_size(4 * LANES)));
 typedef int MASK __attribute__((vector_size(4 * LANES)));
 
-/* `count` rows from i over the UNITS units from k: the outputs' parts, which say where units are on; or, along a direction,
- * the tangents' parts there */
+/* `count` rows from i over the UNITS units from k: the outputs' parts, which say where units are on; or, along a
+ * direction, the tangents' parts there */
 TARGET INLINE void NAME(forward_tile)(epiqp_thin *t, ptrdiff_t k, ptrdiff_t i, int count, bool along)
 {
     const ptrdiff_t d = t->d, step = BLOCK / LANES;

@@ -8,7 +8,7 @@
  *     mu_j = 2 w0 b_j/b_{j-1}, nu_j = -b_j/b_{j-2}, m_j = 2 w1 b_j/b_{j-1}
  * Stable while h times the largest curvature is below about (2 - 4 eps/3) s^2. The few directions of largest curvature
  * have long come to rest while the others still move: they are slowed down, g -> (I - sum_j c_j v_j v_j') g with
- * c_j = 1 - cap/curvature_j, to a pace that still is many times that of the step, and s shrinks with the root of the cap.
+ * c_j = 1 - cap/curvature_j, to a pace that still is many times that of the step, and s shrinks with the cap's root.
  */
 #include "train/train.h"
 
@@ -22,16 +22,17 @@ static const double GROWTH = 0.17;  /* step over time passed; with 0.3 it ends a
 static const double MARGIN =
     1.1; /* on the largest curvature, which power iteration underestimates; more once it fails */
 
-/* Directions slowed down: this many at most, sought again when time has grown by a factor RENEWED or the loss has risen by
- * a fraction STRAYED, which shows that they have turned away. Each stays PACE times as fast as the time passed asks, and is
- * slowed by SLOWEST at most, since a stage moves by about 2/cap times the gradient and overshoots a kink by as much. */
+/* Directions slowed down: this many at most, sought again when time has grown by a factor RENEWED or the loss has risen
+ * by a fraction STRAYED, which shows that they have turned away. Each stays PACE times as fast as the time passed asks,
+ * and is slowed by SLOWEST at most, since a stage moves by about 2/cap times the gradient and overshoots a kink by as
+ * much. */
 enum { LEADING = 10 };
 static const double RENEWED = 16, STRAYED = 1e-3, PACE = 25, SLOWEST = 12;
 
-/* In units of 1/lambda, the time of the slowest directions: the longest step (over the time, beyond 1); when all but the
- * kinks has come to rest, and steps become short and shrink with the square of the time, so that what rattles at kinks
- * settles, where long steps would go on from one minimum to the next; the earliest end; and how often convergence is
- * looked at. */
+/* In units of 1/lambda, the time of the slowest directions: the longest step (over the time, beyond 1); when all but
+ * the kinks has come to rest, and steps become short and shrink with the square of the time, so that what rattles at
+ * kinks settles, where long steps would go on from one minimum to the next; the earliest end; and how often convergence
+ * is looked at. */
 static const double LONGEST = 0.3, SETTLING = 2, SHORT = 0.1, ENOUGH = 2.9, LOOK = 0.2;
 /* Converged: since the last look, LOOK earlier (or half the time when PATIENCE gradients were not enough for a small
  * lambda), the loss fell by less than this fraction; what is left falls by less again. */
@@ -125,8 +126,7 @@ static void measure_curvature(const epiqp_env *e, flow *f, const double *theta, 
     f->curvature = f->margin * curvature_of(f, norm);
 }
 
-/* One turn of subspace iteration: leading <- orthonormal, in order of curvature, from J'J leading; stretch_j their stretch.
- */
+/* One turn of subspace iteration: leading <- orthonormal, in order of curvature, from J'J leading; stretch_j theirs. */
 static int turn_leading(const epiqp_env *e, flow *f, const double *theta, double *stretch)
 {
     const epiqp_task *t = f->task;

@@ -14,8 +14,8 @@ static bool ordinary(ptrdiff_t n, ptrdiff_t step, const double *v)
     return largest == 0 || (largest >= 1e-6 && largest <= 1e6);
 }
 
-/* Rounding moves an output by about 1e-7 sqrt(k), k = |x|^2 + beta^2 (1 + bias_sd^2) being about the kernel's diagonal, and
- * so R by up to 2e-7 sqrt(k R). R is at least about lambda times the square of what is to be fitted over k: with
+/* Rounding moves an output by about 1e-7 sqrt(k), k = |x|^2 + beta^2 (1 + bias_sd^2) being about the kernel's diagonal,
+ * and so R by up to 2e-7 sqrt(k R). R is at least about lambda times the square of what is to be fitted over k: with
  * k <= 1e6 lambda the noise stays below 2e-4 of R even if all rows err alike, less than training looks at. */
 static bool single_precision_will_do(const epiqp_task *t)
 {

@@ -30,8 +30,8 @@ int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out);
 double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, double *grad, double *gradient_rel,
                   epiqp_pass *work);
 
-/* theta: in, where to start; out, where it ended. most_steps: gradients at most; 0, until it converges; below 0, exactly so
- * many, converged or not (to measure what is left to gain). */
+/* theta: in, where to start; out, where it ended. most_steps: gradients at most; 0, until it converges; below 0,
+ * exactly so many, converged or not (to measure what is left to gain). */
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta,
                    epiqp_training *report);
 

@@ -88,8 +88,9 @@ static void like_estimate(const epiq_options *o, const int64_t *group)
     EQ(ask(c, m, 2, 1, &got), EPIQ_OK);
     for (ptrdiff_t p = 0; want && p < POINTS; p++) {
         const epiq_point *w = &want->points[p];
-        /* k0'alpha for c'y, k0'w for c'r: the same sums in another order, with A's condition of 1e3 or so; and a variance is
-         * a difference of predictions that agree to two digits. The data variance is computed in the same way. */
+        /* k0'alpha for c'y, k0'w for c'r: the same sums in another order, with A's condition of 1e3 or so; and a
+         * variance is a difference of predictions that agree to two digits. The data variance is computed in the same
+         * way. */
         NEAR(got.prediction[p], w->prediction, 1e-12);
         compare(&w->procedural, EPIQ_PROCEDURAL, got.known[p], got.procedural[p], 1e-10);
         compare(&w->data, EPIQ_DATA, got.known[p], got.data[p], 1e-9);

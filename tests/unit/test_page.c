@@ -1,5 +1,5 @@
-/* The page of an estimate and its pictures: whole whatever is unknown, huge, equal or hostile, and right where the numbers
- * are known in closed form. tools/check-pages looks at pages in a browser and compares them with the JSON. */
+/* The page of an estimate and its pictures: whole whatever is unknown, huge, equal or hostile, and right where the
+ * numbers are known in closed form. tools/check-pages looks at pages in a browser and compares them with the JSON. */
 #include "markup.h"
 #include "report/estimate_pictures.h"
 #include "report/page.h"

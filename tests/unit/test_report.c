@@ -1,5 +1,5 @@
-/* Reports of studies: whatever the study found, the writers' files can be read again. Names are hostile, numbers missing,
- * axes degenerate; the text, the JSON and the page must stay whole. */
+/* Reports of studies: whatever the study found, the writers' files can be read again. Names are hostile, numbers
+ * missing, axes degenerate; the text, the JSON and the page must stay whole. */
 #include "markup.h"
 #include "report/html.h"
 #include "report/report.h"

@@ -40,9 +40,9 @@ TEST(the_loss_and_its_gradient_match_the_script)
     }
 }
 
-/* The loops in single precision, for every instruction set of this machine, against matrix products in double: sizes that
- * leave remainders everywhere, and rows enough to show sums that lose digits. Outputs, and with them residuals however
- * small, are sums of terms of size |x|. */
+/* The loops in single precision, for every instruction set of this machine, against matrix products in double: sizes
+ * that leave remainders everywhere, and rows enough to show sums that lose digits. Outputs, and with them residuals
+ * however small, are sums of terms of size |x|. */
 TEST(single_precision_agrees_with_matrix_products)
 {
     epiqp_env e = env();
@@ -107,7 +107,8 @@ static void toy_new(toy *t, ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t
     }
 }
 
-/* Train member k for a prediction: by the fast way (step 0), or by plain descent with that step for a time of 3 / lambda. */
+/* Train member k for a prediction: by the fast way (step 0), or by plain descent with that step for a time of 3 /
+ * lambda. */
 static double train_and_predict(const epiqp_env *e, const toy *s, ptrdiff_t n, uint64_t member, double step,
                                 epiqp_training *report)
 {
@@ -134,9 +135,9 @@ static double median_of(const double *v, ptrdiff_t count)
 }
 
 /* Plain descent left to run and the fast way end in the same minimum: losses within 0.5 %, predictions within 0.1 tau.
- * About one member in ten takes another turn at some kink and ends in a neighbouring minimum, up to 1 % in loss and 0.5 tau
- * away; descent with another step size does the same now and then (docs/method.md section 5). So the typical member is
- * held to the tolerances, and so is the mean of all; no member may stray further than neighbours lie. */
+ * About one member in ten takes another turn at some kink and ends in a neighbouring minimum, up to 1 % in loss and 0.5
+ * tau away; descent with another step size does the same now and then (docs/method.md section 5). So the typical member
+ * is held to the tolerances, and so is the mean of all; no member may stray further than neighbours lie. */
 TEST(the_fast_way_ends_where_descent_left_to_run_does)
 {
     epiqp_env e = env();
@@ -161,8 +162,8 @@ TEST(the_fast_way_ends_where_descent_left_to_run_does)
     NEAR(epiqp_mean(fast, MEMBERS), epiqp_mean(slow, MEMBERS), 0.1 * tau);
 }
 
-/* Nothing to speak of is left to gain where training ends: not by the flow itself going on for ten times as many gradients,
- * nor by as many steps of plain descent. */
+/* Nothing to speak of is left to gain where training ends: not by the flow itself going on for ten times as many
+ * gradients, nor by as many steps of plain descent. */
 TEST(where_training_ends_little_is_left_to_gain)
 {
     epiqp_env e = env();
@@ -190,8 +191,8 @@ TEST(where_training_ends_little_is_left_to_gain)
     }
 }
 
-/* Data of a size that single precision does not hold with ease are trained in double: the loss is that of the plain pass to
- * the bit, and nothing overflows. */
+/* Data of a size that single precision does not hold with ease are trained in double: the loss is that of the plain
+ * pass to the bit, and nothing overflows. */
 TEST(unusual_sizes_stay_in_double)
 {
     epiqp_env e = env();
