@@ -14,6 +14,7 @@ typedef struct {
 static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
 {
     compare_job *j = (compare_job *)q;
+    watch_finish();
     int status = epiq_compare(c->ctx, data, at, &c->options, &j->grid, &j->comparison);
     if (status >= 0) {
         q->answer.warnings = j->comparison->warnings;

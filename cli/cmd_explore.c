@@ -88,6 +88,7 @@ static int rank(cli *c, const epiq_exploration *ask, ptrdiff_t top)
     ranking_job j = {
         .base = {.load = load_table,
                  .find = find,
+                 .keeps = c->options.engine != EPIQ_ENGINE_INFINITE,
                  .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}},
         .ask = *ask,
         .top = top};

@@ -15,13 +15,14 @@ typedef struct {
 static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
 {
     plan_job *j = (plan_job *)q;
-    int status = epiq_estimate(c->ctx, data, at, &c->options, &j->result);
+    watch_finish();
+    int status = epiq_estimate(c->ctx, data, at, &c->options, &j->result), whole = status;
     status = status < 0 ? status : epiq_plan_new(c->ctx, data, j->result, &j->effort, &j->plan);
     if (status >= 0) {
         q->answer.warnings = j->result->warnings;
         q->answer.warning_count = j->result->warning_count;
     }
-    return status;
+    return status < 0 ? status : whole;
 }
 
 static report_planned planned(const plan_job *j)
@@ -95,6 +96,7 @@ static int run(cli *c)
     plan_job j = {
         .base = {.load = load_table,
                  .find = find,
+                 .keeps = c->options.engine != EPIQ_ENGINE_INFINITE,
                  .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}}};
     int code = fill(c, &j.effort);
     code = code ? code : run_question(c, &j.base);

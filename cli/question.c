@@ -17,6 +17,19 @@ int load_table(cli *c, epiq_data **data, epiq_points **at)
     return status >= 0 && !named ? epiq_points_add(c->ctx, *at, "mean") : status;
 }
 
+/* told: what was finished has been printed. */
+static int stopped(const cli *c, const question *q, bool told)
+{
+    int code = CODE_SIGNAL + watch_signal();
+    const char *what = told ? "stopped; above is the answer of what was finished, and no file was written" : "stopped";
+    if (q->keeps && c->options.state) {
+        return complain(code, "%s; finished members are kept in %s and the same command continues from there", what,
+                        c->options.state);
+    }
+    return complain(code, "%s%s", what,
+                    q->keeps ? "; --state FILE would have kept the finished members for the next run" : "");
+}
+
 int run_question(cli *c, question *q)
 {
     outputs o;
@@ -33,13 +46,15 @@ int run_question(cli *c, question *q)
         q->draw = outputs_draw(&o);
         status = status < 0 ? status : q->find(q, c, data, at);
         watch_end();
-        code = status < 0 ? (q->fail ? q->fail : failed)(c, status) : CODE_OK;
+        q->answer.partial = status == EPIQ_PARTIAL;
+        code = status >= 0 ? CODE_OK : watch_signal() ? stopped(c, q, false) : failed(c, status);
     }
     if (!code) {
         q->run.data = epiq_data_describe(data);
         q->run.seconds = now() - began;
         q->run.peak_rss_bytes = peak_rss();
         code = outputs_write(&o, &q->answer);
+        code = !code && q->answer.partial ? stopped(c, q, o.text) : code;
     }
     outputs_drop(&o);
     epiq_points_free(c->ctx, at);

@@ -13,9 +13,9 @@ typedef struct question question;
 struct question {
     int (*load)(cli *c, epiq_data **data, epiq_points **at); /* returns a status of the library, as does find, */
     int (*find)(question *q, cli *c, const epiq_data *data,
-                const epiq_points *at);    /* which adds the answer's warnings */
-    int (*fail)(const cli *c, int status); /* says why there is no answer, returns the exit code; NULL: failed */
-    const char *page;                      /* written unless --report names another; NULL: none */
+                const epiq_points *at); /* which adds the answer's warnings */
+    bool keeps;                         /* finished networks can be kept with --state: who is stopped hears of it */
+    const char *page;                   /* written unless --report names another; NULL: none */
     answer answer;
     bool draw;      /* pictures are wanted; known to find */
     report_run run; /* known to the writers; find may put other options there */

@@ -1,4 +1,4 @@
-/* run.c - what estimate and demo have in common: an estimate as a question, and what is finished of one that was stopped. */
+/* run.c - what estimate and demo have in common: an estimate as a question. */
 #include "cli/question.h"
 
 #include <langinfo.h>
@@ -27,22 +27,11 @@ report_style terminal_style(void)
     };
 }
 
-/* told: what was finished has been said */
-static int stopped(const epiq_options *o, bool told)
-{
-    int code = CODE_SIGNAL + watch_signal();
-    const char *what = told ? "stopped; above is the answer of what was finished, and no file was written" : "stopped";
-    return o->state ? complain(code, "%s; finished members are kept in %s and the same command continues from there",
-                               what, o->state)
-                    : complain(code, "%s; --state FILE would have kept the finished members for the next run", what);
-}
-
 typedef struct {
     question base;
     const estimation *asked;
     const char *page; /* where the text says it is; NULL: nowhere */
     bool sweeps;      /* were asked for, and not only to be drawn */
-    bool told;        /* the text has been printed */
     epiq_result *result;
 } estimate_job;
 
@@ -80,7 +69,6 @@ static void print_text(void *self)
     if (j->asked->after) {
         printf("\n%s\n", j->asked->after);
     }
-    j->told = true;
 }
 
 /* Pictures are of sweeps too: of 25 values a feature, fewer where the time they take, of the order of rows squared for
@@ -98,21 +86,18 @@ static int find(question *q, cli *c, const epiq_data *data, const epiq_points *a
     estimate_job *j = (estimate_job *)q;
     if (!j->sweeps && q->draw) {
         c->options.sweep = sweep_to_draw(data);
+        if (c->options.state && !args_value(c, "quiet")) { /* a member is kept as its predictions */
+            warn("the page asks at more points, so networks kept without it are trained again; --sweep 0 leaves that "
+                 "out");
+        }
     }
     watch_finish();
     int status = epiq_estimate(c->ctx, data, at, &c->options, &j->result);
     if (status >= 0) {
-        q->answer.partial = status == EPIQ_PARTIAL;
         q->answer.warnings = j->result->warnings;
         q->answer.warning_count = j->result->warning_count;
     }
     return status;
-}
-
-static int fail(const cli *c, int status)
-{
-    return watch_signal() && c->options.engine != EPIQ_ENGINE_INFINITE ? stopped(&c->options, false)
-                                                                       : failed(c, status);
 }
 
 int run_estimate(cli *c, const estimation *e)
@@ -125,7 +110,7 @@ int run_estimate(cli *c, const estimation *e)
     estimate_job j = {
         .base = {.load = e->load,
                  .find = find,
-                 .fail = fail,
+                 .keeps = c->options.engine != EPIQ_ENGINE_INFINITE,
                  .page = e->page,
                  .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}},
         .asked = e,
@@ -133,5 +118,5 @@ int run_estimate(cli *c, const estimation *e)
         .sweeps = sweep};
     code = run_question(c, &j.base);
     epiq_result_free(c->ctx, j.result);
-    return !code && j.base.answer.partial ? stopped(&c->options, j.told) : code;
+    return code;
 }

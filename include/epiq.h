@@ -80,7 +80,8 @@ EPIQ_API void epiq_ctx_on_progress(epiq_ctx *c, int (*report)(void *user, const 
 
 /* Ask the running call to end soon with EPIQ_E_STOPPED; safe in a signal handler and from other threads. */
 EPIQ_API void epiq_ctx_stop(epiq_ctx *c);
-/* The same, but epiq_estimate gives the answer of the networks that are finished, if two are: EPIQ_PARTIAL. */
+/* The same, but epiq_estimate gives the answer of the networks that are finished, if two are, and epiq_compare that of the
+ * models: EPIQ_PARTIAL. */
 EPIQ_API void epiq_ctx_finish(epiq_ctx *c);
 
 /* ---- options: a plain struct, and the table behind it ----------------------------------------------------------- */

@@ -42,6 +42,7 @@ typedef struct {
         void *user;
         bool stopped;
     } progress;
+    bool finished; /* early, with the models there were */
 } job;
 
 /* ---- progress: one bar over everything ---- */
@@ -357,11 +358,23 @@ static int all_failed(const job *j)
     return EPIQ_OK;
 }
 
+/* Asked to finish: the first `count` models are the answer. */
+static int finish(job *j, ptrdiff_t count)
+{
+    epiqp_clear(j->c);
+    int s = epiqp_warn(j->c, &j->h->warnings, "stopped", "ended early, on request: %td of %td models were compared",
+                       count, j->h->result.model_count);
+    j->h->result.model_count = count;
+    j->finished = true;
+    return s;
+}
+
 static int run(job *j)
 {
     int s = prepare(j);
     for (ptrdiff_t i = 0; !s && i < j->h->result.model_count; i++) {
         s = judge(j, i);
+        s = s == EPIQ_E_STOPPED && i > 0 && epiqp_finishing(j->c) ? finish(j, i) : s;
     }
     if (s || (s = all_failed(j))) {
         return s;
@@ -398,7 +411,7 @@ int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, cons
         return s;
     }
     *out = &h->result;
-    return EPIQ_OK;
+    return j.finished ? EPIQ_PARTIAL : EPIQ_OK;
 }
 
 void epiq_comparison_free(epiq_ctx *c, epiq_comparison *r)

@@ -323,6 +323,31 @@ TEST(any_number_of_threads_gives_the_same_bits)
     EQ(memcmp(kept[0], kept[1], sizeof kept[0]), 0);
 }
 
+static int finish_late(void *user, const epiq_progress *p)
+{
+    (void)user;
+    if (p->done >= 75) { /* the second of two models */
+        epiq_ctx_finish(c);
+    }
+    return 0;
+}
+
+TEST(asked_to_finish_it_compares_the_models_there_are)
+{
+    epiq_options o = small();
+    start(NULL, &o);
+    const ptrdiff_t widths[] = {16, 32};
+    epiq_grid grid = {.widths = widths, .width_count = 2, .folds = 3};
+    epiq_ctx_on_progress(c, finish_late, NULL);
+    EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_PARTIAL);
+    EQ(r->model_count, 1);
+    EQ(r->choice, 0);
+    EQ(r->models[0].width, 16);
+    TRUE(r->models[0].front && r->models[0].cv.known && r->models[0].variance.known);
+    STR(r->warnings[0].code, "stopped");
+    done();
+}
+
 static int calls, last;
 static int stop_at_half(void *user, const epiq_progress *p)
 {
