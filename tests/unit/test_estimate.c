@@ -1,7 +1,7 @@
 /* epiq_estimate against the independent script: the influence function as the theorem prints it, its corrections and
  * intervals, refitting without a row, groups, the closed forms at infinite width and at a stopping time; and the rules
- * for combining, choosing, warning, resuming. All through epiq.h. */
-#include "base/base.h"
+ * for combining, choosing, warning, resuming. All through epiq.h but for the first two. */
+#include "est/est.h"
 #include "golden/golden.h"
 #include "test.h"
 
@@ -67,6 +67,40 @@ static const epiq_warning *warned(const char *code)
         }
     }
     return NULL;
+}
+
+/* BA = data + procedural / m', and any two give the third. */
+TEST(two_estimators_give_both_parts)
+{
+    const epiq_part none = {0}, ba = epiq_part_of(2, 4, 0.9, EPIQ_BY_BA),
+                    sigma2 = epiq_part_of(0.5, 9, 0.9, EPIQ_BY_IF), tau2 = epiq_part_of(6, 7, 0.9, EPIQ_BY_EV);
+    epiq_options o = {.batches = 5, .ensemble_size = 5, .level = 0.9};
+    epiqp_split two = epiqp_split_of(none, sigma2, ba, 5);
+    TRUE(two.procedural.known && !two.procedural.has_interval && two.negative == 0 && two.method == EPIQ_BY_BA_IF);
+    NEAR(two.procedural.variance, 7.5, 0); /* 5 (2 - 0.5) */
+    NEAR(two.data.variance, 0.5, 0);
+    NEAR(epiqp_ensemble_of(&two, ba, &o).variance, 2, 0); /* BA itself, */
+    EQ(epiqp_ensemble_of(&two, ba, &o).method, EPIQ_BY_BA);
+    o.ensemble_size = 3;
+    NEAR(epiqp_ensemble_of(&two, ba, &o).variance, 3, 0); /* or 0.5 + 7.5 / 3 */
+    two = epiqp_split_of(tau2, none, ba, 5);
+    TRUE(two.data.known && !two.data.has_interval && two.method == EPIQ_BY_BA_EV);
+    CLOSE(two.data.variance, 0.8, 1e-15); /* 2 - 6/5 */
+    two = epiqp_split_of(tau2, none, ba, 2);
+    TRUE(!two.data.known && two.data.variance == 0 && two.data.method == EPIQ_BY_BA_EV);
+    NEAR(two.negative, -1, 0); /* 2 - 6/2 is withheld */
+    two = epiqp_split_of(tau2, sigma2, none, 5);
+    TRUE(two.method == EPIQ_BY_IF_EV && two.negative == 0);
+    NEAR(two.data.variance + two.procedural.variance, 6.5, 0);
+}
+
+TEST(a_variance_has_the_units_a_double_holds)
+{
+    epiq_part v = epiq_part_of(2, 4, 0.9, EPIQ_BY_EV), zero = {.known = 1}, bad = {.known = 1, .variance = NAN};
+    NEAR(epiqp_in_units(v, 4).variance, 8, 0);
+    NEAR(epiqp_in_units(v, 4).hi, 4 * v.hi, 0);
+    TRUE(!epiqp_in_units(v, 1e308).known && !epiqp_in_units(v, 1e-320).known && !epiqp_in_units(bad, 1).known);
+    TRUE(epiqp_in_units(zero, 1e308).known && epiqp_in_units(zero, 1e-320).known); /* an exact 0 is 0 in any units */
 }
 
 TEST(influence_function_matches_the_theorem_and_refitting)
@@ -464,15 +498,9 @@ TEST(threads_change_no_bit_of_the_answer)
         for (int p = 0; p < 2; p++) {
             const epiq_point *t = &r->points[p];
             const epiq_point *last = &r->sweeps[D - 1].points[p];
-            double now[9] = {t->prediction,
-                             t->procedural.variance,
-                             t->data.variance,
-                             t->ensemble.variance,
-                             t->infinite.variance,
-                             t->influential[0].influence,
-                             t->predictive.lo,
-                             last->predictive.hi,
-                             last->single.variance};
+            double now[9] = {t->prediction,        t->procedural.variance, t->data.variance,
+                             t->ensemble.variance, t->infinite.variance,   t->influential[0].influence,
+                             t->predictive.lo,     last->predictive.hi,    last->single.variance};
             if (threads == 1) {
                 memcpy(first[p], now, sizeof now);
             }
