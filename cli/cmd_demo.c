@@ -46,7 +46,7 @@ static int run(cli *c)
                 "200 made-up rows: eight features in [0, 0.2], y the sum of their sines plus noise of 0.1. Networks "
                 "are trained\n"
                 "on them and asked about the middle, x = (0.1, ..., 0.1). How far can the answer be trusted, and why?",
-            .after = "Try next:\n"
+            .after = "Try next (epiq is build/epiq until it is installed):\n"
                      "  epiq demo --engine infinite                        the same without training, in closed form\n"
                      "  epiq synth 1 --n 500 --d 8 > rows.csv              such rows as a file\n"
                      "  epiq estimate rows.csv --target y --scale none     your own table goes where rows.csv stands",

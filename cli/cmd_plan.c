@@ -67,7 +67,7 @@ static int fill(cli *c, epiq_effort *e)
     const char *goal = args_value(c, "goal"), *budget = args_value(c, "budget"), *methods = args_value(c, "methods");
     if (!goal == !budget) {
         return complain(CODE_USAGE, "%s; give --goal V, a variance to reach, or --budget C, an amount to spend",
-                        goal ? "--goal and --budget are two questions" : "what is the plan for?");
+                        goal ? "--goal and --budget are two questions" : "there is nothing to plan for");
     }
     int code = need(c, "price-row", "what one more row costs, in the unit of --price-training");
     code = code ? code : need(c, "price-training", "what training one network costs, in the unit of --price-row");

@@ -74,8 +74,12 @@ static void draw_sweep(pictures *set, const epiq_result *r, const report_run *ru
             (svg_series){.name = "± 2 std dev, data", .kind = SVG_BAND, .look = 0, .lo = a[1], .hi = a[2]};
     }
     if (procedural) {
-        s[p->panel.series_count++] = (svg_series){
-            .name = "± 2 std dev, procedural", .kind = SVG_BAND, .look = 1, .hollow = true, .lo = a[3], .hi = a[4]};
+        s[p->panel.series_count++] = (svg_series){.name = "± 2 std dev, procedural, of one network",
+                                                  .kind = SVG_BAND,
+                                                  .look = 1,
+                                                  .hollow = true,
+                                                  .lo = a[3],
+                                                  .hi = a[4]};
     }
     s[p->panel.series_count++] = (svg_series){.name = "prediction", .kind = SVG_LINE, .look = 0};
     for (ptrdiff_t i = 0; i < p->panel.series_count; i++) {

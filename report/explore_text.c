@@ -80,6 +80,11 @@ void report_explore_text(FILE *out, const epiq_ranking *r, const report_run *run
             run->seconds);
     free(engine);
     fprintf(out, "score: %s\n", rule);
+    if (r->ask.rule == EPIQ_RULE_UCB) {
+        fprintf(out, "looking for the %s ", r->ask.goal == EPIQ_GOAL_MAX ? "largest" : "smallest");
+        report_plain(out, d->target);
+        fprintf(out, "; --goal %s looks for the other end\n", r->ask.goal == EPIQ_GOAL_MAX ? "min" : "max");
+    }
     write_table(out, r, r->count < top ? r->count : top);
     fputs("std dev is the score's, the two parts are variances; procedural is one network's.\n", out);
     if (r->ask.batch > 1) {

@@ -358,6 +358,25 @@ static int all_failed(const job *j)
     return EPIQ_OK;
 }
 
+/* The choice is the first or the last of what was tried: better ones may lie beyond. where: in epiq_compared. */
+static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
+{
+    const epiq_comparison *r = &j->h->result;
+    double least = INFINITY, most = -INFINITY, chosen = 0;
+    for (ptrdiff_t i = 0; i < r->model_count; i++) {
+        const char *at = (const char *)&r->models[i] + where;
+        double v = whole ? (double)*(const ptrdiff_t *)at : *(const double *)at;
+        least = fmin(least, v);
+        most = fmax(most, v);
+        chosen = i == r->choice ? v : chosen;
+    }
+    if (r->choice < 0 || least == most || (chosen > least && chosen < most)) {
+        return EPIQ_OK;
+    }
+    return epiqp_warn(j->c, &j->h->warnings, "edge", "the %s chosen, %g, is the %s compared; try %s ones as well", name,
+                      chosen, chosen == least ? "smallest" : "largest", chosen == least ? "smaller" : "larger");
+}
+
 /* Asked to finish: the first `count` models are the answer. */
 static int finish(job *j, ptrdiff_t count)
 {
@@ -383,7 +402,9 @@ static int run(job *j)
     j->h->result.converged += j->trained[1];
     epiqp_front(j->h->models, j->h->result.model_count, j->h->result.by_cv);
     s = epiqp_choose(j->c, &j->h->arena, &j->h->result);
-    return s ? s : warn_of_all(j);
+    s = s ? s : warn_of_all(j);
+    s = s ? s : warn_of_edge(j, offsetof(epiq_compared, lambda), false, "lambda");
+    return s ? s : warn_of_edge(j, offsetof(epiq_compared, width), true, "width");
 }
 
 int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

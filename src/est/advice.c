@@ -2,6 +2,7 @@
 #include "est/est.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const double NEGLIGIBLE = 0.01; /* of the leave-one-out squared error: less than this cannot be noticed */
 static const double DOMINATES = 2;     /* one part so many times the other decides alone */
@@ -38,27 +39,29 @@ int epiqp_advise(epiqp_job *j)
                                             "Nothing to gain: the ensemble's variance is %.2g %% of the squared "
                                             "leave-one-out error, which is mostly noise or misfit.",
                                             100 * ensemble / error2);
-    } else if (train && collect) {
-        r->advice.action = EPIQ_DO_EITHER;
-        r->advice.text =
-            epiqp_arena_printf(j->e.c, arena,
-                               "Train or collect: an ensemble of %.0f instead of %.0f lowers its variance by "
-                               "%.0f %%, and %td more rows by about %.0f %%.",
-                               enough, m, trained, rows, collected);
-    } else if (train) {
-        r->advice.action = EPIQ_DO_TRAIN;
-        r->advice.text =
-            epiqp_arena_printf(j->e.c, arena,
-                               "Train more: an ensemble of %.0f instead of %.0f lowers its variance by %.0f %%; "
-                               "more rows would do little.",
-                               enough, m, trained);
     } else {
-        r->advice.action = EPIQ_DO_COLLECT;
+        const char *where = both > 1 ? ", a mean over the points," : "";
+        char of[96], more[64] = "";
+        snprintf(of, sizeof of, "data + procedural/%.0f = %.3g%s", m, ensemble, where);
+        if (j->members_trained && (double)j->o.members >= enough) {
+            snprintf(more, sizeof more, " The %td trained here are such an ensemble.", j->o.members);
+        }
+        r->advice.action = train && collect ? EPIQ_DO_EITHER : train ? EPIQ_DO_TRAIN : EPIQ_DO_COLLECT;
         r->advice.text =
-            epiqp_arena_printf(j->e.c, arena,
-                               "Collect more: %td more rows lower the ensemble's variance by about %.0f %%; "
-                               "more members would do little.",
-                               rows, collected);
+            train && collect ? epiqp_arena_printf(
+                                   j->e.c, arena,
+                                   "Train or collect: an ensemble of %.0f instead of %.0f lowers its variance, %s, by "
+                                   "%.0f %%, and %td more rows by about %.0f %%.%s",
+                                   enough, m, of, trained, rows, collected, more)
+            : train
+                ? epiqp_arena_printf(j->e.c, arena,
+                                     "Train more: an ensemble of %.0f instead of %.0f lowers its variance, %s, by "
+                                     "%.0f %%; more rows would do little.%s",
+                                     enough, m, of, trained, more)
+                : epiqp_arena_printf(j->e.c, arena,
+                                     "Collect more: %td more rows lower the variance of an ensemble of %.0f, %s, by "
+                                     "about %.0f %%; more members would do little.",
+                                     rows, m, of, collected);
     }
     bool act = r->advice.action != EPIQ_DO_NOTHING;
     r->advice.members = act && train ? (ptrdiff_t)enough : 0;

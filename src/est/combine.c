@@ -97,8 +97,8 @@ static int list_predictions(epiqp_job *j)
 
 /* What could not be given, to be counted and said. */
 typedef struct {
-    ptrdiff_t negative, lost;
-    double raw; /* the first negative difference */
+    ptrdiff_t negative, lost, apart, first_apart; /* apart: BA and the other two */
+    double raw;                                   /* the first negative difference */
 } withheld;
 
 static epiq_part in_units(epiq_part part, double unit2, withheld *w)
@@ -144,6 +144,8 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
         out->check.inside = ba.has_interval ? sum >= ba.lo && sum <= ba.hi : sum == ba.variance;
         out->check.ba = unit2 * ba.variance;
         out->check.if_plus_ev = unit2 * sum;
+        w->first_apart = out->check.inside || w->apart ? w->first_apart : p;
+        w->apart += !out->check.inside;
     }
 }
 
@@ -168,6 +170,15 @@ int epiqp_combine(epiqp_job *j)
             j->e.c, j->warnings, "out_of_range",
             "some variances are too large or too small for a double in squared units of the target, so they are "
             "withheld; express the target in other units");
+    }
+    if (!s && (double)asked.apart > 2 * (1 - o->level) * (double)j->asked) { /* more than chance explains */
+        const epiq_point *first = &j->answer->points[asked.first_apart];
+        s = epiqp_warn(
+            j->e.c, j->warnings, "check",
+            "at %td of %td points BA and IF + EV/%td differ by more than BA's interval allows (first: %s, %.3g "
+            "and %.3g): batches too small, networks too narrow, or bad luck; take the ensemble's variance "
+            "from --methods if,ev there",
+            asked.apart, j->asked, o->batches, first->at, first->check.ba, first->check.if_plus_ev);
     }
     if (!s && o->methods == EPIQ_BA && o->ensemble_size != o->batches) {
         s = epiqp_warn(

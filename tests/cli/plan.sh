@@ -69,7 +69,7 @@ expect_ok sh -c '"$1" plan - --target y --engine infinite --price-row 1 --price-
 # wrong by itself
 rm -f ./*.json ./*.html curve.csv
 run=("$epiq" plan rows.csv --target y --engine infinite)
-expect_exit 1 'what is the plan for.*--goal.*--budget' "${run[@]}" "${prices[@]}"
+expect_exit 1 'nothing to plan for; give --goal.*--budget' "${run[@]}" "${prices[@]}"
 expect_exit 1 '--goal and --budget are two questions' "${run[@]}" "${prices[@]}" --goal 1 --budget 1
 expect_exit 1 '--price-row is missing' "${run[@]}" --price-training 1 --goal 1
 expect_exit 1 '--price-training is missing' "${run[@]}" --price-row 1 --goal 1

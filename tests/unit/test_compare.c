@@ -297,6 +297,11 @@ TEST(front_is_what_nothing_beats)
             TRUE(!r->models[i].front || E(i).rmse > E(best).rmse + E(best).se || V(i) >= V(r->choice));
         }
         CONTAINS(r->reason, folds ? "cross-validated error" : "leave-one-out error");
+        int edge = 0;
+        for (ptrdiff_t k = 0; k < r->warning_count; k++) {
+            edge += strcmp(r->warnings[k].code, "edge") == 0;
+        }
+        EQ(edge, r->models[r->choice].lambda == 1e-5 || r->models[r->choice].lambda == 1);
     }
     done();
 }
@@ -330,6 +335,20 @@ static int finish_late(void *user, const epiq_progress *p)
         epiq_ctx_finish(c);
     }
     return 0;
+}
+
+TEST(a_choice_at_the_edge_is_told)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    start(NULL, &o);
+    const double lambdas[] = {1e3, 1e4}; /* far too much: the smaller one has the smaller error */
+    epiq_grid grid = {.lambdas = lambdas, .lambda_count = 2};
+    EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_OK);
+    EQ(r->warning_count, 1);
+    STR(r->warnings[0].code, "edge");
+    CONTAINS(r->warnings[0].message, r->choice == 0 ? "1000, is the smallest" : "10000, is the largest");
+    done();
 }
 
 TEST(asked_to_finish_it_compares_the_models_there_are)

@@ -319,6 +319,11 @@ TEST(any_two_methods_give_both_parts)
     TRUE(r->points[0].check.known);
     CLOSE(r->points[0].check.if_plus_ev, inf + ev / 4, 1e-12);
     EQ(r->points[0].check.inside, inf + ev / 4 >= r->points[0].ensemble.lo && inf + ev / 4 <= r->points[0].ensemble.hi);
+    ptrdiff_t apart = 0;
+    for (ptrdiff_t p = 0; p < r->point_count; p++) {
+        apart += !r->points[p].check.inside;
+    }
+    EQ(warned("check") != NULL, (double)apart > 2 * (1 - o.level) * (double)r->point_count);
     CLOSE(r->points[0].single.variance, inf + ev, 1e-12);
     CLOSE(r->points[0].prediction_variance.variance, inf + ev / 6, 1e-12);
 
