@@ -84,7 +84,9 @@ bool same_file(const char *a, const char *b);               /* however they are 
 int output_commit(output *list, int count);                 /* all or none; closes and frees them either way */
 void output_drop(output *list, int count);
 void output_remove_temporaries(void); /* for signal handlers */
-int output_stdout(void);              /* everything printed has arrived */
+void output_folder(const char *path,
+                   bool ours); /* made for files still to come, or no longer to be removed with them */
+int output_stdout(void);       /* everything printed has arrived */
 
 /* ---- while the library works: signals stop it, a terminal sees how far it is ---- */
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,15 +37,26 @@ static void remember(const char *from, char *to)
     }
 }
 
-void output_remove_temporaries(void)
+static void remove_all(int (*how)(const char *path))
 {
     for (const chunk *k = &temporaries; k; k = k->next) {
         for (int i = 0; i < TEMPORARIES; i++) {
             if (k->name[i]) {
-                unlink(k->name[i]);
+                how(k->name[i]);
             }
         }
     }
+}
+
+void output_remove_temporaries(void)
+{
+    remove_all(unlink);
+    remove_all(rmdir); /* a folder of ours, now empty; of a file this fails, as it should */
+}
+
+void output_folder(const char *path, bool ours)
+{
+    remember(ours ? NULL : path, ours ? (char *)(uintptr_t)path : NULL);
 }
 
 static bool is_stdout(const output *o)

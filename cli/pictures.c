@@ -115,12 +115,18 @@ int pictures_prepare(picture_files *f, const cli *c)
     }
     char *const version[] = {(char *)(uintptr_t)CONVERTER, (char *)(uintptr_t) "--version", NULL};
     if (f->png && !ended_well(start_converter(version, -1, -1))) {
-        return complain(CODE_FILE,
-                        "PNG pictures are made by the program rsvg-convert, which is not there; install the package "
-                        "librsvg2-bin, or use --picture-format svg");
+        return watch_signal()
+                   ? complain(CODE_SIGNAL + watch_signal(), "stopped")
+                   : complain(
+                         CODE_FILE,
+                         "PNG pictures are made by the program rsvg-convert, which is not there; install the package "
+                         "librsvg2-bin, or use --picture-format svg");
     }
     struct stat s;
     f->made = mkdir(f->folder, 0777) == 0;
+    if (f->made) {
+        output_folder(f->folder, true);
+    }
     if (!f->made && (errno != EEXIST || stat(f->folder, &s) != 0)) {
         return complain(CODE_FILE, "cannot make the folder %s: %s", f->folder, strerror(errno));
     }
@@ -149,7 +155,7 @@ static int convert_all(const picture_files *f)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int most = cores < 1 ? 1 : cores > AT_ONCE ? AT_ONCE : (int)cores;
     const output *bad = NULL;
-    for (int i = 0; i < f->count && !bad; i += 2 * most) {
+    for (int i = 0; i < f->count && !bad && !watch_signal(); i += 2 * most) {
         pid_t child[AT_ONCE];
         int count = 0;
         for (int k = i; k < f->count && count < most; k += 2) {
@@ -160,7 +166,7 @@ static int convert_all(const picture_files *f)
             bad = good || bad ? bad : &f->files[i + 2 * k + 1];
         }
     }
-    if (bad && watch_signal()) {
+    if (watch_signal()) {
         return complain(CODE_SIGNAL + watch_signal(), "stopped");
     }
     return bad ? complain(CODE_FILE, "rsvg-convert could not make %s; --picture-format svg does without it", bad->path)
@@ -185,5 +191,8 @@ void pictures_end(picture_files *f)
     free(f->files);
     if (f->made) {
         rmdir(f->folder); /* stays if someone else put something there */
+    }
+    if (f->folder) {
+        output_folder(f->folder, false);
     }
 }

@@ -249,7 +249,7 @@ int epiqp_csv_open(epiq_ctx *c, epiqp_table *t)
     char *first = start + (t->size >= 3 && !memcmp(start, "\xEF\xBB\xBF", 3) ? 3 : 0);
     scanner s = {first, start + t->size, first, 1, delimiter_of(first), t->file};
     if (finished(&s)) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is empty; it needs a header and at least 2 rows", t->file);
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is empty; it needs a header and rows", t->file);
     }
     int status = names(c, t, &s);
     t->lines = true;
