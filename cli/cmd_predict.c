@@ -17,6 +17,7 @@ typedef struct {
     double *part[4]; /* BLOCK each; NULL: not wanted */
     unsigned char *known;
     ptrdiff_t unknown[4], first[4]; /* rows without a part, and the first of them, from 1 */
+    ptrdiff_t rows, outside;        /* all, and those beyond the training rows */
 } job;
 
 static int parse_parts(const char *list, int *parts)
@@ -95,9 +96,16 @@ static void print_rows(job *j, ptrdiff_t before, ptrdiff_t count)
     }
 }
 
-static void tell_unknown(const cli *c, const job *j)
+/* What the cells do not show. */
+static void tell(const cli *c, const job *j)
 {
     char text[256];
+    if (j->outside && !args_value(c, "quiet")) {
+        snprintf(text, sizeof text,
+                 "%td of %td rows lie outside the range of the training rows; variances there are extrapolations",
+                 j->outside, j->rows);
+        warn(text);
+    }
     for (int k = 0; k < 4; k++) {
         snprintf(text, sizeof text,
                  "%s is left empty in %td row%s, first in row %td: a difference of two variances came out negative, or "
@@ -112,8 +120,13 @@ static void tell_unknown(const cli *c, const job *j)
 static int predict(cli *c, job *j, ptrdiff_t threads)
 {
     ptrdiff_t count = 0;
-    epiq_predictions out = {j->part[0], j->part[1], j->part[2], j->part[3],
-                            j->known,   0,          threads,    args_value(c, "exact") != NULL};
+    epiq_predictions out = {.prediction = j->part[0],
+                            .procedural = j->part[1],
+                            .data = j->part[2],
+                            .ensemble = j->part[3],
+                            .known = j->known,
+                            .threads = threads,
+                            .exact = args_value(c, "exact") != NULL};
     fputs("prediction,procedural,data,ensemble\n", j->out.file);
     do {
         int status = epiq_reader_next(c->ctx, j->reader, BLOCK, j->x, &count);
@@ -127,6 +140,8 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
         out.first += count;
         watch_progress(NULL, &(epiq_progress){"rows", out.first, 0});
     } while (count == BLOCK && !ferror(j->out.file));
+    j->rows = out.first;
+    j->outside = out.outside;
     return CODE_OK;
 }
 
@@ -158,7 +173,7 @@ static int run(cli *c)
     watch_end();
     if (!code) {
         code = output_commit(&j.out, 1);
-        tell_unknown(c, &j);
+        tell(c, &j);
     }
     free_job(c, &j);
     return code;

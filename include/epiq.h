@@ -383,6 +383,7 @@ typedef struct {
     double *prediction, *procedural, *data, *ensemble; /* variances in squared units of the target */
     unsigned char *known; /* count: which parts are known, or-ed; where one is not, its number is 0 and means nothing */
     ptrdiff_t first;      /* rows that came before these, for sentences that name one */
+    ptrdiff_t outside;    /* rises by the rows that lie outside the range of those learned from: extrapolations */
     ptrdiff_t threads;    /* 0: all cores */
     /* Double precision throughout. Else networks with one hidden layer and up to 64 features are asked in single
      * precision where their spread is far above its rounding: three times as fast, off by 1e-6 or so of the target's

@@ -157,6 +157,7 @@ int epiqp_columns_match(epiq_ctx *c, epiqp_table *t, ptrdiff_t d, const struct e
         if (!from[k]) {
             return EPIQ_E_DATA;
         }
+        from[k]->name = source; /* also where the file has none */
         from[k]->role = value && !t->bare ? EPIQP_LABEL : EPIQP_NUMBER;
         if (from[k]->role == EPIQP_LABEL) {
             from[k]->closed = true;

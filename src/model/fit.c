@@ -79,8 +79,18 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
     m->fit = (epiqp_fit){.o = &m->o, .net = epiqp_net_of(&m->o, m->d)};
     m->fit.arch = epiqp_arch_of(&m->fit.net);
     int s = epiqp_rows_new(c, m->n, m->d, m->x, &m->fit.rows);
-    for (ptrdiff_t i = 0; !s && i < m->n; i++) {
+    m->least = epiqp_arena_alloc(c, &m->arena, 2 * m->d, sizeof *m->least);
+    if (s || !m->least) {
+        return s ? s : EPIQ_E_NOMEM;
+    }
+    m->most = m->least + m->d;
+    for (ptrdiff_t i = 0; i < m->n; i++) {
         m->norm2 = fmax(m->norm2, m->fit.rows.norm2[i]);
+        for (ptrdiff_t k = 0; k < m->d; k++) {
+            double v = m->x[i * m->d + k];
+            m->least[k] = i ? fmin(m->least[k], v) : v;
+            m->most[k] = i ? fmax(m->most[k], v) : v;
+        }
     }
     /* the other engines add kernels and tangents in double, and plain C does all in double */
     bool network = m->o.engine == EPIQ_ENGINE_NETWORK && m->o.backend == EPIQ_BACKEND_BLAS;

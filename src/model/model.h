@@ -30,8 +30,9 @@ struct epiq_model {
     const double *unit;                             /* 1: of excess */
     epiqp_tri tri;                                  /* factor of A; never written to */
     /* what follows from them */
-    epiqp_fit fit; /* rows laid out; no y, no points */
-    double norm2;  /* of the longest row */
+    epiqp_fit fit;        /* rows laid out; no y, no points */
+    double norm2;         /* of the longest row */
+    double *least, *most; /* d: of the scaled features */
     epiqp_single single_members, single_batches;
 };
 

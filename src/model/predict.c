@@ -23,7 +23,7 @@ static const double CLEAR = 2000;
 typedef struct {
     const epiqp_env *e;
     const epiq_model *m;
-    const epiq_predictions *out;
+    epiq_predictions *out;
     bool members, batches, influence, infinite, kernel; /* what has to be computed */
     bool exact;
     /* of the block */
@@ -103,6 +103,17 @@ static void free_room(asking *a)
 
 /* ---- points ---- */
 
+/* In some feature farther than any row, by more than rounding. */
+static bool beyond(const epiq_model *m, const double *x)
+{
+    bool beyond = false;
+    for (ptrdiff_t k = 0; k < m->d; k++) {
+        double slack = 1e-9 * (m->most[k] - m->least[k]);
+        beyond |= x[k] < m->least[k] - slack || x[k] > m->most[k] + slack;
+    }
+    return beyond;
+}
+
 /* Scaled, and what est/estimate.c does with them: without bias a point that is 0 but for rounding is 0. */
 static int settle(asking *a, const double *given)
 {
@@ -113,6 +124,7 @@ static int settle(asking *a, const double *given)
         for (ptrdiff_t k = 0; k < d; k++) {
             x[k] = epiqp_scaled(given[p * d + k], m->shift[k], m->factor[k]);
         }
+        a->out->outside += beyond(m, x);
         double norm2 = epiqp_dot(d, x, x);
         if (!(norm2 <= EPIQP_LARGEST_SQUARE)) {
             return epiqp_fail(

@@ -54,6 +54,8 @@ check 'parts not asked for are empty' test "$(sed -n 2p two.csv)" = "$(awk -F, '
 # where rows come from and go to
 expect_ok "$epiq" predict y.epiq new.csv -o out.csv
 check 'to a file' cmp out.csv all.csv
+check 'which rows are extrapolated' says "$err" '^epiq: warning: [0-9]* of [0-9]* rows lie outside the range of the training rows'
+expect_ok "$epiq" predict y.epiq new.csv -o out.csv --quiet
 check 'nothing said' test ! -s "$out" -a ! -s "$err"
 expect_ok "$epiq" predict y.epiq - <new.csv
 check 'from standard input' cmp "$out" all.csv

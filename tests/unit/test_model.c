@@ -61,8 +61,27 @@ static epiq_model *fitted(epiq_ctx *c, ptrdiff_t n, const epiq_options *o, const
 static int ask(epiq_ctx *c, const epiq_model *m, ptrdiff_t threads, int exact, numbers *r)
 {
     memset(r, 0xff, sizeof *r); /* every number is NaN, so that one left out shows */
-    epiq_predictions out = {r->prediction, r->procedural, r->data, r->ensemble, r->known, 0, threads, exact};
+    epiq_predictions out = {r->prediction, r->procedural, r->data, r->ensemble, r->known, 0, 0, threads, exact};
     return epiq_model_predict(c, m, POINTS, AT, &out);
+}
+
+/* The rows themselves are inside, whatever the scaling rounds; one that is far in one feature is not. */
+TEST(rows_beyond_those_learned_from_are_counted)
+{
+    epiq_ctx *c = start();
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    epiq_model *m = fitted(c, N, &o, NULL);
+    double h[N];
+    unsigned char known[N];
+    epiq_predictions out = {.prediction = h, .known = known};
+    EQ(epiq_model_predict(c, m, N, X, &out), EPIQ_OK);
+    EQ(out.outside, 0);
+    const double far[2 * D] = {0.1, 0.1, 0.3, 0.1, 0.1, 0.1};
+    EQ(epiq_model_predict(c, m, 2, far, &out), EPIQ_OK);
+    EQ(out.outside, 1);
+    epiq_model_free(c, m);
+    end(c);
 }
 
 /* ---- against estimate ---- */
@@ -699,7 +718,7 @@ TEST(no_header_of_random_bytes_harms)
         epiq_model *m = NULL;
         if (epiq_model_read(c, path, &m) >= 0) {
             read++;
-            epiq_predictions out = {r.prediction, r.procedural, r.data, r.ensemble, r.known, 0, 1, 0};
+            epiq_predictions out = {r.prediction, r.procedural, r.data, r.ensemble, r.known, 0, 0, 1, 0};
             bool answered = m->d == D && epiq_model_predict(c, m, 8, AT, &out) >= 0;
             for (int p = 0; answered && p < 8; p++) {
                 TRUE(isfinite(r.prediction[p]) && isfinite(r.procedural[p]) && isfinite(r.data[p]) &&
