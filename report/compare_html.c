@@ -79,8 +79,8 @@ static void draw(FILE *out, svg_album *album, const epiq_comparison *r, const pt
                          .describe = "Marks for models, the front joined by a line, the choice marked.",
                          .x_name = report_compare_error_name(r, name, sizeof name),
                          .y_name = "variance",
-                         .width = 640,
-                         .height = 400,
+                         .width = 420,
+                         .height = 290,
                          .log_y = true,
                          .series = series,
                          .series_count = 4});

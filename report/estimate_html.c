@@ -264,7 +264,7 @@ static void write_manifest(const estimate_page *g)
     const page_fact facts[] = {
         {"rows", NULL, "%.0f", (double)g->run->data.rows},
         {"features", NULL, "%.0f", (double)g->run->data.features},
-        {"SHA-256 of the data", sha, NULL, 0},
+        {"data, SHA-256", sha, NULL, 0},
         {"seed", seed, NULL, 0},
         {"engine", engine, NULL, 0},
         {"methods", methods, NULL, 0},

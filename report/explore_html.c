@@ -58,7 +58,7 @@ static void share_out(const epiq_ranking *r, ptrdiff_t i, ink *data, ink *proced
     procedural->x[i] = procedural->hi[i] = to;
 }
 
-static void draw_best(FILE *out, svg_album *album, const epiq_ranking *r)
+static void draw_best(FILE *out, svg_album *album, const epiq_ranking *r, const char *target)
 {
     ptrdiff_t count = r->count < ROWS_MAX ? r->count : ROWS_MAX;
     bool ucb = r->ask.rule == EPIQ_RULE_UCB, both = r->ask.rule != EPIQ_RULE_DATA;
@@ -80,8 +80,8 @@ static void draw_best(FILE *out, svg_album *album, const epiq_ranking *r)
         }
         const svg_panel p = {.label = "The best candidates",
                              .describe = "one row a candidate, best first",
-                             .x_name = ucb ? "target" : "variance",
-                             .width = 520,
+                             .x_name = ucb ? target : "variance",
+                             .width = 420,
                              .rows = a.name,
                              .row_count = (int)count,
                              .series = series,
@@ -138,8 +138,8 @@ static void draw_all(FILE *out, svg_album *album, const epiq_ranking *r)
                              .x_name = r->ask.rule == EPIQ_RULE_DATA ? "standard deviation due to the data"
                                                                      : "standard deviation of the ensemble",
                              .y_name = "prediction",
-                             .width = 520,
-                             .height = 340,
+                             .width = 420,
+                             .height = 280,
                              .series = series,
                              .series_count = 2};
         page_figure(out, album, "All candidates",
@@ -207,14 +207,14 @@ void report_explore_html(FILE *out, const epiq_ranking *r, const report_run *run
     fputs("<p>The score is ", out);
     html_text(out, rule);
     fprintf(out, "; %td row%s of data.</p>\n", run->data.rows, run->data.rows == 1 ? "" : "s");
-    draw_best(out, album, r);
+    draw_best(out, album, r, run->data.target);
     draw_all(out, album, r);
     write_table(out, r);
     page_warnings(out, r->estimate->warnings, r->estimate->warning_count);
     const page_fact facts[] = {
         {"rule", report_rule(&r->ask), NULL, 0},       {"kappa", NULL, "%.6g", r->ask.kappa},
         {"batch", NULL, "%.0f", (double)r->ask.batch}, {"ensemble", NULL, "%.0f", (double)r->estimate->ensemble_size},
-        {"data, sha256", run->data.sha256, NULL, 0},   {"seed", seed, NULL, 0},
+        {"data, SHA-256", run->data.sha256, NULL, 0},  {"seed", seed, NULL, 0},
         {"seconds", NULL, "%.3f", run->seconds},
     };
     page_manifest(out, run->command, facts, sizeof facts / sizeof *facts, run->options);

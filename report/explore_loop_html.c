@@ -38,8 +38,8 @@ static void draw_regret(FILE *out, svg_album *album, const loop_result *r, loop_
                          .describe = "one line a contender with its 95 % band",
                          .x_name = "choices made",
                          .y_name = "regret",
-                         .width = 460,
-                         .height = 320,
+                         .width = 420,
+                         .height = 290,
                          .series = series,
                          .series_count = LOOP_CONTENDERS};
     page_figure(out, album, title, caption, &p);

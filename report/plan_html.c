@@ -78,8 +78,8 @@ static void draw_curve(FILE *out, svg_album *album, const report_planned *p, con
                      .describe = "A falling line with a band; marks show what there is now and the plan.",
                      .x_name = "cost",
                      .y_name = "variance",
-                     .width = 640,
-                     .height = 360,
+                     .width = 420,
+                     .height = 270,
                      .log_y = true,
                      .series = series,
                      .series_count = shown ? 4 : 3,
@@ -111,8 +111,8 @@ static void draw_mix(FILE *out, svg_album *album, const report_planned *p, const
                                .describe = "A line along the costs; a mark shows the plan.",
                                .x_name = "cost",
                                .y_name = panels[k].name,
-                               .width = 420,
-                               .height = 280,
+                               .width = 320,
+                               .height = 220,
                                .series = series[k],
                                .series_count = 2};
         page_panel(out, album, &panel[k]);
