@@ -192,6 +192,9 @@ def lines():
         table = list(part_table(part))
         if table:
             yield from ["", f"## {title}", ""]
+            other = [r["note"] for r in rows if r["part"] == part and r["case"] == "harness" and r["note"] != m["commit"]]
+            if other:  # parts can be run one by one
+                yield from [f"Measured at commit {other[0]}.", ""]
             yield from table
             if part == "roofline":
                 yield from stage_table()

@@ -37,7 +37,7 @@ int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double
     }
     for (ptrdiff_t i = 0; !s && i < n; i += TALL) {
         ptrdiff_t rows = epiqp_min(TALL, n - i);
-#pragma omp parallel num_threads(e->threads)
+#pragma omp parallel num_threads(e->threads) if (n * points > 20000)
         {
             double *mine = products + omp_get_thread_num() * TALL * wide;
 #pragma omp for schedule(dynamic)

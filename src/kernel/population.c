@@ -263,7 +263,7 @@ static void mirror(ptrdiff_t n, ptrdiff_t i, ptrdiff_t rows, ptrdiff_t j, ptrdif
 static void kernel_square(const epiqp_env *e, const epiqp_arch *arch, const epiqp_rows *a, double *k, double *q)
 {
     enum { SIDE = 128 }; /* the block that is copied is still in the cache */
-#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (a->n > SIDE)
     for (ptrdiff_t j = 0; j < a->n; j += SIDE) { /* the longest first */
         for (ptrdiff_t i = j; i < a->n; i += SIDE) {
             ptrdiff_t rows = epiqp_min(SIDE, a->n - i), cols = epiqp_min(SIDE, a->n - j), at = i + j * a->n;
@@ -289,7 +289,7 @@ void epiqp_kernel_cross(const epiqp_env *e, const epiqp_arch *arch, const epiqp_
         kernel_square(e, arch, a, k, q);
         return;
     }
-#pragma omp parallel for schedule(dynamic) collapse(2) num_threads(e->threads)
+#pragma omp parallel for schedule(dynamic) collapse(2) num_threads(e->threads) if (a->n * b->n > 20000)
     for (ptrdiff_t j = 0; j < b->n; j += WIDE) {
         for (ptrdiff_t i = 0; i < a->n; i += TALL) {
             ptrdiff_t at = i + j * a->n;

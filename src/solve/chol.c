@@ -51,7 +51,7 @@ static double *diagonal_at(const epiqp_tri *t, ptrdiff_t i)
 void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t)
 {
     ptrdiff_t tiles = (t->n + EPIQP_BLOCK - 1) / EPIQP_BLOCK, count = tiles * (tiles + 1) / 2;
-#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (count > 1)
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (t->n > EPIQP_ALONE)
     for (ptrdiff_t k = 0; k < count; k++) {
         ptrdiff_t i = 0, before = 0;
         while (before + i + 1 <= k) { /* tile row i starts at tile number i (i + 1) / 2 */
@@ -136,7 +136,7 @@ static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done
     for (ptrdiff_t p = 0; p < t->panels; p++) {
         atomic_store(&done[p], 0);
     }
-#pragma omp parallel num_threads(e->threads) if (t->panels > 2)
+#pragma omp parallel num_threads(e->threads) if (t->n > EPIQP_ALONE)
     {
         ptrdiff_t j = 0, first = 0, top = 0; /* block column, its first task, its first panel */
         for (ptrdiff_t task; !atomic_load(&f.failed);) {

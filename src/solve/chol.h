@@ -9,6 +9,8 @@
 #include "la/la.h"
 
 enum { EPIQP_BLOCK = 128 }; /* a source is asked for at most so many rows and columns at a time */
+enum { EPIQP_ALONE = 640 }; /* up to so many rows one thread does it all: the others would not save the time it takes to
+                             * wake them, and cost more where the machine has something else to do */
 
 typedef struct {
     ptrdiff_t n, height, panels;

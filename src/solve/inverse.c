@@ -115,7 +115,7 @@ int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l)
     if (!work) {
         return EPIQ_E_NOMEM;
     }
-#pragma omp parallel num_threads(e->threads) if (l->panels > 2)
+#pragma omp parallel num_threads(e->threads) if (l->n > EPIQP_ALONE)
     {
         double *mine = work + omp_get_thread_num() * room;
 #pragma omp for schedule(dynamic)
@@ -169,7 +169,7 @@ int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double
     if (!parts) {
         return EPIQ_E_NOMEM;
     }
-#pragma omp parallel num_threads(e->threads) if (t->panels > 2)
+#pragma omp parallel num_threads(e->threads) if (t->n > EPIQP_ALONE)
     {
 #pragma omp for schedule(dynamic)
         for (ptrdiff_t number = 0; number < count; number++) {
