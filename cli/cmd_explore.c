@@ -7,7 +7,6 @@
 
 enum { TOP = 20, MOST = 1000000 };
 
-static const char *const RULES[] = {[EPIQ_RULE_UCB] = "ucb", [EPIQ_RULE_DATA] = "data", [EPIQ_RULE_TOTAL] = "total"};
 static const char *const GOALS[] = {[EPIQ_GOAL_MAX] = "max", [EPIQ_GOAL_MIN] = "min"};
 
 static int choice(const cli *c, const char *name, const char *const *choices, int count, const char *listed, int *value)
@@ -26,7 +25,10 @@ static int fill(const cli *c, epiq_exploration *ask, long long *top)
 {
     long long batch = 1;
     *ask = epiq_exploration_default();
-    int code = choice(c, "rule", RULES, 3, "ucb, data or total", &ask->rule);
+    const char *const rules[] = {[EPIQ_RULE_UCB] = epiq_rule_text(EPIQ_RULE_UCB),
+                                 [EPIQ_RULE_DATA] = epiq_rule_text(EPIQ_RULE_DATA),
+                                 [EPIQ_RULE_TOTAL] = epiq_rule_text(EPIQ_RULE_TOTAL)};
+    int code = choice(c, "rule", rules, 3, "ucb, data or total", &ask->rule);
     code = code ? code : choice(c, "goal", GOALS, 2, "max or min", &ask->goal);
     code = code ? code : args_real(c, "kappa", 0, 1e6, &ask->kappa);
     code = code ? code : args_count(c, "batch", 1, MOST, &batch);
