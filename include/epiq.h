@@ -209,6 +209,13 @@ EPIQ_API void epiq_points_free(epiq_ctx *c, epiq_points *p);
 /* Population kernels of the scaled rows, n by n each, full; either output may be NULL. */
 EPIQ_API int epiq_kernel(epiq_ctx *c, const epiq_data *data, const epiq_options *o, double *ntk, double *nngp);
 
+/* ---- networks ---------------------------------------------------------------------------------------------------- */
+
+/* The weights that member k (from 0) of an ensemble with these options and d features starts from (docs/method.md section
+ * 2): for l = 1 .. depth+1 W_l (row-major, units by inputs), then b_l. theta: epiq_network_size numbers. */
+EPIQ_API ptrdiff_t epiq_network_size(const epiq_options *o, ptrdiff_t d); /* 0: there is no such network */
+EPIQ_API int epiq_network_start(epiq_ctx *c, const epiq_options *o, ptrdiff_t d, ptrdiff_t k, double *theta);
+
 /* ---- estimate --------------------------------------------------------------------------------------------------- */
 
 #define EPIQ_METHOD_LIST(X)                                                                                            \
@@ -247,7 +254,7 @@ typedef struct {
 
 typedef struct {
     const char *at;
-    double prediction;             /* mean of the members, or the kernel predictor when none were trained */
+    double prediction;             /* mean of the members, or the kernel predictor when there are none */
     epiq_part prediction_variance; /* of that mean: data + procedural / m */
     epiq_part procedural;          /* tau^2: would retraining change it? */
     epiq_part data;                /* sigma^2/n: would other data change it? */
@@ -323,11 +330,16 @@ typedef struct {
     } timing;
     struct {
         epiq_action action;
-        ptrdiff_t members, rows; /* ensemble size to reach, rows to add */
+        ptrdiff_t members, rows; /* ensemble size to reach, rows to add (0 with collect: as many again) */
         const char *text;
     } advice;
     const epiq_sweep *sweeps; /* when options.sweep asked for them */
     ptrdiff_t sweep_count;
+    struct {                        /* by epiq_combine: what the answer rests on */
+        ptrdiff_t rows, parameters; /* of y, and of the Jacobian; 0: not given */
+        ptrdiff_t members, batches; /* networks, those of the state file included */
+        ptrdiff_t added, kept;      /* to the state file now, and in it then */
+    } given;
     const epiq_warning *warnings;
     ptrdiff_t warning_count;
 } epiq_result;
@@ -335,6 +347,51 @@ typedef struct {
 EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                            epiq_result **out);
 EPIQ_API void epiq_result_free(epiq_ctx *c, epiq_result *r);
+
+/* ---- combine: networks of your own ------------------------------------------------------------------------------ */
+
+/* Numbers made elsewhere: row after row without gaps, in this machine's byte order. */
+typedef enum { EPIQ_FLOAT64, EPIQ_FLOAT32 } epiq_real;
+typedef struct {
+    const char *name; /* what sentences call it: a file, an argument */
+    ptrdiff_t rows, columns;
+    int real; /* epiq_real */
+    const void *a;
+    const char *const *column; /* names of the columns; NULL: they have none */
+} epiq_matrix;
+
+/* CSV with or without a header (a first line whose cells are all numbers is data), or NPY; "-" is CSV on standard input.
+ * An NPY file of native float32 or float64 in C order is mapped, not read: leave it alone until it is freed. Other number
+ * types, byte orders and Fortran order are converted. An array of one dimension is one column: n numbers are n by 1. */
+EPIQ_API int epiq_matrix_read(epiq_ctx *c, const char *path, epiq_matrix **out);
+EPIQ_API void epiq_matrix_free(epiq_ctx *c, epiq_matrix *m);
+
+/* What networks trained anywhere predicted, and what their predictions owe to the rows; NULL where there is nothing. Any
+ * subset that tells something:
+ *     EV: ensemble      BA: batched      IF: y with gram and cross, or y with jacobian and jacobian0
+ * All in units of the target as given. */
+typedef struct {
+    const epiq_matrix *ensemble;             /* members by points: of networks trained on all rows */
+    const epiq_matrix *batched;              /* batches by points: of networks trained on one batch of the rows each */
+    const epiq_matrix *y;                    /* rows by 1: what they were trained on */
+    const epiq_matrix *yhat;                 /* rows by 1: their mean prediction there; NULL: kernel regression's */
+    const epiq_matrix *gram, *cross;         /* rows by rows, rows by points: the kernel */
+    const epiq_matrix *jacobian, *jacobian0; /* rows by parameters, points by parameters: derivatives of a network's
+                                              * prediction; its kernel is jacobian jacobian' */
+    const epiq_matrix *at;                   /* points by anything: where they are, only so that networks kept for other
+                                              * points are refused */
+    const char *const *merge;                /* files that options.state of other runs named: their networks too */
+    ptrdiff_t merge_count;
+} epiq_given;
+
+/* Options that count: lambda, ensemble_size (0: the batches, else the members), level, influential, correction, probes,
+ * threads, seed (of probes), backend; and state: a file in which the networks given are kept (each once) and to whose
+ * networks these are added, for the same points. After a failure nothing has been added. */
+EPIQ_API int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_result **out);
+
+/* Members it takes until EV's interval reaches at most `relative` times the variance: half its width over the variance.
+ * 0: no number of them (or one past 10^8), or a relative or level that makes no sense. */
+EPIQ_API ptrdiff_t epiq_members_for(double relative, double level);
 
 /* ---- models: fit once, ask often -------------------------------------------------------------------------------- */
 

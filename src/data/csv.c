@@ -124,8 +124,8 @@ static int ragged(epiq_ctx *c, const epiqp_table *t, ptrdiff_t line, ptrdiff_t f
         return epiqp_fail(c, EPIQ_E_DATA, "%s:%td: the line is blank, but rows follow; remove it", t->file, line);
     }
     return epiqp_fail(c, EPIQ_E_DATA,
-                      "%s:%td: the row has %td cell%s where the header has %td; quote cells that hold a '%s'", t->file,
-                      line, found, found == 1 ? "" : "s", t->columns,
+                      "%s:%td: the row has %td cell%s where the %s has %td; quote cells that hold a '%s'", t->file,
+                      line, found, found == 1 ? "" : "s", t->bare ? "first" : "header", t->columns,
                       t->csv.delimiter == '\t' ? "tab" : (char[]){t->csv.delimiter, '\0'});
 }
 
@@ -209,6 +209,17 @@ ptrdiff_t epiqp_csv_complete(const epiqp_table *t)
     return whole - start;
 }
 
+/* Columns without names are called by their numbers. */
+static int number_columns(epiq_ctx *c, epiqp_table *t)
+{
+    for (ptrdiff_t j = 0; j < t->columns; j++) {
+        if (!(t->column[j].name = epiqp_arena_printf(c, &t->arena, "%td", j + 1))) {
+            return EPIQ_E_NOMEM;
+        }
+    }
+    return EPIQ_OK;
+}
+
 static int names(epiq_ctx *c, epiqp_table *t, scanner *s)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -216,18 +227,26 @@ static int names(epiq_ctx *c, epiqp_table *t, scanner *s)
         return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
     }
     int status = EPIQ_OK;
-    bool numbers = true;
+    ptrdiff_t numbers = 0, texts = 0;
+    const scanner first = *s;
     field f = {0};
     while (!status && !f.last) {
         if (!(status = next(c, s, &f)) && !(status = epiqp_table_columns(c, t, t->columns + 1))) {
-            numbers = numbers && epiqp_cell_number(f.text, f.length, plain).kind == EPIQP_IS_NUMBER;
+            epiqp_kind kind = epiqp_cell_number(f.text, f.length, plain).kind;
+            numbers += kind == EPIQP_IS_NUMBER;
+            texts += kind == EPIQP_IS_TEXT;
             const char *name = epiqp_text_clean(c, &t->arena, f.text, f.length);
             t->column[t->columns - 1].name = name;
             status = name ? EPIQ_OK : EPIQ_E_NOMEM;
         }
     }
     freelocale(plain);
-    if (!status && numbers) {
+    if (!status && t->matrix && numbers && !texts) { /* a row, to be read again: no quote in it was doubled */
+        t->bare = 2;
+        *s = first;
+        return number_columns(c, t);
+    }
+    if (!status && numbers == t->columns) {
         status =
             epiqp_fail(c, EPIQ_E_DATA,
                        "%s: line 1 looks like data; a header is required: add a line with the columns' names", t->file);
@@ -249,7 +268,8 @@ int epiqp_csv_open(epiq_ctx *c, epiqp_table *t)
     char *first = start + (t->size >= 3 && !memcmp(start, "\xEF\xBB\xBF", 3) ? 3 : 0);
     scanner s = {first, start + t->size, first, 1, delimiter_of(first), t->file};
     if (finished(&s)) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is empty; it needs a header and rows", t->file);
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is empty; it needs %s", t->file,
+                          t->matrix ? "rows" : "a header and rows");
     }
     int status = names(c, t, &s);
     t->lines = true;

@@ -5,14 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct epiqp_array {
-    const unsigned char *data;
-    ptrdiff_t rows, columns;
-    int dims, size; /* size of an item */
-    char type;      /* f, i, u or b */
-    bool big, fortran;
-};
-
 /* ---- the header, a Python dictionary such as {'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), } ---- */
 
 typedef struct {
@@ -44,7 +36,7 @@ static bool take_string(reader *r, char *out, size_t size)
     return quote && take(r, quote);
 }
 
-static bool take_shape(reader *r, struct epiqp_array *a)
+static bool take_shape(reader *r, epiqp_array *a)
 {
     ptrdiff_t extent[2] = {1, 1};
     if (!take(r, "(")) {
@@ -78,7 +70,7 @@ static bool take_shape(reader *r, struct epiqp_array *a)
     return true;
 }
 
-static bool take_header(reader *r, struct epiqp_array *a, char *descr, size_t size)
+static bool take_header(reader *r, epiqp_array *a, char *descr, size_t size)
 {
     int seen = 0;
     char key[16];
@@ -119,13 +111,18 @@ static bool take_header(reader *r, struct epiqp_array *a, char *descr, size_t si
     return seen == 7;
 }
 
-/* [<>|=] then f4 f8 i1..i8 u1..u8 b1 */
-static bool take_type(const char *descr, struct epiqp_array *a)
+static bool little_endian(void)
 {
     const unsigned one = 1;
     unsigned char first;
     memcpy(&first, &one, 1);
-    a->big = *descr == '>' || (*descr == '=' && !first);
+    return first == 1;
+}
+
+/* [<>|=] then f4 f8 i1..i8 u1..u8 b1 */
+static bool take_type(const char *descr, epiqp_array *a)
+{
+    a->big = *descr == '>' || (*descr == '=' && !little_endian());
     descr += *descr != '\0' && strchr("<>|=", *descr) != NULL;
     static const char *const known[] = {"f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -138,8 +135,7 @@ static bool take_type(const char *descr, struct epiqp_array *a)
     return false;
 }
 
-/* where: the file, and for NPZ the array, that a sentence names */
-static int array_open(epiq_ctx *c, const char *where, const unsigned char *bytes, ptrdiff_t size, struct epiqp_array *a)
+int epiqp_array_open(epiq_ctx *c, const char *where, const unsigned char *bytes, ptrdiff_t size, epiqp_array *a)
 {
     if (size < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3) {
         return epiqp_fail(c, EPIQ_E_DATA,
@@ -182,7 +178,7 @@ static int array_open(epiq_ctx *c, const char *where, const unsigned char *bytes
 
 /* ---- the cells ---- */
 
-static double value_at(const struct epiqp_array *a, ptrdiff_t i, ptrdiff_t j)
+double epiqp_array_value(const epiqp_array *a, ptrdiff_t i, ptrdiff_t j)
 {
     const unsigned char *p = a->data + (a->fortran ? j * a->rows + i : i * a->columns + j) * a->size;
     uint64_t bits = 0;
@@ -205,6 +201,12 @@ static double value_at(const struct epiqp_array *a, ptrdiff_t i, ptrdiff_t j)
         return (double)((int64_t)(bits << unused) >> unused);
     }
     return a->type == 'b' ? bits != 0 : (double)bits;
+}
+
+bool epiqp_array_native(const epiqp_array *a)
+{
+    return a->type == 'f' && a->big != little_endian() && (!a->fortran || a->columns == 1 || a->rows == 1) &&
+           (uintptr_t)a->data % (uintptr_t)a->size == 0;
 }
 
 static int put(epiq_ctx *c, epiqp_table *t, ptrdiff_t i, ptrdiff_t j, double value)
@@ -233,10 +235,10 @@ static int fill(epiq_ctx *c, epiqp_table *t)
     for (ptrdiff_t i = first; i < last && !status; i++) {
         status = epiqp_table_row(c, t);
         for (ptrdiff_t k = 0, j = 0; k < t->arrays; k++) {
-            const struct epiqp_array *a = &t->array[k];
+            const epiqp_array *a = &t->array[k];
             for (ptrdiff_t column = 0; column < a->columns && !status; column++, j++) {
                 if (t->column[j].role != EPIQP_SKIP) {
-                    status = put(c, t, i, j, value_at(a, i, column));
+                    status = put(c, t, i, j, epiqp_array_value(a, i, column));
                 }
             }
         }
@@ -252,11 +254,11 @@ static int fill(epiq_ctx *c, epiqp_table *t)
 int epiqp_npy_open(epiq_ctx *c, epiqp_table *t)
 {
     t->array = epiqp_arena_alloc(c, &t->arena, 1, sizeof *t->array);
-    int status = t->array ? array_open(c, t->file, t->bytes, t->size, t->array) : EPIQ_E_NOMEM;
+    int status = t->array ? epiqp_array_open(c, t->file, t->bytes, t->size, t->array) : EPIQ_E_NOMEM;
     if (status) {
         return status;
     }
-    struct epiqp_array *a = t->array;
+    epiqp_array *a = t->array;
     t->arrays = 1;
     t->bare = a->dims;
     t->fill = fill;
@@ -275,7 +277,7 @@ int epiqp_npy_open(epiq_ctx *c, epiqp_table *t)
     return status;
 }
 
-static int add_columns(epiq_ctx *c, epiqp_table *t, const struct epiqp_array *a, const char *name)
+static int add_columns(epiq_ctx *c, epiqp_table *t, const epiqp_array *a, const char *name)
 {
     ptrdiff_t first = t->columns;
     int status = epiqp_table_columns(c, t, first + a->columns);
@@ -297,11 +299,11 @@ int epiqp_npz_open(epiq_ctx *c, epiqp_table *t)
         return EPIQ_E_NOMEM;
     }
     for (ptrdiff_t k = 0; k < t->arrays && !status; k++) {
-        struct epiqp_array *a = &t->array[k];
+        epiqp_array *a = &t->array[k];
         char where[sizeof t->file + EPIQP_SHOWN + 16], name[EPIQP_SHOWN];
         epiqp_text_show(name, sizeof name, member[k].name, (ptrdiff_t)strlen(member[k].name));
         snprintf(where, sizeof where, "%s: array %s", t->file, name);
-        if ((status = array_open(c, where, member[k].bytes, member[k].size, a))) {
+        if ((status = epiqp_array_open(c, where, member[k].bytes, member[k].size, a))) {
             return status;
         }
         if (a->columns < 1 || a->rows != t->array[0].rows) {

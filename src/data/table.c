@@ -92,9 +92,9 @@ static int check_names(epiq_ctx *c, epiqp_table *t)
         }
         if (!length) {
             return epiqp_fail(c, EPIQ_E_DATA,
-                              "%s: column %td of %td has no name; give it one in the header (then --drop it if it only "
-                              "numbers the rows)",
-                              t->file, j + 1, t->columns);
+                              "%s: column %td of %td has no name; give it one in the header (%s it if it only numbers "
+                              "the rows)",
+                              t->file, j + 1, t->columns, t->matrix ? "or remove" : "then --drop");
         }
         if (number < j) {
             return epiqp_fail(c, EPIQ_E_DATA,
@@ -302,14 +302,19 @@ int epiqp_table_begin(epiq_ctx *c, epiqp_table *t)
     } else {
         status = epiqp_csv_open(c, t);
     }
-    return status ? status : check_names(c, t);
+    return status || (t->matrix && t->bare) ? status : check_names(c, t);
+}
+
+int epiqp_table_read(epiq_ctx *c, const char *path, epiqp_table *t)
+{
+    *t = (epiqp_table){0};
+    epiqp_table_name(t, path);
+    return read_bytes(c, path, t);
 }
 
 int epiqp_table_open(epiq_ctx *c, const char *path, epiqp_table *t)
 {
-    *t = (epiqp_table){0};
-    epiqp_table_name(t, path);
-    int status = read_bytes(c, path, t);
+    int status = epiqp_table_read(c, path, t);
     return status ? status : epiqp_table_begin(c, t);
 }
 

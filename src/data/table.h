@@ -87,6 +87,14 @@ typedef struct {
     char shown[EPIQP_SHOWN];
 } epiqp_place;
 
+typedef struct {
+    const unsigned char *data;
+    ptrdiff_t rows, columns;
+    int dims, size; /* size of an item */
+    char type;      /* f, i, u or b */
+    bool big, fortran;
+} epiqp_array;
+
 typedef struct epiqp_table epiqp_table;
 struct epiqp_table {
     char file[256]; /* its name, fit to show */
@@ -103,8 +111,9 @@ struct epiqp_table {
     } block;
     epiqp_arena arena;
     int (*fill)(epiq_ctx *c, epiqp_table *t);
-    bool lines; /* a place is file:line:column, not row and column of an array */
-    int bare;   /* dimensions of a lone array, whose columns have no names of their own; 0: columns have names */
+    bool lines;  /* a place is file:line:column, not row and column of an array */
+    int bare;    /* dimensions of a lone array, whose columns have no names of their own; 0: columns have names */
+    bool matrix; /* set before it begins: all of it is numbers, and so may its first line be, which is then bare */
     ptrdiff_t rows, columns, used;
     epiqp_column *column;
     epiqp_keys names;
@@ -115,7 +124,7 @@ struct epiqp_table {
         ptrdiff_t at, line; /* where the next row begins */
         char delimiter;
     } csv;
-    struct epiqp_array *array; /* of NPY and NPZ */
+    epiqp_array *array; /* of NPY and NPZ */
     ptrdiff_t arrays;
 };
 
@@ -127,8 +136,9 @@ void epiqp_table_close(epiq_ctx *c, epiqp_table *t);
 /* The first cell that stands in the way, as a sentence; whole: also columns without any number or value. */
 int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, bool missing_allowed, const char *missing_remedy);
 
-/* The parts of epiqp_table_open: what sentences call the file, and from its bytes to its columns. */
+/* The parts of epiqp_table_open: what sentences call the file, its bytes (with the name), and from them to its columns. */
 void epiqp_table_name(epiqp_table *t, const char *path);
+int epiqp_table_read(epiq_ctx *c, const char *path, epiqp_table *t);
 int epiqp_table_begin(epiq_ctx *c, epiqp_table *t);
 
 /* For the readers of each format. */
@@ -139,6 +149,11 @@ int epiqp_csv_open(epiq_ctx *c, epiqp_table *t);
 ptrdiff_t epiqp_csv_complete(const epiqp_table *t); /* where the last record from csv.at on that is whole ends */
 int epiqp_npy_open(epiq_ctx *c, epiqp_table *t);
 int epiqp_npz_open(epiq_ctx *c, epiqp_table *t);
+
+/* An NPY array in memory, its data in place; where: the file, and for NPZ the array, that a sentence names. */
+int epiqp_array_open(epiq_ctx *c, const char *where, const unsigned char *bytes, ptrdiff_t size, epiqp_array *a);
+double epiqp_array_value(const epiqp_array *a, ptrdiff_t i, ptrdiff_t j);
+bool epiqp_array_native(const epiqp_array *a); /* doubles or floats of this machine, row after row */
 
 /* The column of that name; NULL leaves a sentence that lists the columns. why: "for --target". */
 epiqp_column *epiqp_table_column(epiq_ctx *c, epiqp_table *t, const char *name, ptrdiff_t length, const char *why);

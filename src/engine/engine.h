@@ -31,6 +31,7 @@ int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double
 typedef struct {
     epiqp_stream init, order;
 } epiqp_draw;
+epiqp_draw epiqp_draw_of(const epiq_options *o, ptrdiff_t k); /* member k of those trained on all rows */
 
 /* What stays of a member when its predictions are wanted again elsewhere. */
 typedef struct {

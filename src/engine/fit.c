@@ -16,6 +16,45 @@ epiqp_net epiqp_net_of(const epiq_options *o, ptrdiff_t d)
     return (epiqp_net){d, o->width, o->depth, o->bias, o->bias_sd};
 }
 
+epiqp_draw epiqp_draw_of(const epiq_options *o, ptrdiff_t k)
+{
+    bool same_start = o->optimizer == EPIQ_OPTIMIZER_SGD && o->vary == EPIQ_VARY_ORDER;
+    return (epiqp_draw){{o->seed, EPIQP_FOR_MEMBER, same_start ? 0 : (uint64_t)k},
+                        {o->seed, EPIQP_FOR_ORDER, o->vary == EPIQ_VARY_INIT ? 0 : (uint64_t)k}};
+}
+
+/* Weights beyond this could not be stored on any machine; every product below it is exact. */
+static const double MOST_WEIGHTS = 1e15;
+
+ptrdiff_t epiq_network_size(const epiq_options *o, ptrdiff_t d)
+{
+    double width = (double)o->width;
+    if (d < 1 || o->width < 1 || o->depth < 1 ||
+        !(width * ((double)d + 2) + ((double)o->depth - 1) * width * (width + 1) <= MOST_WEIGHTS)) {
+        return 0;
+    }
+    epiqp_net net = epiqp_net_of(o, d);
+    return epiqp_net_params(&net);
+}
+
+int epiq_network_start(epiq_ctx *c, const epiq_options *o, ptrdiff_t d, ptrdiff_t k, double *theta)
+{
+    epiqp_clear(c);
+    int s = epiqp_options_check(c, o);
+    if (s) {
+        return s;
+    }
+    if (!epiq_network_size(o, d) || k < 0) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "there is no member %td of networks of %td features, width %td and depth %td; members count "
+                          "from 0, features from 1",
+                          k, d, o->width, o->depth);
+    }
+    epiqp_net net = epiqp_net_of(o, d);
+    epiqp_net_init(&net, epiqp_draw_of(o, k).init, theta);
+    return EPIQ_OK;
+}
+
 int epiqp_fit_new(const epiqp_env *e, const epiq_options *o, ptrdiff_t n, ptrdiff_t d, const double *x, const double *y,
                   ptrdiff_t points, const double *at, epiqp_fit *out)
 {

@@ -29,9 +29,8 @@ int epiqp_advise(epiqp_job *j)
     bool train = procedural / m > data / DOMINATES, collect = data > procedural / m / DOMINATES;
     epiqp_arena *arena = &j->answer->arena;
     if (!both || !isfinite(ensemble)) {
-        r->advice.text = epiqp_arena_printf(j->e.c, arena,
-                                            "No advice: it takes both parts at one point at least. IF and EV give them "
-                                            "directly (--methods if,ev).");
+        r->advice.text = epiqp_arena_printf(j->e.c, arena, "No advice: it takes both parts at one point at least. %s.",
+                                            j->remedy->both);
     } else if (ensemble == 0) {
         r->advice.text = epiqp_arena_printf(j->e.c, arena, "Nothing to gain: the variance is 0 here.");
     } else if (ensemble <= NEGLIGIBLE * error2) {
@@ -41,27 +40,29 @@ int epiqp_advise(epiqp_job *j)
                                             100 * ensemble / error2);
     } else {
         const char *where = both > 1 ? ", a mean over the points," : "";
-        char of[96], more[64] = "";
+        char of[96], more[64] = "", again[64] = "as many rows again";
         snprintf(of, sizeof of, "data + procedural/%.0f = %.3g%s", m, ensemble, where);
         if (j->members_trained && (double)j->o.members >= enough) {
-            snprintf(more, sizeof more, " The %td trained here are such an ensemble.", j->o.members);
+            snprintf(more, sizeof more, " The %td %s are such an ensemble.", j->o.members, j->remedy->made);
+        }
+        if (rows) { /* else nobody said how many there are */
+            snprintf(again, sizeof again, "%td more rows", rows);
         }
         r->advice.action = train && collect ? EPIQ_DO_EITHER : train ? EPIQ_DO_TRAIN : EPIQ_DO_COLLECT;
         r->advice.text =
             train && collect ? epiqp_arena_printf(
                                    j->e.c, arena,
                                    "Train or collect: an ensemble of %.0f instead of %.0f lowers its variance, %s, by "
-                                   "%.0f %%, and %td more rows by about %.0f %%.%s",
-                                   enough, m, of, trained, rows, collected, more)
-            : train
-                ? epiqp_arena_printf(j->e.c, arena,
-                                     "Train more: an ensemble of %.0f instead of %.0f lowers its variance, %s, by "
-                                     "%.0f %%; more rows would do little.%s",
-                                     enough, m, of, trained, more)
-                : epiqp_arena_printf(j->e.c, arena,
-                                     "Collect more: %td more rows lower the variance of an ensemble of %.0f, %s, by "
-                                     "about %.0f %%; more members would do little.",
-                                     rows, m, of, collected);
+                                   "%.0f %%, and %s by about %.0f %%.%s",
+                                   enough, m, of, trained, again, collected, more)
+            : train ? epiqp_arena_printf(j->e.c, arena,
+                                         "Train more: an ensemble of %.0f instead of %.0f lowers its variance, %s, by "
+                                         "%.0f %%; more rows would do little.%s",
+                                         enough, m, of, trained, more)
+                    : epiqp_arena_printf(j->e.c, arena,
+                                         "Collect more: %s lower the variance of an ensemble of %.0f, %s, by "
+                                         "about %.0f %%; more members would do little.",
+                                         again, m, of, collected);
     }
     bool act = r->advice.action != EPIQ_DO_NOTHING;
     r->advice.members = act && train ? (ptrdiff_t)enough : 0;

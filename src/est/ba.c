@@ -112,6 +112,14 @@ static int check_bias(epiqp_job *j, const batch *batches)
         n / count, ratio, ratio > 1 ? "large" : "small");
 }
 
+void epiqp_ba_points(epiqp_job *j, ptrdiff_t count, const double *h)
+{
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        j->ba[p] = epiqp_ba(h + p, count, j->points, j->o.level);
+    }
+    j->batch_h = h;
+}
+
 int epiqp_estimate_ba(epiqp_job *j)
 {
     const epiq_options *o = &j->o;
@@ -155,11 +163,8 @@ int epiqp_estimate_ba(epiqp_job *j)
     if (!s) {
         epiqp_keep_batch_rows(j, batch_of_row);
     }
-    for (ptrdiff_t p = 0; !s && p < j->points; p++) {
-        j->ba[p] = epiqp_ba(h + p, count, j->points, o->level);
-        j->batch_h = h;
-    }
     if (!s) {
+        epiqp_ba_points(j, count, h);
         s = check_bias(j, batches);
     }
     while (made > 0) {

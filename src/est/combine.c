@@ -131,8 +131,10 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
     out->single = in_units(epiqp_sum_of(data, procedural, 1, o->level, both.method), unit2, w);
     out->ensemble = in_units(epiqp_ensemble_of(&both, ba, o), unit2, w);
-    out->prediction_variance =
-        j->members_trained ? epiqp_sum_of(data, procedural, (double)o->members, o->level, both.method) : data;
+    out->prediction_variance = j->members_trained
+                                   ? epiqp_sum_of(data, procedural, (double)o->members, o->level, both.method)
+                               : j->batches_mean ? ba
+                                                 : data;
     out->prediction_variance = in_units(out->prediction_variance, unit2, w);
     for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
         out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, w);
@@ -161,9 +163,10 @@ int epiqp_combine(epiqp_job *j)
         s = epiqp_warn(
             j->e.c, j->warnings, "negative_difference",
             "the %s variance came out as a negative difference at %td of %td points (the first: %.4g), so it is "
-            "withheld; measure it directly with %s in --methods",
+            "withheld; measure it directly %s",
             o->methods & EPIQ_IF ? "procedural" : "data", asked.negative, j->asked,
-            j->data->y_factor * j->data->y_factor * asked.raw, o->methods & EPIQ_IF ? "ev" : "if");
+            j->data->y_factor * j->data->y_factor * asked.raw,
+            o->methods & EPIQ_IF ? j->remedy->procedural : j->remedy->data);
     }
     if (!s && asked.lost) {
         s = epiqp_warn(
@@ -176,16 +179,14 @@ int epiqp_combine(epiqp_job *j)
         s = epiqp_warn(
             j->e.c, j->warnings, "check",
             "at %td of %td points BA and IF + EV/%td differ by more than BA's interval allows (first: %s, %.3g "
-            "and %.3g): batches too small, networks too narrow, or bad luck; take the ensemble's variance "
-            "from --methods if,ev there",
-            asked.apart, j->asked, o->batches, first->at, first->check.ba, first->check.if_plus_ev);
+            "and %.3g): batches too small, networks too narrow, or bad luck; %s",
+            asked.apart, j->asked, o->batches, first->at, first->check.ba, first->check.if_plus_ev, j->remedy->sum);
     }
     if (!s && o->methods == EPIQ_BA && o->ensemble_size != o->batches) {
         s = epiqp_warn(
             j->e.c, j->warnings, "ensemble_size",
-            "BA alone tells the variance of an ensemble of %td only, as many as there are batches; add if or ev to "
-            "--methods for one of %td",
-            o->batches, o->ensemble_size);
+            "BA alone tells the variance of an ensemble of %td only, as many as there are batches; %s for one of %td",
+            o->batches, j->remedy->either, o->ensemble_size);
     }
     return s;
 }

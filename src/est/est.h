@@ -23,11 +23,19 @@ typedef struct {
     double unit;
 } epiqp_keep;
 
+/* What sentences advise: to ask for more training, or to bring more along. */
+typedef struct {
+    const char *both, *procedural, *data; /* how to have both parts, or one directly */
+    const char *sum, *either;             /* the ensemble's variance where BA is off, or of another size than BA's */
+    const char *far;                      /* when networks are far from kernel regression */
+    const char *made;                     /* what members are: "trained here" */
+} epiqp_remedies;
+
 typedef struct {
     epiqp_env e;
     const epiq_data *data;
-    epiq_options o; /* with every "choose for me" resolved */
-    const epiqp_engine *engine;
+    epiq_options o;             /* with every "choose for me" resolved */
+    const epiqp_engine *engine; /* NULL: the networks are given */
     ptrdiff_t n, asked, points; /* points asked for, and these with those of the sweeps after them */
     const double *at;           /* points by d, scaled */
     const char **name;          /* points */
@@ -43,13 +51,14 @@ typedef struct {
     const double *member_h, *batch_h;       /* networks by points: what EV and BA are made of; or NULL */
     double *stopped_c, *stopped_v;          /* points by n: of gradient flow stopped at o.time; else NULL */
     double *members_mean;                   /* n: the members' mean at the rows, when IF asks for it; else NULL */
-    bool members_trained;
+    bool members_trained, batches_mean;     /* the prediction is the mean of the members; of the batches */
     /* what IF's V is made of, n each: residuals as the correction takes them and as they are; what rowwise adds to
      * their squares, in excess_unit^2, NULL: nothing. All NULL unless IF ran from a kernel's factor. */
     const double *used, *printed, *excess;
     double excess_unit;
     const struct epiqp_more *more; /* what else is wanted */
-    bool finished;                 /* when asked to, with the networks there were */
+    const epiqp_remedies *remedy;
+    bool finished; /* when asked to, with the networks there were */
     /* where the answer goes */
     struct epiqp_answer *answer;
     epiqp_warnings *warnings;
@@ -81,6 +90,13 @@ epiq_part epiqp_infinite_part(double tau2, double q00);
 /* EV and BA of count predictions h[0], h[stride], ... */
 epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
 epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
+
+/* The same at every point of the job: networks by points. EV's also sets the prediction, the members' mean. */
+void epiqp_ev_points(epiqp_job *j, ptrdiff_t count, const double *h);
+void epiqp_ba_points(epiqp_job *j, ptrdiff_t count, const double *h);
+int epiqp_warn_few_members(epiqp_job *j);
+
+int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r); /* IF and all that goes with it, at every point */
 
 /* V = sum over groups of (sum over their rows of (v_i - mean v))^2, with Satterthwaite's degrees of freedom.
  * sums: scratch of `groups` doubles. */
@@ -145,6 +161,15 @@ int epiqp_state_open(epiqp_job *j);
 int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j);       /* sets a->done if it is there */
 int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job *j); /* durable when it returns */
 void epiqp_state_close(epiqp_state *s);
+
+/* ---- networks given ---- */
+
+#define EPIQP_LARGEST_GIVEN 1e100 /* of numbers given: products and sums of them stay finite */
+/* Row i from column j on, as doubles; the place from j on of the first number that cannot be used, -1: all can. */
+ptrdiff_t epiqp_matrix_row(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count, double *out);
+int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j); /* that number, as a sentence */
+/* The ridge solution of the kernel given: its Gram matrix is judged, or made of Jacobians. */
+int epiqp_given_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out);
 
 /* ---- sweeps ---- */
 

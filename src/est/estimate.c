@@ -16,6 +16,16 @@ static const struct {
     {EPIQ_BA, epiqp_estimate_ba, offsetof(epiq_result, timing.ba)},
 };
 
+static const epiqp_remedies TRAIN = {
+    .both = "IF and EV give them directly (--methods if,ev)",
+    .procedural = "with ev in --methods",
+    .data = "with if in --methods",
+    .sum = "take the ensemble's variance from --methods if,ev there",
+    .either = "add if or ev to --methods",
+    .far = "compare with a larger --width",
+    .made = "trained here",
+};
+
 const char *epiq_method_text(epiq_method m)
 {
     static const char *const TEXT[] = {
@@ -376,10 +386,8 @@ static int run(epiqp_job *j)
                        "small; compare with --linear-kernel population",
                        j->o.width);
     }
-    if (!s && j->o.methods & EPIQ_EV && j->engine->member && j->o.members < 10) {
-        s = epiqp_warn(j->e.c, j->warnings, "few_members",
-                       "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%",
-                       j->o.members);
+    if (!s && j->o.methods & EPIQ_EV && j->engine->member) {
+        s = epiqp_warn_few_members(j);
     }
     if (s || (s = check_regime(j)) || (s = epiqp_members_summary(j)) || (s = epiqp_combine(j)) ||
         (s = epiqp_predictive_check(j))) {
@@ -423,6 +431,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
                    .points = at->count,
                    .where = at,
                    .more = more,
+                   .remedy = &TRAIN,
                    .answer = answer,
                    .warnings = &answer->warnings};
     for (ptrdiff_t k = 0; !s && k < data->warnings.count; k++) {

@@ -45,6 +45,43 @@ epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double le
     return epiq_part_of(spread(h, count, stride) / (double)count, (double)(count - 1), level, EPIQ_BY_BA);
 }
 
+void epiqp_ev_points(epiqp_job *j, ptrdiff_t m, const double *h)
+{
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        j->ev[p] = epiqp_ev(h + p, m, j->points, j->o.level);
+        j->prediction[p] = 0;
+        for (ptrdiff_t k = 0; k < m; k++) {
+            j->prediction[p] += h[k * j->points + p] / (double)m;
+        }
+    }
+    j->members_trained = true;
+    j->member_h = h;
+}
+
+int epiqp_warn_few_members(epiqp_job *j)
+{
+    return j->o.members < 10
+               ? epiqp_warn(j->e.c, j->warnings, "few_members",
+                            "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%",
+                            j->o.members)
+               : EPIQ_OK;
+}
+
+/* The least number of members whose interval is narrow enough: more of them only make it narrower. */
+ptrdiff_t epiq_members_for(double relative, double level)
+{
+    static const ptrdiff_t MOST = 100000000; /* as far as the quantiles are known to be accurate */
+    ptrdiff_t few = 1, enough = MOST + 1;
+    while (relative > 0 && enough - few > 1) {
+        ptrdiff_t m = few + (enough - few) / 2;
+        epiq_part one = epiq_part_of(1, (double)(m - 1), level, EPIQ_BY_EV);
+        bool narrow = one.has_interval && (one.hi - one.lo) / 2 <= relative;
+        few = narrow ? few : m;
+        enough = narrow ? m : enough;
+    }
+    return enough <= MOST ? enough : 0;
+}
+
 int epiqp_estimate_ev(epiqp_job *j)
 {
     const epiq_options *o = &j->o;
@@ -57,13 +94,10 @@ int epiqp_estimate_ev(epiqp_job *j)
     if (!h || !list) {
         return EPIQ_E_NOMEM;
     }
-    bool sgd = o->optimizer == EPIQ_OPTIMIZER_SGD;
     for (ptrdiff_t k = 0; k < m; k++) {
-        uint64_t init = sgd && o->vary == EPIQ_VARY_ORDER ? 0 : (uint64_t)k,
-                 order = o->vary == EPIQ_VARY_INIT ? 0 : (uint64_t)k;
         list[k] = (epiqp_assignment){
             .fit = &j->fit,
-            .draw = {{o->seed, EPIQP_FOR_MEMBER, init}, {o->seed, EPIQP_FOR_ORDER, order}},
+            .draw = epiqp_draw_of(o, k),
             .kind = EPIQP_FOR_MEMBER,
             .index = k,
             .at = h + k * j->points,
@@ -79,15 +113,7 @@ int epiqp_estimate_ev(epiqp_job *j)
     if (s) {
         return s;
     }
-    for (ptrdiff_t p = 0; p < j->points; p++) {
-        j->ev[p] = epiqp_ev(h + p, m, j->points, o->level);
-        j->prediction[p] = 0;
-        for (ptrdiff_t k = 0; k < m; k++) {
-            j->prediction[p] += h[k * j->points + p] / (double)m;
-        }
-    }
-    j->members_trained = true;
-    j->member_h = h;
+    epiqp_ev_points(j, m, h);
     if (keep_rows) {
         j->members_mean = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof(double));
         if (!j->members_mean) {

@@ -36,15 +36,6 @@ epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff
 
 /* ---- the kernel the influence function uses ---- */
 
-static void copy_stored(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
-                        ptrdiff_t ld)
-{
-    const epiqp_tri *t = self;
-    for (ptrdiff_t k = 0; k < cols; k++) {
-        memcpy(out + k * ld, epiqp_tri_at(t, i0 / t->height, i0 % t->height, j0 + k), (size_t)rows * sizeof *out);
-    }
-}
-
 typedef struct {
     epiqp_empirical kernel;
     double weight;
@@ -82,7 +73,7 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
         s = epiqp_features_new(e, net, theta, n, j->fit.rows.x, &rows);
         if (!s && !(s = epiqp_features_new(e, net, theta, j->points, j->at, &at))) {
             accumulating a = {{e->la, &rows}, 1 / (double)draws};
-            epiqp_source source = {accumulate, &a};
+            epiqp_source source = {.block = accumulate, .self = &a};
             epiqp_tri_fill(e, &source, &sum);
             epiqp_empirical_block(e->la, &rows, 0, n, &at, 0, j->points, one, n);
             epiqp_axpy(n * j->points, 1 / (double)draws, one, k0);
@@ -92,7 +83,7 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
         epiqp_features_free(e->c, &at);
     }
     if (!s) {
-        epiqp_source stored = {copy_stored, &sum};
+        epiqp_source stored = epiqp_source_stored(&sum);
         s = epiqp_ridge_new(e, n, &stored, j->o.lambda, j->data->y, j->points, k0, out); /* takes k0 over */
         k0 = NULL;
     }
@@ -292,7 +283,7 @@ static int warn_of_probes(epiqp_job *j)
         j->more->predictive ? ", and tells where a new observation would fall" : "");
 }
 
-static int from_ridge(epiqp_job *j, epiqp_ridge *r)
+int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
 {
     const epiq_options *o = &j->o;
     ptrdiff_t n = j->n;
@@ -359,12 +350,12 @@ int epiqp_estimate_if(epiqp_job *j)
     }
     if (j->o.kernel == EPIQ_KERNEL_POPULATION) {
         int s = epiqp_fit_solve(&j->e, &j->fit);
-        return s ? s : from_ridge(j, &j->fit.ridge);
+        return s ? s : epiqp_if_from_ridge(j, &j->fit.ridge);
     }
     epiqp_ridge own = {0};
     int s = empirical_ridge(j, &own);
     if (!s) {
-        s = from_ridge(j, &own);
+        s = epiqp_if_from_ridge(j, &own);
     }
     for (ptrdiff_t p = 0; !s && !j->members_trained && p < j->points; p++) {
         j->prediction[p] = epiqp_dot(j->n, own.c + p * j->n, j->data->y);

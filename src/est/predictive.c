@@ -197,7 +197,7 @@ int epiqp_predictive_check(epiqp_job *j)
     return epiqp_warn(
         j->e.c, j->warnings, "off_centre",
         "at %td of %td points the prediction lies outside the interval of a new observation (first: %s, "
-        "%.6g and [%.6g, %.6g]), which is built on kernel regression: the networks are far from it there; "
-        "compare with a larger --width",
-        outside, j->asked, j->name[first], point->prediction, point->predictive.lo, point->predictive.hi);
+        "%.6g and [%.6g, %.6g]), which is built on kernel regression: the networks are far from it there; %s",
+        outside, j->asked, j->name[first], point->prediction, point->predictive.lo, point->predictive.hi,
+        j->remedy->far);
 }

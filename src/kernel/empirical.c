@@ -45,5 +45,5 @@ static void block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, 
 
 epiqp_source epiqp_source_empirical(const epiqp_empirical *p)
 {
-    return (epiqp_source){block, p};
+    return (epiqp_source){.block = block, .self = p};
 }

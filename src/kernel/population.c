@@ -308,5 +308,5 @@ static void ntk_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t 
 
 epiqp_source epiqp_source_ntk(const epiqp_population *p)
 {
-    return (epiqp_source){ntk_block, p};
+    return (epiqp_source){.block = ntk_block, .self = p};
 }

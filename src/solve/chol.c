@@ -4,6 +4,8 @@
 #include "solve/chol.h"
 #include "solve/tasks.h"
 
+#include <string.h>
+
 /* ---- storage ---- */
 
 /* Tall panels bring gemm nearer its peak (128 rows 33, 256 41, 512 46, 1024 50 of 58 GFLOP/s), short ones keep threads
@@ -48,10 +50,24 @@ static double *diagonal_at(const epiqp_tri *t, ptrdiff_t i)
     return epiqp_tri_at(t, i / t->height, i % t->height, i);
 }
 
+static void copy_stored(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                        ptrdiff_t ld)
+{
+    const epiqp_tri *t = self;
+    for (ptrdiff_t k = 0; k < cols; k++) {
+        memcpy(out + k * ld, epiqp_tri_at(t, i0 / t->height, i0 % t->height, j0 + k), (size_t)rows * sizeof *out);
+    }
+}
+
+epiqp_source epiqp_source_stored(const epiqp_tri *t)
+{
+    return (epiqp_source){.block = copy_stored, .self = t};
+}
+
 void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t)
 {
     ptrdiff_t tiles = (t->n + EPIQP_BLOCK - 1) / EPIQP_BLOCK, count = tiles * (tiles + 1) / 2;
-#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (t->n > EPIQP_ALONE)
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (t->n > EPIQP_ALONE || from->heavy)
     for (ptrdiff_t k = 0; k < count; k++) {
         ptrdiff_t i = 0, before = 0;
         while (before + i + 1 <= k) { /* tile row i starts at tile number i (i + 1) / 2 */

@@ -9,7 +9,9 @@
 #include "la/la.h"
 
 enum { EPIQP_BLOCK = 128 }; /* a source is asked for at most so many rows and columns at a time */
-enum { EPIQP_ALONE = 640 }; /* up to so many rows one thread does it all: the others would not save the time it takes to
+enum {
+    EPIQP_ALONE = 640
+}; /* up to so many rows one thread does it all: the others would not save the time it takes to
                              * wake them, and cost more where the machine has something else to do */
 
 typedef struct {
@@ -40,7 +42,9 @@ typedef struct {
     void (*block)(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
                   ptrdiff_t ld);
     const void *self;
+    bool heavy; /* a block is worth a thread however few there are */
 } epiqp_source;
+epiqp_source epiqp_source_stored(const epiqp_tri *t); /* another one's numbers */
 
 void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t); /* in parallel, straight into place */
 

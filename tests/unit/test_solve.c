@@ -108,7 +108,7 @@ TEST(solves_and_inverse_recover_planted_answers)
             ptrdiff_t n = SIZES[t], cols = 70;
             epiqp_env e = env(BACKENDS[k], 2);
             planted p = {n, random_matrix(n, 6, 5)};
-            epiqp_source source = {planted_block, &p};
+            epiqp_source source = {.block = planted_block, .self = &p};
             double *w = random_matrix(n, cols, 6), *b = malloc((size_t)(n * cols) * sizeof *b);
             double *full = malloc((size_t)(n * n) * sizeof *full), jitter = 1, s = 0;
             planted_block(&p, 0, n, 0, n, full, n);
@@ -169,7 +169,7 @@ TEST(tall_panels_give_the_same_inverse)
         ptrdiff_t n = LARGE[t];
         epiqp_env e = env(&epiqp_la_blas, 3);
         planted p = {n, random_matrix(n, 6, 5)};
-        epiqp_source source = {planted_block, &p};
+        epiqp_source source = {.block = planted_block, .self = &p};
         double *b = random_matrix(n, 1, 6), *x = random_matrix(n, 1, 6), jitter, s = 0;
         epiqp_tri l;
         EQ(epiqp_tri_new(e.c, n, &l), EPIQ_OK);
@@ -213,7 +213,7 @@ TEST(threads_change_no_bit)
 {
     ptrdiff_t n = 1500;
     planted p = {n, random_matrix(n, 6, 7)};
-    epiqp_source source = {planted_block, &p};
+    epiqp_source source = {.block = planted_block, .self = &p};
     double *first = NULL;
     for (int threads = 1; threads <= 4; threads++) {
         epiqp_env e = env(&epiqp_la_blas, threads);
@@ -257,7 +257,7 @@ TEST(a_singular_matrix_is_rescued_and_an_indefinite_one_refused)
     for (int k = 0; k < 2; k++) {
         epiqp_env e = env(BACKENDS[k], 1);
         double one = 1, minus = -1, jitter, s = 0;
-        epiqp_source source = {singular_block, &one};
+        epiqp_source source = {.block = singular_block, .self = &one};
         epiqp_tri l;
         EQ(epiqp_tri_new(e.c, 200, &l), EPIQ_OK);
         EQ(epiqp_ridge_factor(&e, &source, 0, &l, &jitter, &s, &s), EPIQ_OK);

@@ -1,0 +1,411 @@
+/* given.c - epiq_combine: the estimators on what networks trained elsewhere predicted and on their kernel. What is given
+ * is checked as a whole before anything is computed; then IF, EV and BA are those of every estimate (if.c, ev.c, ba.c), and
+ * so is the answer made of them (combine.c). The target is not scaled.
+ */
+#include "est/est.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const epiqp_remedies BRING = {
+    .both = "Members (--ensemble) and a kernel (--gram or --jacobian) give them directly",
+    .procedural = "with members (--ensemble)",
+    .data = "with a kernel (--gram or --jacobian)",
+    .sum = "take the ensemble's variance from IF + EV there, without --batched",
+    .either = "add members (--ensemble) or a kernel (--gram or --jacobian)",
+    .far = "check that the kernel is that of these networks",
+    .made = "given",
+};
+
+/* ---- what belongs together ---- */
+
+static int missing(epiq_ctx *c, const char *what, const char *lacks)
+{
+    return epiqp_fail(c, EPIQ_E_USAGE, "%s needs %s; give both, or neither", what, lacks);
+}
+
+static int check_pieces(epiq_ctx *c, const epiq_given *g, const epiq_options *o)
+{
+    bool kernel = g->gram || g->jacobian;
+    if (g->gram && g->jacobian) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "--gram and --jacobian are two ways to give the same kernel; give one of them");
+    }
+    if (!g->gram != !g->cross) {
+        return g->gram
+                   ? missing(c, "--gram, the kernel between the rows,", "--cross, the kernel between rows and points")
+                   : missing(c, "--cross, the kernel between rows and points,", "--gram, the kernel between the rows");
+    }
+    if (!g->jacobian != !g->jacobian0) {
+        return g->jacobian ? missing(c, "--jacobian, of the rows,", "--jacobian0, of the points")
+                           : missing(c, "--jacobian0, of the points,", "--jacobian, of the rows");
+    }
+    if (kernel && !g->y) {
+        return missing(c, g->gram ? "--gram" : "--jacobian", "--y, the target that the networks were trained on");
+    }
+    if (g->yhat && !kernel) {
+        return missing(c, "--yhat", "a kernel, --gram or --jacobian");
+    }
+    if (!kernel && !g->ensemble && !g->batched && !g->merge_count && !o->state) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "there is nothing to combine; give --ensemble, --batched, --gram with --cross and --y, or "
+                          "--jacobian with --jacobian0 and --y");
+    }
+    return EPIQ_OK;
+}
+
+/* ---- shapes and values ---- */
+
+/* How many of something a matrix says there are. */
+typedef struct {
+    const epiq_matrix *m; /* NULL: it is not there */
+    bool columns;         /* they are its columns, else its rows */
+} extent;
+
+static ptrdiff_t count_of(extent x)
+{
+    return x.columns ? x.m->columns : x.m->rows;
+}
+
+static const char *word(extent x)
+{
+    return x.columns ? count_of(x) == 1 ? "column" : "columns" : count_of(x) == 1 ? "row" : "rows";
+}
+
+/* All that are there must agree with the first, which is given out. */
+static int agree(epiq_ctx *c, const char *of, ptrdiff_t count, const extent *list, ptrdiff_t *out)
+{
+    extent first = {0};
+    for (ptrdiff_t k = 0; k < count; k++) {
+        extent x = list[k];
+        if (x.m && !first.m) {
+            first = x;
+            *out = count_of(x);
+        } else if (x.m && count_of(x) != *out) {
+            return epiqp_fail(c, EPIQ_E_DATA, "%s has %td %s but %s has %td %s; both need one for every %s", x.m->name,
+                              count_of(x), word(x), first.m->name, *out, word(first), of);
+        }
+    }
+    return EPIQ_OK;
+}
+
+static int check_shapes(epiqp_job *j, const epiq_given *g)
+{
+    epiq_ctx *c = j->e.c;
+    const extent rows[] = {{g->y, false},   {g->yhat, false},  {g->gram, false},
+                           {g->gram, true}, {g->cross, false}, {g->jacobian, false}};
+    const extent points[] = {
+        {g->ensemble, true}, {g->batched, true}, {g->cross, true}, {g->jacobian0, false}, {g->at, false}};
+    const extent parameters[] = {{g->jacobian, true}, {g->jacobian0, true}};
+    const epiq_matrix *single[] = {g->y, g->yhat};
+    for (size_t k = 0; k < sizeof single / sizeof *single; k++) {
+        if (single[k] && single[k]->columns != 1) {
+            return epiqp_fail(c, EPIQ_E_DATA, "%s has %td columns; it must have one, with a number for every row",
+                              single[k]->name, single[k]->columns);
+        }
+    }
+    int s = agree(c, "training row", 6, rows, &j->n);
+    s = s ? s : agree(c, "point", 5, points, &j->asked);
+    s = s ? s : agree(c, "parameter", 2, parameters, &j->answer->result.given.parameters);
+    if (!s && (g->gram || g->jacobian) && j->n < 2) {
+        s = epiqp_fail(c, EPIQ_E_DATA, "%s has one row; at least 2 are needed to tell what other data would do",
+                       g->y->name);
+    }
+    j->answer->result.given.rows = j->n;
+    return s;
+}
+
+/* Every number of all but the Jacobians, which are checked as they are read. */
+static int check_values(epiqp_job *j, const epiq_given *g)
+{
+    const epiq_matrix *all[] = {g->ensemble, g->batched, g->y,        g->yhat,     g->cross,
+                                g->gram,     g->at,      g->jacobian, g->jacobian0};
+    enum { READ = 7 };
+    for (int k = 0; k < 9; k++) {
+        const epiq_matrix *m = all[k];
+        if (m && (m->rows < 1 || m->columns < 1)) {
+            return epiqp_fail(j->e.c, EPIQ_E_DATA, "%s is %td x %td, so it is empty; it must have rows and columns",
+                              m->name, m->rows, m->columns);
+        }
+    }
+    for (int k = 0; k < READ; k++) {
+        const epiq_matrix *m = all[k];
+        double *row = m ? epiqp_alloc(j->e.c, m->columns, sizeof *row) : NULL;
+        if (m && !row) {
+            return EPIQ_E_NOMEM;
+        }
+        ptrdiff_t bad = -1;
+        for (ptrdiff_t i = 0; m && bad < 0 && i < m->rows; i++) {
+            bad = epiqp_matrix_row(m, i, 0, m->columns, row);
+            if (bad >= 0) {
+                epiqp_matrix_refuse(j->e.c, m, i, bad);
+            }
+        }
+        epiqp_free(j->e.c, row);
+        if (bad >= 0) {
+            return EPIQ_E_DATA;
+        }
+    }
+    return EPIQ_OK;
+}
+
+/* ---- the points' names ---- */
+
+static int name_points(epiqp_job *j, const epiq_given *g)
+{
+    const epiq_matrix *all[] = {g->ensemble, g->batched, g->cross}, *from = NULL;
+    for (int k = 0; k < 3; k++) {
+        if (!all[k] || !all[k]->column) {
+            continue;
+        }
+        from = from ? from : all[k];
+        for (ptrdiff_t p = 0; p < j->asked; p++) {
+            if (strcmp(from->column[p], all[k]->column[p]) != 0) {
+                return epiqp_fail(
+                    j->e.c, EPIQ_E_DATA,
+                    "point %td is called \"%.60s\" in %s but \"%.60s\" in %s; give the same points in the "
+                    "same order",
+                    p + 1, from->column[p], from->name, all[k]->column[p], all[k]->name);
+            }
+        }
+    }
+    j->name = epiqp_arena_alloc(j->e.c, &j->answer->arena, j->asked, sizeof *j->name);
+    if (!j->name) {
+        return EPIQ_E_NOMEM;
+    }
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
+        j->name[p] = from ? epiqp_arena_printf(j->e.c, &j->answer->arena, "%s", from->column[p])
+                          : epiqp_arena_printf(j->e.c, &j->answer->arena, "%td", p + 1);
+        if (!j->name[p]) {
+            return EPIQ_E_NOMEM;
+        }
+    }
+    return EPIQ_OK;
+}
+
+/* ---- networks ---- */
+
+static int take_networks(epiqp_job *j, const epiq_matrix *m, const double **h, ptrdiff_t *count)
+{
+    *count = m ? m->rows : 0;
+    double *all = epiqp_arena_alloc(j->e.c, &j->scratch, *count * j->points, sizeof *all);
+    for (ptrdiff_t k = 0; all && k < *count; k++) {
+        epiqp_matrix_row(m, k, 0, j->points, all + k * j->points);
+    }
+    *h = m ? all : NULL;
+    if (all && *count == 1) {
+        return epiqp_fail(j->e.c, EPIQ_E_DATA,
+                          "%s has one row, and the predictions of one network have no spread; give two or more, or "
+                          "gather them with --append",
+                          m->name);
+    }
+    return all ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+/* ---- the job ---- */
+
+static int check_memory(const epiqp_job *j, const epiq_given *g)
+{
+    double n = (double)j->n, points = (double)j->points, triangle = (double)epiqp_tri_bytes(j->n), need = 0,
+           have = epiqp_memory();
+    if (g->gram || g->jacobian) { /* the inverse takes the factor's place */
+        need += triangle + 8 * n * points + (j->o.probes < j->n ? 17 * n * (double)j->o.probes : 0);
+    }
+    if (g->jacobian) { /* their sum, and some columns */
+        need += triangle + 8 * 2048 * (n + points);
+    }
+    need += 16 * points * (double)(j->o.members + j->o.batches);
+    return need <= have ? EPIQ_OK
+                        : epiqp_fail(j->e.c, EPIQ_E_NOMEM,
+                                     "%td rows, %td points and %td networks need about %.1f GB and this machine has "
+                                     "%.1f; use fewer",
+                                     j->n, j->points, j->o.members + j->o.batches, need / 1e9, have / 1e9);
+}
+
+/* The rows as the estimators see them: every one a group of its own, no features, the target in its own units. */
+static int make_data(epiqp_job *j, const epiq_given *g, epiq_data *data)
+{
+    data->n = data->groups = j->n;
+    data->y_factor = 1;
+    if (!g->y) {
+        return EPIQ_OK;
+    }
+    data->y = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * j->n, sizeof *data->y);
+    data->row = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * j->n, sizeof *data->row);
+    if (!data->y || !data->row) {
+        return EPIQ_E_NOMEM;
+    }
+    data->group = data->row + j->n;
+    j->members_mean = g->yhat ? data->y + j->n : NULL;
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        data->group[i] = i;
+        data->row[i] = i + 1;
+        epiqp_matrix_row(g->y, i, 0, 1, &data->y[i]);
+        if (g->yhat) {
+            epiqp_matrix_row(g->yhat, i, 0, 1, &j->members_mean[i]);
+        }
+    }
+    return EPIQ_OK;
+}
+
+static int make_room(epiqp_job *j)
+{
+    epiq_ctx *c = j->e.c;
+    epiq_part **parts[] = {&j->ev, &j->inf, &j->ba, &j->infinite};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        if (!(*parts[k] = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof **parts[k]))) {
+            return EPIQ_E_NOMEM;
+        }
+    }
+    j->corrected = epiqp_arena_alloc(c, &j->scratch, j->points * EPIQ_CORRECTIONS, sizeof *j->corrected);
+    j->prediction = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof(double));
+    j->answer->points = epiqp_arena_alloc(c, &j->answer->arena, j->points, sizeof(epiq_point));
+    return j->corrected && j->prediction && j->answer->points ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+static void resolve(epiqp_job *j, const epiq_given *g)
+{
+    epiq_options *o = &j->o;
+    epiq_result *r = &j->answer->result;
+    o->methods =
+        (g->gram || g->jacobian ? EPIQ_IF : 0) | (o->members > 1 ? EPIQ_EV : 0) | (o->batches > 1 ? EPIQ_BA : 0);
+    o->ensemble_size = o->ensemble_size ? o->ensemble_size : o->batches ? o->batches : o->members ? o->members : 1;
+    r->given.members = o->members;
+    r->given.batches = o->batches;
+    r->methods = o->methods;
+    r->correction = o->correction;
+    r->ensemble_size = o->ensemble_size;
+    r->threads = j->e.threads;
+    r->backend = j->e.la->name;
+}
+
+/* Numbers given may be so large or small that what follows from them is not finite. */
+static bool finite_point(const epiqp_job *j, ptrdiff_t p)
+{
+    const epiq_point *point = &j->answer->points[p];
+    bool finite = isfinite(j->prediction[p]);
+    for (ptrdiff_t k = 0; k < point->influential_count; k++) {
+        finite = finite && isfinite(point->influential[k].influence);
+    }
+    return finite;
+}
+
+static int use_kernel(epiqp_job *j, const epiq_given *g)
+{
+    epiqp_ridge ridge = {0};
+    epiq_result *r = &j->answer->result;
+    int s = epiqp_given_ridge(j, g, &ridge);
+    s = s ? s : epiqp_report(j->e.c, "factor", 1, 1);
+    double start = epiqp_now();
+    s = s ? s : epiqp_if_from_ridge(j, &ridge);
+    r->timing.kernel = ridge.fill_s;
+    r->timing.factor = ridge.factor_s;
+    r->timing.influence = epiqp_now() - start;
+    if (!s && !(j->kernel_prediction = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof(double)))) {
+        s = EPIQ_E_NOMEM;
+    }
+    for (ptrdiff_t p = 0; !s && p < j->points; p++) {
+        j->prediction[p] = j->kernel_prediction[p] = epiqp_dot(j->n, ridge.c + p * j->n, j->data->y);
+        if (!finite_point(j, p)) {
+            s = epiqp_fail(
+                j->e.c, EPIQ_E_NUMERIC,
+                "the influence function is not finite at point %s; express the target or the kernel in other "
+                "units, or use a larger --lambda",
+                j->name[p]);
+        }
+    }
+    epiqp_ridge_free(j->e.c, &ridge);
+    return s;
+}
+
+static int use_networks(epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    if (j->batch_h) {
+        epiqp_ba_points(j, o->batches, j->batch_h);
+    }
+    j->batches_mean = j->batch_h && !j->kernel_prediction && !j->member_h;
+    for (ptrdiff_t p = 0; j->batches_mean && p < j->points; p++) {
+        for (ptrdiff_t k = 0; k < o->batches; k++) {
+            j->prediction[p] += j->batch_h[k * j->points + p] / (double)o->batches;
+        }
+    }
+    if (j->member_h) {
+        epiqp_ev_points(j, o->members, j->member_h);
+    }
+    return o->methods & EPIQ_EV ? epiqp_warn_few_members(j) : EPIQ_OK;
+}
+
+static int run(epiqp_job *j, const epiq_given *g, epiq_data *data)
+{
+    int s = check_pieces(j->e.c, g, &j->o);
+    if (s || (s = check_shapes(j, g)) || (s = check_values(j, g))) {
+        return s;
+    }
+    j->points = j->asked;
+    if ((s = name_points(j, g)) || (s = take_networks(j, g->ensemble, &j->member_h, &j->o.members)) ||
+        (s = take_networks(j, g->batched, &j->batch_h, &j->o.batches)) || (s = check_memory(j, g)) ||
+        (s = make_data(j, g, data)) || (s = make_room(j))) {
+        return s;
+    }
+    resolve(j, g);
+    if ((j->o.methods & EPIQ_IF && (s = use_kernel(j, g))) || (s = use_networks(j)) || (s = epiqp_combine(j)) ||
+        (s = epiqp_predictive_check(j))) {
+        return s;
+    }
+    return epiqp_advise(j);
+}
+
+/* The options that count; those of training must not get in the way. */
+static epiq_options counting(const epiq_options *o)
+{
+    epiq_options own = epiq_options_default();
+    own.lambda = o->lambda;
+    own.ensemble_size = o->ensemble_size;
+    own.level = o->level;
+    own.influential = o->influential;
+    own.correction = o->correction;
+    own.probes = o->probes;
+    own.threads = o->threads;
+    own.seed = o->seed;
+    own.backend = o->backend;
+    own.state = o->state;
+    return own;
+}
+
+int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_result **out)
+{
+    epiqp_clear(c);
+    *out = NULL;
+    const epiq_options own = counting(o);
+    int s = epiqp_options_check(c, &own);
+    epiqp_answer *answer = s ? NULL : epiqp_alloc(c, 1, sizeof *answer);
+    if (!answer) {
+        return s ? s : EPIQ_E_NOMEM;
+    }
+    *answer = (epiqp_answer){.warnings = {.arena = &answer->arena}};
+    epiq_data data = {0};
+    epiqp_job j = {.e = epiqp_run_begin(c, &own),
+                   .data = &data,
+                   .o = own,
+                   .more = &(epiqp_more){.predictive = true},
+                   .remedy = &BRING,
+                   .answer = answer,
+                   .warnings = &answer->warnings};
+    s = run(&j, g, &data);
+    epiqp_arena_free(c, &j.scratch);
+    epiqp_run_end();
+    epiqp_go_on(c);
+    answer->result.points = answer->points;
+    answer->result.point_count = j.points;
+    answer->result.warnings = answer->warnings.list;
+    answer->result.warning_count = answer->warnings.count;
+    if (s) {
+        epiq_result_free(c, &answer->result);
+        return s;
+    }
+    *out = &answer->result;
+    return EPIQ_OK;
+}

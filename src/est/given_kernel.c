@@ -1,0 +1,245 @@
+/* given_kernel.c - the kernel of networks trained elsewhere, and its ridge solution: a Gram matrix that is judged before it
+ * is used, or K = J J' and k0 = J j0 from Jacobians too wide to be held, a block of their columns at a time.
+ */
+#include "est/est.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { COLUMNS = 2048 }; /* of a Jacobian at a time, whatever its size: the order of the sums depends on it */
+
+/* Float32 rounds sums of a million products to about this. */
+static const double ASYMMETRY = 1e-5; /* |K_ij - K_ji| over sqrt(K_ii K_jj) */
+static const double NEGATIVE = 1e-7;  /* the least eigenvalue, over the trace, less than 0 by no more than this */
+
+static double at(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j)
+{
+    ptrdiff_t k = i * m->columns + j;
+    return m->real == EPIQ_FLOAT32 ? (double)((const float *)m->a)[k] : ((const double *)m->a)[k];
+}
+
+ptrdiff_t epiqp_matrix_row(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count, double *out)
+{
+    ptrdiff_t bad = 0;
+    if (m->real == EPIQ_FLOAT32) {
+        const float *from = (const float *)m->a + i * m->columns + j;
+        for (ptrdiff_t k = 0; k < count; k++) {
+            out[k] = (double)from[k] + 0.0; /* no -0: equal rows have equal bytes */
+        }
+    } else {
+        const double *from = (const double *)m->a + i * m->columns + j;
+        for (ptrdiff_t k = 0; k < count; k++) {
+            out[k] = from[k] + 0.0;
+        }
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        bad += !(fabs(out[k]) <= EPIQP_LARGEST_GIVEN);
+    }
+    for (ptrdiff_t k = 0; bad; k++) {
+        if (!(fabs(out[k]) <= EPIQP_LARGEST_GIVEN)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j)
+{
+    return epiqp_fail(c, EPIQ_E_DATA, "%s: row %td, column %td is %g; only finite numbers up to 1e100 can be used",
+                      m->name, i + 1, j + 1, at(m, i, j));
+}
+
+/* ---- a Gram matrix ---- */
+
+/* The first pair (i > j), row by row, that is not symmetric enough; false: there is none. */
+static bool asymmetric(const epiqp_env *e, const epiq_matrix *m, ptrdiff_t *i_first, ptrdiff_t *j_first)
+{
+    enum { SIDE = 64 }; /* rows and columns read together */
+    const ptrdiff_t n = m->rows;
+    ptrdiff_t first = PTRDIFF_MAX;
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) reduction(min : first) if (n > EPIQP_ALONE)
+    for (ptrdiff_t i0 = 0; i0 < n; i0 += SIDE) {
+        for (ptrdiff_t j0 = 0; j0 <= i0; j0 += SIDE) {
+            for (ptrdiff_t i = i0; i < epiqp_min(i0 + SIDE, n); i++) {
+                for (ptrdiff_t j = j0; j < epiqp_min(j0 + SIDE, i); j++) {
+                    double gap = fabs(at(m, i, j) - at(m, j, i));
+                    if (gap > ASYMMETRY * sqrt(at(m, i, i)) * sqrt(at(m, j, j))) {
+                        first = epiqp_min(first, i * n + j);
+                    }
+                }
+            }
+        }
+    }
+    *i_first = first / n;
+    *j_first = first % n;
+    return first < PTRDIFF_MAX;
+}
+
+static void gram_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                       ptrdiff_t ld)
+{
+    const epiq_matrix *m = self;
+    for (ptrdiff_t j = 0; j < cols; j++) {
+        for (ptrdiff_t i = 0; i < rows; i++) {
+            out[i + j * ld] = (at(m, i0 + i, j0 + j) + at(m, j0 + j, i0 + i)) / 2;
+        }
+    }
+}
+
+static int judge_gram(epiqp_job *j, const epiq_matrix *m, const epiqp_source *source)
+{
+    epiq_ctx *c = j->e.c;
+    ptrdiff_t row, column;
+    double trace = 0, jitter, fill_s = 0, factor_s = 0;
+    for (ptrdiff_t i = 0; i < m->rows; i++) {
+        if (at(m, i, i) < 0) {
+            return epiqp_fail(c, EPIQ_E_DATA,
+                              "%s: row %td, column %td is %g, and the diagonal of a kernel's Gram matrix is not "
+                              "negative; check how it was made",
+                              m->name, i + 1, i + 1, at(m, i, i));
+        }
+        trace += at(m, i, i);
+    }
+    if (asymmetric(&j->e, m, &row, &column)) {
+        return epiqp_fail(
+            c, EPIQ_E_DATA,
+            "%s is not symmetric: row %td, column %td is %g and row %td, column %td is %g; it must be the "
+            "kernel between the rows and themselves",
+            m->name, row + 1, column + 1, at(m, row, column), column + 1, row + 1, at(m, column, row));
+    }
+    epiqp_tri factor = {0};
+    int s = epiqp_tri_new(c, m->rows, &factor);
+    s = s ? s : epiqp_ridge_factor(&j->e, source, NEGATIVE * trace, &factor, &jitter, &fill_s, &factor_s);
+    epiqp_tri_free(c, &factor);
+    if (s != EPIQ_E_NUMERIC || epiqp_stopping(c)) {
+        return s == EPIQ_E_NUMERIC ? epiqp_report(c, "kernel", 0, 1) : s;
+    }
+    epiqp_clear(c);
+    return epiqp_fail(
+        c, s,
+        "%s is not positive definite, so it is no kernel's Gram matrix; check that rows and columns are the "
+        "same and in the same order and that nothing was taken off, or give the Jacobian",
+        m->name);
+}
+
+static int gram_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out)
+{
+    const epiqp_source source = {.block = gram_block, .self = g->gram};
+    double *k0 = epiqp_alloc(j->e.c, j->n * j->points, sizeof *k0);
+    int s = k0 ? judge_gram(j, g->gram, &source) : EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; !s && i < j->n; i++) {
+        for (ptrdiff_t p = 0; p < j->points; p++) {
+            k0[i + p * j->n] = at(g->cross, i, p);
+        }
+    }
+    if (s) {
+        epiqp_free(j->e.c, k0);
+        return s;
+    }
+    return epiqp_ridge_new(&j->e, j->n, &source, j->o.lambda, j->data->y, j->points, k0, out); /* takes k0 over */
+}
+
+/* ---- Jacobians ---- */
+
+/* Some columns of one, rows side by side: a gemm's columns. */
+typedef struct {
+    const epiqp_la *la;
+    const double *rows; /* of `columns` numbers each */
+    ptrdiff_t columns;
+} slice;
+
+static void add_products(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                         ptrdiff_t ld)
+{
+    const slice *s = self;
+    const ptrdiff_t k = s->columns;
+    s->la->gemm('T', 'N', rows, cols, k, 1, s->rows + i0 * k, k, s->rows + j0 * k, k, 1, out, ld);
+}
+
+/* Columns j .. j+count of m, all rows; a status. */
+static int load(const epiqp_env *e, const epiq_matrix *m, ptrdiff_t j, ptrdiff_t count, double *out)
+{
+    ptrdiff_t bad = PTRDIFF_MAX; /* the first number that cannot be used, row by row */
+#pragma omp parallel for schedule(static) num_threads(e->threads) reduction(min : bad) if (m->rows * count > 100000)
+    for (ptrdiff_t i = 0; i < m->rows; i++) {
+        ptrdiff_t k = epiqp_matrix_row(m, i, j, count, out + i * count);
+        bad = k < 0 ? bad : epiqp_min(bad, i * count + k);
+    }
+    return bad < PTRDIFF_MAX ? epiqp_matrix_refuse(e->c, m, bad / count, j + bad % count) : EPIQ_OK;
+}
+
+/* k0 (n by points) += rows of one times rows of the other, in blocks. */
+static void add_cross(const epiqp_env *e, const slice *rows, ptrdiff_t n, const slice *points, ptrdiff_t count,
+                      double *k0)
+{
+    const ptrdiff_t k = rows->columns, across = (n + EPIQP_BLOCK - 1) / EPIQP_BLOCK,
+                    blocks = across * ((count + EPIQP_BLOCK - 1) / EPIQP_BLOCK);
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (blocks > 1)
+    for (ptrdiff_t b = 0; b < blocks; b++) {
+        ptrdiff_t i = b % across * EPIQP_BLOCK, p = b / across * EPIQP_BLOCK;
+        e->la->gemm('T', 'N', epiqp_min(EPIQP_BLOCK, n - i), epiqp_min(EPIQP_BLOCK, count - p), k, 1,
+                    rows->rows + i * k, k, points->rows + p * k, k, 1, k0 + i + p * n, n);
+    }
+}
+
+static int add_jacobians(epiqp_job *j, const epiq_given *g, double *buffer, epiqp_tri *sum, double *k0)
+{
+    const epiqp_env *e = &j->e;
+    const ptrdiff_t p = g->jacobian->columns, blocks = (p + COLUMNS - 1) / COLUMNS;
+    int s = epiqp_report(e->c, "kernel", 0, blocks);
+    for (ptrdiff_t b = 0; !s && b < blocks; b++) {
+        ptrdiff_t first = b * COLUMNS, count = epiqp_min(COLUMNS, p - first);
+        slice rows = {e->la, buffer, count}, points = {e->la, buffer + j->n * count, count};
+        if ((s = load(e, g->jacobian, first, count, buffer)) ||
+            (s = load(e, g->jacobian0, first, count, buffer + j->n * count))) {
+            break;
+        }
+        const epiqp_source source = {.block = add_products, .self = &rows, .heavy = count > 256};
+        epiqp_tri_fill(e, &source, sum);
+        add_cross(e, &rows, j->n, &points, j->points, k0);
+        s = epiqp_report(e->c, "kernel", b + 1, blocks);
+    }
+    return s;
+}
+
+static int jacobian_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out)
+{
+    epiq_ctx *c = j->e.c;
+    ptrdiff_t n = j->n, wide = epiqp_min(COLUMNS, g->jacobian->columns);
+    double start = epiqp_now();
+    epiqp_tri sum = {0};
+    double *buffer = epiqp_alloc(c, (n + j->points) * wide, sizeof *buffer);
+    double *k0 = epiqp_alloc(c, n * j->points, sizeof *k0);
+    int s = buffer && k0 ? epiqp_tri_new(c, n, &sum) : EPIQ_E_NOMEM;
+    if (!s) {
+        memset(sum.a, 0, (size_t)epiqp_tri_bytes(n));
+        memset(k0, 0, (size_t)(n * j->points) * sizeof *k0);
+        s = add_jacobians(j, g, buffer, &sum, k0);
+    }
+    epiqp_free(c, buffer);
+    if (!s) {
+        epiqp_source stored = epiqp_source_stored(&sum);
+        double made = epiqp_now();
+        s = epiqp_ridge_new(&j->e, n, &stored, j->o.lambda, j->data->y, j->points, k0, out); /* takes k0 over */
+        out->fill_s += made - start;
+        k0 = NULL;
+    }
+    epiqp_tri_free(c, &sum);
+    epiqp_free(c, k0);
+    return s;
+}
+
+int epiqp_given_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out)
+{
+    int s = g->gram ? gram_ridge(j, g, out) : jacobian_ridge(j, g, out);
+    if (s != EPIQ_E_NUMERIC || !out->n) { /* the Gram matrix has passed: it was the ridge's factor */
+        return s;
+    }
+    epiqp_clear(j->e.c);
+    return epiqp_fail(
+        j->e.c, s,
+        "the kernel matrix of %s is not positive definite even with lambda n = %.3g on its diagonal; use a "
+        "larger --lambda",
+        g->gram ? g->gram->name : g->jacobian->name, j->o.lambda * (double)j->n);
+}
