@@ -171,6 +171,21 @@ int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i, ptrdiff_
 /* The ridge solution of the kernel given: its Gram matrix is judged, or made of Jacobians. */
 int epiqp_given_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out);
 
+/* What is known of the points, and who said so; NULL, 0 and "" where nobody has. */
+typedef struct {
+    ptrdiff_t count;
+    const char *const *name; /* count */
+    char sum[65];            /* checksum of where they lie */
+    const char *count_by, *name_by, *sum_by;
+} epiqp_whereabouts;
+int epiqp_same_points(epiq_ctx *c, epiqp_whereabouts *known,
+                      const epiqp_whereabouts *also); /* knows more, or refuses */
+
+/* The networks given, those of the state file and those of files to merge become the job's, each once; for good only by
+ * the second call. */
+int epiqp_gather(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w);
+int epiqp_gather_keep(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w);
+
 /* ---- sweeps ---- */
 
 int epiqp_sweep_plan(epiqp_job *j); /* features and values, if o.sweep asks; raises j->points */

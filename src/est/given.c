@@ -117,91 +117,149 @@ static int check_shapes(epiqp_job *j, const epiq_given *g)
     return s;
 }
 
-/* Every number of all but the Jacobians, which are checked as they are read. */
-static int check_values(epiqp_job *j, const epiq_given *g)
+static int check_filled(epiq_ctx *c, const epiq_given *g)
 {
-    const epiq_matrix *all[] = {g->ensemble, g->batched, g->y,        g->yhat,     g->cross,
-                                g->gram,     g->at,      g->jacobian, g->jacobian0};
-    enum { READ = 7 };
-    for (int k = 0; k < 9; k++) {
-        const epiq_matrix *m = all[k];
-        if (m && (m->rows < 1 || m->columns < 1)) {
-            return epiqp_fail(j->e.c, EPIQ_E_DATA, "%s is %td x %td, so it is empty; it must have rows and columns",
-                              m->name, m->rows, m->columns);
-        }
-    }
-    for (int k = 0; k < READ; k++) {
-        const epiq_matrix *m = all[k];
-        double *row = m ? epiqp_alloc(j->e.c, m->columns, sizeof *row) : NULL;
-        if (m && !row) {
-            return EPIQ_E_NOMEM;
-        }
-        ptrdiff_t bad = -1;
-        for (ptrdiff_t i = 0; m && bad < 0 && i < m->rows; i++) {
-            bad = epiqp_matrix_row(m, i, 0, m->columns, row);
-            if (bad >= 0) {
-                epiqp_matrix_refuse(j->e.c, m, i, bad);
-            }
-        }
-        epiqp_free(j->e.c, row);
-        if (bad >= 0) {
-            return EPIQ_E_DATA;
+    const epiq_matrix *all[] = {g->ensemble, g->batched,  g->y,         g->yhat, g->gram,
+                                g->cross,    g->jacobian, g->jacobian0, g->at};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        if (all[k] && (all[k]->rows < 1 || all[k]->columns < 1)) {
+            return epiqp_fail(c, EPIQ_E_DATA, "%s is %td x %td, so it is empty; it must have rows and columns",
+                              all[k]->name, all[k]->rows, all[k]->columns);
         }
     }
     return EPIQ_OK;
 }
 
-/* ---- the points' names ---- */
-
-static int name_points(epiqp_job *j, const epiq_given *g)
+static int check_numbers(epiq_ctx *c, const epiq_matrix *m)
 {
-    const epiq_matrix *all[] = {g->ensemble, g->batched, g->cross}, *from = NULL;
-    for (int k = 0; k < 3; k++) {
-        if (!all[k] || !all[k]->column) {
-            continue;
-        }
-        from = from ? from : all[k];
-        for (ptrdiff_t p = 0; p < j->asked; p++) {
-            if (strcmp(from->column[p], all[k]->column[p]) != 0) {
-                return epiqp_fail(
-                    j->e.c, EPIQ_E_DATA,
-                    "point %td is called \"%.60s\" in %s but \"%.60s\" in %s; give the same points in the "
-                    "same order",
-                    p + 1, from->column[p], from->name, all[k]->column[p], all[k]->name);
-            }
-        }
+    double *row = epiqp_alloc(c, m->columns, sizeof *row);
+    int s = row ? EPIQ_OK : EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; !s && i < m->rows; i++) {
+        ptrdiff_t bad = epiqp_matrix_row(m, i, 0, m->columns, row);
+        s = bad < 0 ? EPIQ_OK : epiqp_matrix_refuse(c, m, i, bad);
     }
-    j->name = epiqp_arena_alloc(j->e.c, &j->answer->arena, j->asked, sizeof *j->name);
-    if (!j->name) {
+    epiqp_free(c, row);
+    return s;
+}
+
+/* Of all but the Jacobians, which are checked as they are read. */
+static int check_values(epiq_ctx *c, const epiq_given *g)
+{
+    const epiq_matrix *all[] = {g->ensemble, g->batched, g->y, g->yhat, g->gram, g->cross, g->at};
+    int s = EPIQ_OK;
+    for (size_t k = 0; !s && k < sizeof all / sizeof *all; k++) {
+        s = all[k] ? check_numbers(c, all[k]) : EPIQ_OK;
+    }
+    return s;
+}
+
+/* ---- the points ---- */
+
+/* Shape and numbers, as doubles: float32 and float64 of the same places agree. */
+static int sum_of(epiqp_job *j, const epiq_matrix *m, char hex[65])
+{
+    double *row = epiqp_alloc(j->e.c, m->columns, sizeof *row);
+    if (!row) {
         return EPIQ_E_NOMEM;
     }
-    for (ptrdiff_t p = 0; p < j->asked; p++) {
-        j->name[p] = from ? epiqp_arena_printf(j->e.c, &j->answer->arena, "%s", from->column[p])
-                          : epiqp_arena_printf(j->e.c, &j->answer->arena, "%td", p + 1);
+    epiqp_sha256 sum;
+    epiqp_sha256_start(&sum);
+    epiqp_sha256_add(&sum, (int64_t[]){m->rows, m->columns}, 2 * sizeof(int64_t));
+    for (ptrdiff_t i = 0; i < m->rows; i++) {
+        epiqp_matrix_row(m, i, 0, m->columns, row);
+        epiqp_sha256_add(&sum, row, (size_t)m->columns * sizeof *row);
+    }
+    epiqp_sha256_end(&sum, hex);
+    epiqp_free(j->e.c, row);
+    return EPIQ_OK;
+}
+
+static int find_points(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w)
+{
+    const epiq_matrix *named[] = {g->ensemble, g->batched, g->cross};
+    *w = (epiqp_whereabouts){.count = j->asked};
+    w->count_by = g->ensemble    ? g->ensemble->name
+                  : g->batched   ? g->batched->name
+                  : g->cross     ? g->cross->name
+                  : g->jacobian0 ? g->jacobian0->name
+                  : g->at        ? g->at->name
+                                 : NULL;
+    int s = EPIQ_OK;
+    for (int k = 0; !s && k < 3; k++) {
+        if (named[k]) {
+            s = epiqp_same_points(j->e.c, w, &(epiqp_whereabouts){.name = named[k]->column, .name_by = named[k]->name});
+        }
+    }
+    if (!s && g->at) {
+        w->sum_by = g->at->name;
+        s = sum_of(j, g->at, w->sum);
+    }
+    return s;
+}
+
+static int name_points(epiqp_job *j, const epiqp_whereabouts *w)
+{
+    epiqp_arena *arena = &j->answer->arena;
+    j->name = epiqp_arena_alloc(j->e.c, arena, j->points, sizeof *j->name);
+    for (ptrdiff_t p = 0; j->name && p < j->points; p++) {
+        j->name[p] = w->name ? epiqp_arena_printf(j->e.c, arena, "%s", w->name[p])
+                             : epiqp_arena_printf(j->e.c, arena, "%td", p + 1);
         if (!j->name[p]) {
             return EPIQ_E_NOMEM;
         }
     }
-    return EPIQ_OK;
+    return j->name ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
 /* ---- networks ---- */
 
-static int take_networks(epiqp_job *j, const epiq_matrix *m, const double **h, ptrdiff_t *count)
+static int take_rows(epiqp_job *j, const epiq_matrix *m, const double **h, ptrdiff_t *count)
 {
     *count = m ? m->rows : 0;
-    double *all = epiqp_arena_alloc(j->e.c, &j->scratch, *count * j->points, sizeof *all);
+    double *all = epiqp_arena_alloc(j->e.c, &j->scratch, *count * j->asked, sizeof *all);
     for (ptrdiff_t k = 0; all && k < *count; k++) {
-        epiqp_matrix_row(m, k, 0, j->points, all + k * j->points);
+        epiqp_matrix_row(m, k, 0, j->asked, all + k * j->asked);
     }
     *h = m ? all : NULL;
-    if (all && *count == 1) {
-        return epiqp_fail(j->e.c, EPIQ_E_DATA,
-                          "%s has one row, and the predictions of one network have no spread; give two or more, or "
-                          "gather them with --append",
-                          m->name);
-    }
     return all ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+/* One network has no spread: fine if more are to come. */
+static int check_single(epiqp_job *j, const char *kind, ptrdiff_t count, const char *from)
+{
+    if (count != 1) {
+        return EPIQ_OK;
+    }
+    return j->o.state
+               ? epiqp_warn(
+                     j->e.c, j->warnings, "one_network",
+                     "there is one %s so far, and the prediction of one network has no spread; another is needed", kind)
+               : epiqp_fail(
+                     j->e.c, EPIQ_E_DATA,
+                     "%s has one row, and the prediction of one network has no spread; give two or more, or gather "
+                     "them with --append",
+                     from);
+}
+
+static int take_networks(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w)
+{
+    j->o.members = j->o.batches = 0;
+    int s;
+    if (j->o.state || g->merge_count) {
+        s = epiqp_gather(j, g, w);
+    } else {
+        s = take_rows(j, g->ensemble, &j->member_h, &j->o.members);
+        s = s ? s : take_rows(j, g->batched, &j->batch_h, &j->o.batches);
+    }
+    j->asked = j->points = w->count;
+    if (!s && !j->o.members && !j->o.batches && !g->gram && !g->jacobian) {
+        s = epiqp_fail(j->e.c, EPIQ_E_DATA,
+                       "%s keeps no network yet, so there is nothing to combine; give --ensemble or --batched",
+                       j->o.state ? j->o.state : g->merge[0]);
+    }
+    const char *merged = g->merge_count ? g->merge[0] : "";
+    s = s ? s : check_single(j, "member", j->o.members, g->ensemble ? g->ensemble->name : merged);
+    return s ? s : check_single(j, "batch", j->o.batches, g->batched ? g->batched->name : merged);
 }
 
 /* ---- the job ---- */
@@ -340,22 +398,19 @@ static int use_networks(epiqp_job *j)
 
 static int run(epiqp_job *j, const epiq_given *g, epiq_data *data)
 {
+    epiqp_whereabouts w;
     int s = check_pieces(j->e.c, g, &j->o);
-    if (s || (s = check_shapes(j, g)) || (s = check_values(j, g))) {
-        return s;
-    }
-    j->points = j->asked;
-    if ((s = name_points(j, g)) || (s = take_networks(j, g->ensemble, &j->member_h, &j->o.members)) ||
-        (s = take_networks(j, g->batched, &j->batch_h, &j->o.batches)) || (s = check_memory(j, g)) ||
-        (s = make_data(j, g, data)) || (s = make_room(j))) {
+    if (s || (s = check_filled(j->e.c, g)) || (s = check_shapes(j, g)) || (s = check_values(j->e.c, g)) ||
+        (s = find_points(j, g, &w)) || (s = take_networks(j, g, &w)) || (s = name_points(j, &w)) ||
+        (s = check_memory(j, g)) || (s = make_data(j, g, data)) || (s = make_room(j))) {
         return s;
     }
     resolve(j, g);
     if ((j->o.methods & EPIQ_IF && (s = use_kernel(j, g))) || (s = use_networks(j)) || (s = epiqp_combine(j)) ||
-        (s = epiqp_predictive_check(j))) {
+        (s = epiqp_predictive_check(j)) || (s = epiqp_advise(j))) {
         return s;
     }
-    return epiqp_advise(j);
+    return j->o.state ? epiqp_gather_keep(j, g, &w) : EPIQ_OK;
 }
 
 /* The options that count; those of training must not get in the way. */

@@ -2,22 +2,19 @@
  * goes on from them. A member is found again by a checksum over everything that decides it: rows, points, options,
  * seed.
  */
+#include "est/db.h"
 #include "est/est.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    APPLICATION = 0x65706971, /* "epiq", in the file's header */
-    PATIENCE_MS = 20000,      /* for another run that holds the file */
     TRAINING = 6 /* raise it with every change to what training computes: old members are then not reused */
 };
 
 struct epiqp_state {
-    sqlite3 *db;
+    epiqp_db file;
     sqlite3_stmt *load, *save;
-    const char *path;
     char key[65];
 };
 
@@ -44,33 +41,6 @@ static void make_key(const epiqp_job *j, char key[65])
     epiqp_sha256_end(&sum, key);
 }
 
-static int not_ours(const epiqp_state *s, const epiqp_job *j)
-{
-    return epiqp_fail(j->e.c, EPIQ_E_FILE, "%s is not a state file of epiq; name another file", s->path);
-}
-
-static int trouble(const epiqp_state *s, const epiqp_job *j, const char *what)
-{
-    if (s->db && sqlite3_errcode(s->db) == SQLITE_NOTADB) {
-        return not_ours(s, j);
-    }
-    return epiqp_fail(j->e.c, EPIQ_E_FILE,
-                      "%s: the state file could not be %s (%s); check the disk, or name another file", s->path, what,
-                      s->db ? sqlite3_errmsg(s->db) : "no memory");
-}
-
-static int read_number(epiqp_state *s, const char *sql, int *value)
-{
-    sqlite3_stmt *q;
-    int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(q);
-        *value = sqlite3_column_int(q, 0);
-    }
-    sqlite3_finalize(q);
-    return rc == SQLITE_ROW ? SQLITE_OK : rc;
-}
-
 int epiqp_state_open(epiqp_job *j)
 {
     epiqp_state *s = epiqp_arena_alloc(j->e.c, &j->scratch, 1, sizeof *s);
@@ -78,43 +48,14 @@ int epiqp_state_open(epiqp_job *j)
         return EPIQ_E_NOMEM;
     }
     j->state = s;
-    s->path = j->o.state;
     make_key(j, s->key);
-    if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
-        return trouble(s, j, "opened");
-    }
-    sqlite3_busy_timeout(s->db, PATIENCE_MS); /* another run may be writing its member */
-    int rc, waited = 0;
-    while ((rc = sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL)) == SQLITE_BUSY &&
-           waited < PATIENCE_MS) {
-        waited += sqlite3_sleep(50); /* this one statement does not wait by itself */
-    }
-    int id = 0, tables = 0; /* looked at and set up under one lock: two runs may start at once */
-    if (rc != SQLITE_OK ||
-        sqlite3_exec(s->db, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK ||
-        read_number(s, "PRAGMA application_id", &id) || read_number(s, "SELECT count(*) FROM sqlite_master", &tables)) {
-        return trouble(s, j, "read");
-    }
-    if (tables > 0 && id != APPLICATION) {
-        return not_ours(s, j);
-    }
-    char setup[512];
-    snprintf(
-        setup, sizeof setup,
-        "PRAGMA application_id = %d;"
-        "CREATE TABLE IF NOT EXISTS members (key TEXT, kind INTEGER, number INTEGER, of INTEGER, converged INTEGER, "
-        "loss REAL, gradient_rel REAL, iterations INTEGER, points BLOB, rows BLOB, "
-        "PRIMARY KEY (key, kind, number, of)) WITHOUT ROWID; COMMIT",
-        (int)APPLICATION);
     const char *load = "SELECT converged, loss, gradient_rel, iterations, points, rows FROM members "
                        "WHERE key = ?1 AND kind = ?2 AND number = ?3 AND of = ?4";
     const char *save = "INSERT OR IGNORE INTO members VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-    if (sqlite3_exec(s->db, setup, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(s->db, load, -1, &s->load, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(s->db, save, -1, &s->save, NULL) != SQLITE_OK) {
-        return trouble(s, j, "prepared");
-    }
-    return EPIQ_OK;
+    int status = epiqp_db_write(j->e.c, j->o.state, EPIQP_DB_MEMBERS, &s->file);
+    status = status ? status : epiqp_db_run(&s->file, "COMMIT", "prepared");
+    status = status ? status : epiqp_db_prepare(&s->file, load, &s->load);
+    return status ? status : epiqp_db_prepare(&s->file, save, &s->save);
 }
 
 static void bind_place(epiqp_state *s, sqlite3_stmt *q, const epiqp_assignment *a, const epiqp_job *j)
@@ -141,7 +82,7 @@ int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j)
         }
         a->done = true;
     } else if (rc != SQLITE_DONE) {
-        return trouble(s, j, "read");
+        return epiqp_db_trouble(&s->file, "read");
     }
     sqlite3_reset(s->load);
     return EPIQ_OK;
@@ -159,7 +100,7 @@ int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job 
                       a->rows ? (int)((size_t)j->n * sizeof(double)) : 0, SQLITE_STATIC);
     int rc = sqlite3_step(s->save);
     sqlite3_reset(s->save);
-    return rc == SQLITE_DONE ? EPIQ_OK : trouble(s, j, "written");
+    return rc == SQLITE_DONE ? EPIQ_OK : epiqp_db_trouble(&s->file, "written");
 }
 
 void epiqp_state_close(epiqp_state *s)
@@ -167,6 +108,6 @@ void epiqp_state_close(epiqp_state *s)
     if (s) {
         sqlite3_finalize(s->load);
         sqlite3_finalize(s->save);
-        sqlite3_close(s->db);
+        epiqp_db_close(&s->file);
     }
 }

@@ -1,0 +1,121 @@
+/* db.c - opening a state file, whoever else has it open, and what can be said when that fails (db.h). */
+#include "est/db.h"
+
+#include <stdio.h>
+
+enum {
+    APPLICATION = 0x65706971, /* "epiq", in the file's header */
+    PATIENCE_MS = 20000       /* for another run that holds the file */
+};
+
+static const struct {
+    const char *keeps, *setup;
+} KIND[] = {
+    [EPIQP_DB_MEMBERS] =
+        {"the members of an estimate",
+         "CREATE TABLE IF NOT EXISTS members (key TEXT, kind INTEGER, number INTEGER, of INTEGER, "
+         "converged INTEGER, loss REAL, gradient_rel REAL, iterations INTEGER, points BLOB, rows BLOB, "
+         "PRIMARY KEY (key, kind, number, of)) WITHOUT ROWID"},
+    /* predictions by their checksum, and the how-manieth of equal ones; what is known of the points, one row */
+    [EPIQP_DB_NETWORKS] = {"networks to combine",
+                           "CREATE TABLE IF NOT EXISTS networks (kind INTEGER, sum TEXT, copy INTEGER, at BLOB, "
+                           "PRIMARY KEY (kind, sum, copy)) WITHOUT ROWID;"
+                           "CREATE TABLE IF NOT EXISTS points (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER, "
+                           "names BLOB, sum TEXT)"},
+};
+
+int epiqp_db_not_ours(const epiqp_db *d)
+{
+    return epiqp_fail(d->c, EPIQ_E_FILE, "%s is not a state file of epiq; name another file", d->path);
+}
+
+int epiqp_db_trouble(const epiqp_db *d, const char *what)
+{
+    if (d->db && sqlite3_errcode(d->db) == SQLITE_NOTADB) {
+        return epiqp_db_not_ours(d);
+    }
+    return epiqp_fail(d->c, EPIQ_E_FILE,
+                      "%s: the state file could not be %s (%s); check the disk, or name another file", d->path, what,
+                      d->db ? sqlite3_errmsg(d->db) : "no memory");
+}
+
+int epiqp_db_run(epiqp_db *d, const char *sql, const char *what)
+{
+    return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, what);
+}
+
+int epiqp_db_prepare(epiqp_db *d, const char *sql, sqlite3_stmt **out)
+{
+    return sqlite3_prepare_v2(d->db, sql, -1, out, NULL) == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "prepared");
+}
+
+static int read_number(epiqp_db *d, const char *sql, int *value)
+{
+    sqlite3_stmt *q;
+    int rc = sqlite3_prepare_v2(d->db, sql, -1, &q, NULL);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(q);
+        *value = sqlite3_column_int(q, 0);
+    }
+    sqlite3_finalize(q);
+    return rc == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(d, "read");
+}
+
+/* Is it a state file, and of this kind? An empty file will be one. */
+static int check_kind(epiqp_db *d, epiqp_db_kind kind, bool empty_allowed)
+{
+    static const char *const COUNT[] = {
+        [EPIQP_DB_MEMBERS] = "SELECT count(*) FROM sqlite_master WHERE name = 'members'",
+        [EPIQP_DB_NETWORKS] = "SELECT count(*) FROM sqlite_master WHERE name = 'networks'"};
+    const epiqp_db_kind other = kind == EPIQP_DB_MEMBERS ? EPIQP_DB_NETWORKS : EPIQP_DB_MEMBERS;
+    int id = 0, tables = 0, own = 0, theirs = 0, s;
+    if ((s = read_number(d, "PRAGMA application_id", &id)) ||
+        (s = read_number(d, "SELECT count(*) FROM sqlite_master", &tables)) ||
+        (s = read_number(d, COUNT[kind], &own)) || (s = read_number(d, COUNT[other], &theirs))) {
+        return s;
+    }
+    if (tables > 0 ? id != APPLICATION : !empty_allowed) {
+        return epiqp_db_not_ours(d);
+    }
+    return own || !theirs ? EPIQ_OK
+                          : epiqp_fail(d->c, EPIQ_E_FILE, "%s keeps %s, not %s; name another file", d->path,
+                                       KIND[other].keeps, KIND[kind].keeps);
+}
+
+int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d)
+{
+    *d = (epiqp_db){.c = c, .path = path};
+    if (sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
+        return epiqp_db_trouble(d, "opened");
+    }
+    sqlite3_busy_timeout(d->db, PATIENCE_MS); /* another run may be writing */
+    int rc, waited = 0;
+    while ((rc = sqlite3_exec(d->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL)) == SQLITE_BUSY &&
+           waited < PATIENCE_MS) {
+        waited += sqlite3_sleep(50); /* this one statement does not wait by itself */
+    }
+    char mark[64];
+    snprintf(mark, sizeof mark, "PRAGMA application_id = %d", (int)APPLICATION);
+    int s = rc == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "read");
+    s = s ? s : epiqp_db_run(d, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", "read");
+    s = s ? s : check_kind(d, kind, true); /* under one lock with what follows: two runs may start at once */
+    s = s ? s : epiqp_db_run(d, mark, "prepared");
+    return s ? s : epiqp_db_run(d, KIND[kind].setup, "prepared");
+}
+
+int epiqp_db_read(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d)
+{
+    *d = (epiqp_db){.c = c, .path = path};
+    if (sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
+        return epiqp_db_trouble(d, "opened");
+    }
+    sqlite3_busy_timeout(d->db, PATIENCE_MS);
+    int s = epiqp_db_run(d, "BEGIN", "read");
+    return s ? s : check_kind(d, kind, false);
+}
+
+void epiqp_db_close(epiqp_db *d)
+{
+    sqlite3_close(d->db);
+    d->db = NULL;
+}
