@@ -65,6 +65,11 @@ void epiqp_sha256_start(epiqp_sha256 *s);
 void epiqp_sha256_add(epiqp_sha256 *s, const void *bytes, size_t count);
 void epiqp_sha256_end(epiqp_sha256 *s, char hex[65]);
 
+static inline bool epiqp_little_endian(void)
+{
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one == 1;
+}
 static inline ptrdiff_t epiqp_min(ptrdiff_t a, ptrdiff_t b)
 {
     return a < b ? a : b;

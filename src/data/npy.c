@@ -111,18 +111,10 @@ static bool take_header(reader *r, epiqp_array *a, char *descr, size_t size)
     return seen == 7;
 }
 
-static bool little_endian(void)
-{
-    const unsigned one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
 /* [<>|=] then f4 f8 i1..i8 u1..u8 b1 */
 static bool take_type(const char *descr, epiqp_array *a)
 {
-    a->big = *descr == '>' || (*descr == '=' && !little_endian());
+    a->big = *descr == '>' || (*descr == '=' && !epiqp_little_endian());
     descr += *descr != '\0' && strchr("<>|=", *descr) != NULL;
     static const char *const known[] = {"f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -205,7 +197,7 @@ double epiqp_array_value(const epiqp_array *a, ptrdiff_t i, ptrdiff_t j)
 
 bool epiqp_array_native(const epiqp_array *a)
 {
-    return a->type == 'f' && a->big != little_endian() && (!a->fortran || a->columns == 1 || a->rows == 1) &&
+    return a->type == 'f' && a->big != epiqp_little_endian() && (!a->fortran || a->columns == 1 || a->rows == 1) &&
            (uintptr_t)a->data % (uintptr_t)a->size == 0;
 }
 

@@ -71,7 +71,6 @@ typedef struct {
 /* Those that the options ask for, in the file's order. n, d and the options are all it looks at. */
 int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **list, ptrdiff_t *count);
 ptrdiff_t epiqp_tensor_items(const epiqp_tensor *t);
-bool epiqp_little_endian(void);
 
 /* ---- header.c: the JSON of a model file, as strict as our own writer ---- */
 

@@ -13,14 +13,6 @@ ptrdiff_t epiqp_tensor_items(const epiqp_tensor *t)
     return t->dims == 2 ? t->shape[0] * t->shape[1] : t->shape[0];
 }
 
-bool epiqp_little_endian(void)
-{
-    const unsigned one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first;
-}
-
 static void add(epiqp_tensor *list, ptrdiff_t *count, const char *name, const void *at, int dims, ptrdiff_t a,
                 ptrdiff_t b)
 {
