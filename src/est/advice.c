@@ -39,7 +39,7 @@ int epiqp_advise(epiqp_job *j)
                                             "leave-one-out error, which is mostly noise or misfit.",
                                             100 * ensemble / error2);
     } else {
-        const char *where = both > 1 ? ", a mean over the points," : "";
+        const char *where = both > 1 ? ", a mean over the points" : "";
         char of[96], more[64] = "", again[64] = "as many rows again";
         snprintf(of, sizeof of, "data + procedural/%.0f = %.3g%s", m, ensemble, where);
         if (j->members_trained && (double)j->o.members >= enough) {
