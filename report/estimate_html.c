@@ -11,6 +11,7 @@
 enum {
     POINTS_MAX = 500,  /* lines of the table of points: more nobody reads, and --csv has them */
     POINTS_GROUP = 10, /* lines between rules */
+    FACTS_MAX = 20,    /* of the manifest */
 };
 
 /* ---- the numbers ---- */
@@ -51,9 +52,11 @@ static void write_parts(const estimate_page *g, const epiq_point *p)
     put_part(g, "this prediction", "prediction_variance", &p->prediction_variance);
     html_table_close(g->out);
     if (!p->procedural.known || !p->data.known) {
-        fputs("<p class=\"small\">What is unknown was not asked for or could not be had; --methods if,ev gives both "
-              "parts.</p>\n",
-              g->out);
+        html_element(g->out, "p class=\"small\"",
+                     g->run->given
+                         ? "What is unknown could not be had from what was given; an ensemble and a kernel with y give "
+                           "both parts."
+                         : "What is unknown was not asked for or could not be had; --methods if,ev gives both parts.");
     }
     if (p->check.known) {
         fprintf(g->out,
@@ -115,14 +118,17 @@ static void write_point(const estimate_page *g, ptrdiff_t i)
     bool ev = place(g, PICTURE_EV, i), rows = place(g, PICTURE_INFLUENTIAL, i);
     fputs("</div>\n", g->out);
     if (!members) {
-        explain(
-            g, "No networks were trained on all rows (with engine infinite, or without the method ev), so there are no "
-               "predictions of members to show.");
+        explain(g, g->run->given
+                       ? "No two networks trained on all rows were given, so there is no spread of them to show."
+                       : "No networks were trained on all rows (with engine infinite, or without the method ev), "
+                         "so there are no predictions of members to show.");
     } else if (!ev) {
         explain(g, "EV against the number of members takes at least three of them.");
     }
     if (!rows) {
-        explain(g, "No influential rows are listed: that takes the method if and --influential above 0.");
+        explain(g, g->run->given
+                       ? "No influential rows are listed: that takes a kernel with y, and --influential above 0."
+                       : "No influential rows are listed: that takes the method if and --influential above 0.");
     }
     fputs("</section>\n", g->out);
 }
@@ -169,13 +175,13 @@ static void write_fit(const estimate_page *g)
 {
     html_element(g->out, "h2", "How well the model fits");
     if (!g->r->fit.known) {
-        explain(g, "Leave-one-out predictions come with the method if; they were not computed.");
+        explain(g, g->run->given && !report_given_kernel(g->r)
+                       ? "Leave-one-out predictions take a kernel and y; no kernel was given."
+                       : "Leave-one-out predictions come with the method if; they were not computed.");
         return;
     }
-    fputs("<p>Each row was predicted from all others by kernel regression, the mean of infinitely wide networks: they "
-          "miss "
-          "by ",
-          g->out);
+    fprintf(g->out, "<p>Each row was predicted from all others by kernel regression, %s: they miss by ",
+            g->run->given ? "with the kernel that was given" : "the mean of infinitely wide networks");
     estimate_say(g, "loo-rmse", g->r->fit.loo_rmse, 4);
     fputs(" (root mean square)", g->out);
     if (g->r->fit.has_r2) {
@@ -243,13 +249,25 @@ static void write_points(const estimate_page *g)
                 g->r->point_count);
     }
     if (g->r->point_count > ESTIMATE_DETAILED) {
-        fprintf(g->out,
-                "<p>Pictures of the first %d points follow; --at row:I or a file with one row asks for another.</p>\n",
-                ESTIMATE_DETAILED);
+        fprintf(g->out, "<p>Pictures of the first %d points follow%s.</p>\n", ESTIMATE_DETAILED,
+                g->run->given ? "" : "; --at row:I or a file with one row asks for another");
     }
 }
 
 /* ---- the run ---- */
+
+/* What is there only where it was asked for, and would else be unknown, is left out. */
+static void put_manifest(const estimate_page *g, const page_fact *facts, int all, const epiq_options *options)
+{
+    page_fact told[FACTS_MAX];
+    int count = 0;
+    for (int k = 0; k < all; k++) {
+        if (facts[k].text || facts[k].format) {
+            told[count++] = facts[k];
+        }
+    }
+    page_manifest(g->out, g->run->command, told, count, options);
+}
 
 static void write_manifest(const estimate_page *g)
 {
@@ -260,16 +278,16 @@ static void write_manifest(const estimate_page *g)
     char seed[24], *engine = report_option(o, "engine"), *methods = report_option(&ran, "methods"),
                    *correction = report_option(&ran, "correction");
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
-    const char *sha = g->run->data.sha256 && *g->run->data.sha256 ? g->run->data.sha256 : NULL;
+    const char *sha = g->run->data.sha256 && *g->run->data.sha256 ? g->run->data.sha256 : "unknown";
     const page_fact facts[] = {
         {"rows", NULL, "%.0f", (double)g->run->data.rows},
         {"features", NULL, "%.0f", (double)g->run->data.features},
         {"data, SHA-256", sha, NULL, 0},
         {"seed", seed, NULL, 0},
-        {"engine", engine, NULL, 0},
-        {"methods", methods, NULL, 0},
+        {"engine", engine ? engine : "unknown", NULL, 0},
+        {"methods", methods ? methods : "unknown", NULL, 0},
         {"why these", g->r->choice, NULL, 0},
-        {"correction", correction, NULL, 0},
+        {"correction", correction ? correction : "unknown", NULL, 0},
         {"networks trained", NULL, "%.0f", (double)g->r->training.members},
         {"of these converged", NULL, "%.0f", (double)g->r->training.converged},
         {"threads", NULL, "%.0f", (double)g->r->threads},
@@ -277,17 +295,39 @@ static void write_manifest(const estimate_page *g)
         {"seconds", NULL, "%.3f", g->run->seconds},
         {"peak memory, MiB", NULL, "%.1f", (double)g->run->peak_rss_bytes / 1048576},
     };
-    enum { ALL = sizeof facts / sizeof *facts };
-    page_fact told[ALL];
-    int count = 0;
-    for (int k = 0; k < ALL; k++) { /* the reason is there only where there was a choice */
-        if (strcmp(facts[k].name, "why these") != 0 || facts[k].text) {
-            told[count++] = facts[k];
-        }
-    }
-    page_manifest(g->out, g->run->command, told, count, o);
+    put_manifest(g, facts, sizeof facts / sizeof *facts, o);
     free(engine);
     free(methods);
+    free(correction);
+}
+
+static void write_given_manifest(const estimate_page *g)
+{
+    const char *kernel = report_given_kernel(g->r);
+    epiq_options ran = *g->run->options;
+    ran.correction = g->r->correction;
+    char seed[24], *correction = kernel ? report_option(&ran, "correction") : NULL;
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)ran.seed);
+    const page_fact facts[] = {
+        {"networks trained on all rows", NULL, "%.0f", (double)g->r->given.members},
+        {"networks trained on a batch each", NULL, "%.0f", (double)g->r->given.batches},
+        {"kept in", ran.state, NULL, 0},
+        {"added there", NULL, ran.state ? "%.0f" : NULL, (double)g->r->given.added},
+        {"rows", NULL, "%.0f", g->r->given.rows ? (double)g->r->given.rows : NAN},
+        {"kernel", kernel, NULL, 0},
+        {"parameters", NULL, g->r->given.parameters ? "%.0f" : NULL, (double)g->r->given.parameters},
+        {"lambda", NULL, kernel ? "%.6g" : NULL, ran.lambda},
+        {"correction", correction, NULL, 0},
+        {"probes", NULL, g->r->probes ? "%.0f" : NULL, (double)g->r->probes},
+        {"seed", g->r->probes ? seed : NULL, NULL, 0},
+        {"level", NULL, "%.6g", ran.level},
+        {"ensemble size", NULL, "%.0f", (double)g->r->ensemble_size},
+        {"threads", NULL, "%.0f", (double)g->r->threads},
+        {"linear algebra", g->r->backend, NULL, 0},
+        {"seconds", NULL, "%.3f", g->run->seconds},
+        {"peak memory, MiB", NULL, "%.1f", (double)g->run->peak_rss_bytes / 1048576},
+    };
+    put_manifest(g, facts, sizeof facts / sizeof *facts, NULL);
     free(correction);
 }
 
@@ -317,10 +357,16 @@ void report_html(FILE *out, const epiq_result *r, const report_run *run, svg_alb
     for (ptrdiff_t i = 0; i < r->point_count && i < ESTIMATE_DETAILED; i++) {
         write_point(&g, i);
     }
-    write_sweeps(&g);
+    if (!run->given) {
+        write_sweeps(&g);
+    }
     write_fit(&g);
     page_warnings(out, r->warnings, r->warning_count);
-    write_manifest(&g);
+    if (run->given) {
+        write_given_manifest(&g);
+    } else {
+        write_manifest(&g);
+    }
     html_close(out);
     pictures_free(set);
 }

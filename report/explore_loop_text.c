@@ -76,7 +76,7 @@ void report_loop_json(FILE *out, const loop_result *r, const report_study_run *r
     json_integer(&j, "threads", job->threads);
     json_real(&j, "seconds", run->seconds);
     json_integer(&j, "peak_rss_bytes", run->peak_rss_bytes);
-    report_json_options(&j, run->options);
+    report_json_options(&j, run->options, NULL);
     json_end(&j);
     json_object(&j, "loop", JSON_LINES);
     json_text(&j, "function", job->function->name);

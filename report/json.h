@@ -26,8 +26,11 @@ void json_real(json *j, const char *key, double v);       /* null when not finit
 void json_text(json *j, const char *key, const char *v);  /* null when NULL */
 void json_token(json *j, const char *key, const char *v); /* already JSON: a number in its own notation */
 
-void report_json_options(json *j, const epiq_options *o);                        /* "options": the whole table */
+/* "options": the whole table, or those of these names, up to NULL. */
+void report_json_options(json *j, const epiq_options *o, const char *const *only);
 void report_json_manifest(json *j, const epiq_result *r, const report_run *run); /* "epiq", "run", "data", "model" */
+void report_json_given(json *j, const epiq_result *r, const report_run *run); /* "given", "until"; nothing if neither */
+extern const char *const REPORT_GIVEN_OPTIONS[]; /* that mean something where networks are brought along, up to NULL */
 void report_json_choice(json *j, const epiq_result *r, const report_run *run); /* "choice"; nothing if there was none */
 void report_json_variance(json *j, const char *key, const epiq_part *p);       /* null when not known */
 void report_json_interval(json *j, const epiq_part *p);                        /* "interval": [lo, hi] or null */

@@ -170,6 +170,9 @@ void page_manifest(FILE *out, const char *command, const page_fact *facts, int c
         write_fact(out, &facts[i]);
     }
     html_table_close(out);
+    if (!options) {
+        return;
+    }
     fputs("<details><summary>All options</summary>\n", out);
     open_pairs(out, "Options that ran", "option");
     const epiq_option_info *info;

@@ -39,7 +39,7 @@ typedef struct {
     double number; /* where there is no text */
 } page_fact;
 
-/* The last section: the command and the version that ran, the facts, and every option to unfold. */
+/* The last section: the command and the version that ran, the facts, and every option to unfold (NULL: none). */
 void page_manifest(FILE *out, const char *command, const page_fact *facts, int count, const epiq_options *options);
 
 #endif

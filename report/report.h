@@ -12,6 +12,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* The result is of epiq_combine: its networks were brought along, not trained here. */
+typedef struct {
+    double until; /* half the width that EV's interval shall have, over the variance; 0: nobody asked */
+} report_given;
+
 /* How the result came about: what the library does not know of the run, or no longer tells. */
 typedef struct {
     const char *command; /* as typed, quoted for a shell */
@@ -19,6 +24,7 @@ typedef struct {
     epiq_data_info data;
     double seconds, read_seconds;
     long long peak_rss_bytes;
+    const report_given *given; /* NULL: the networks, if any, were trained here */
 } report_run;
 
 void report_json(FILE *out, const epiq_result *r, const report_run *run);
@@ -47,6 +53,14 @@ typedef struct {
 void report_study_text(FILE *out, const study_result *r, const report_study_run *run, report_style style);
 void report_study_json(FILE *out, const study_result *r, const report_study_run *run);
 void report_study_html(FILE *out, const study_result *r, const report_study_run *run, svg_album *album);
+
+/* ---- what the writers say of networks brought along ---- */
+
+epiq_data_info report_given_data(const epiq_result *r); /* what run.data is then: rows without names */
+const char *report_given_kernel(const epiq_result *r);  /* "gram", "jacobian"; NULL: none was given */
+void report_given_text(FILE *out, const epiq_result *r, const report_run *run); /* how many, their rows and kernel */
+/* A sentence: are there enough? To be freed; NULL: nobody asked, or no memory. */
+char *report_until(const epiq_result *r, const report_run *run);
 
 /* ---- pieces the writers share ---- */
 

@@ -16,12 +16,23 @@ static void option_text(json *j, const char *key, const epiq_options *o, const c
     free(text);
 }
 
-/* The whole table: an option whose default is a number is written as one. */
-void report_json_options(json *j, const epiq_options *o)
+static bool listed(const char *const *only, const char *name)
+{
+    while (only && *only && strcmp(*only, name) != 0) {
+        only++;
+    }
+    return !only || *only;
+}
+
+/* An option whose default is a number is written as one. */
+void report_json_options(json *j, const epiq_options *o, const char *const *only)
 {
     json_object(j, "options", JSON_LINES);
     const epiq_option_info *info;
     for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
+        if (!listed(only, info->name)) {
+            continue;
+        }
         char *text = report_option(o, info->name), *end;
         strtod(info->default_text, &end);
         bool number = text && end != info->default_text && !*end;
@@ -50,7 +61,7 @@ static void write_run(json *j, const epiq_result *r, const report_run *run)
     json_real(j, "seconds", run->seconds);
     json_integer(j, "peak_rss_bytes", run->peak_rss_bytes);
     json_text(j, "data_sha256", run->data.sha256 && *run->data.sha256 ? run->data.sha256 : NULL);
-    report_json_options(j, run->options);
+    report_json_options(j, run->options, run->given ? REPORT_GIVEN_OPTIONS : NULL);
     json_end(j);
 }
 
@@ -65,14 +76,22 @@ static void write_data(json *j, const report_run *run)
                  {"constant", d->constant},
                  {"groups", run->options->group ? d->groups : 0}};
     json_object(j, "data", JSON_LINES);
-    json_integer(j, "rows", d->rows);
+    if (run->given && !d->rows) {
+        json_null(j, "rows");
+    } else {
+        json_integer(j, "rows", d->rows);
+    }
     json_array(j, "features", JSON_FLAT);
     for (ptrdiff_t i = 0; i < d->features; i++) {
         json_text(j, NULL, d->feature[i]);
     }
     json_end(j);
-    json_text(j, "target", d->target);
-    option_text(j, "scale", run->options, "scale");
+    json_text(j, "target", run->given ? NULL : d->target);
+    if (run->given) {
+        json_text(j, "scale", "none");
+    } else {
+        option_text(j, "scale", run->options, "scale");
+    }
     json_object(j, "target_scale", JSON_FLAT);
     json_real(j, "shift", d->shift);
     json_real(j, "factor", d->factor);
@@ -81,6 +100,18 @@ static void write_data(json *j, const report_run *run)
         if (extra[i].count) {
             json_integer(j, extra[i].key, extra[i].count);
         }
+    }
+    json_end(j);
+}
+
+static void write_given_model(json *j, const epiq_result *r, const report_run *run)
+{
+    json_object(j, "model", JSON_LINES);
+    json_null(j, "engine");
+    json_text(j, "kernel", report_given_kernel(r));
+    json_real(j, "lambda", report_given_kernel(r) ? run->options->lambda : NAN);
+    if (r->given.parameters) {
+        json_integer(j, "parameters", r->given.parameters);
     }
     json_end(j);
 }
@@ -106,7 +137,11 @@ void report_json_manifest(json *j, const epiq_result *r, const report_run *run)
     json_end(j);
     write_run(j, r, run);
     write_data(j, run);
-    write_model(j, run->options);
+    if (run->given) {
+        write_given_model(j, r, run);
+    } else {
+        write_model(j, run->options);
+    }
 }
 
 static void write_fit(json *j, const epiq_result *r)
@@ -122,9 +157,9 @@ static void write_fit(json *j, const epiq_result *r)
     json_end(j);
 }
 
-static void write_training(json *j, const epiq_result *r)
+static void write_training(json *j, const epiq_result *r, const report_run *run)
 {
-    if (!r->training.members) {
+    if (run->given || !r->training.members) {
         json_null(j, "training");
         return;
     }
@@ -294,6 +329,22 @@ static void write_timing(json *j, const epiq_result *r, const report_run *run)
     json_end(j);
 }
 
+/* Whoever does not know the rows there are cannot say how many as many again would be. */
+static void write_advice(json *j, const epiq_result *r)
+{
+    bool collect = r->advice.action == EPIQ_DO_COLLECT || r->advice.action == EPIQ_DO_EITHER;
+    json_object(j, "advice", JSON_LINES);
+    json_text(j, "action", epiq_action_text(r->advice.action));
+    json_integer(j, "members", r->advice.members);
+    if (collect && !r->advice.rows) {
+        json_null(j, "rows");
+    } else {
+        json_integer(j, "rows", r->advice.rows);
+    }
+    json_text(j, "text", r->advice.text);
+    json_end(j);
+}
+
 void report_json_warnings(json *j, const epiq_result *r)
 {
     json_array(j, "warnings", JSON_LINES);
@@ -324,7 +375,8 @@ void report_json(FILE *out, const epiq_result *r, const report_run *run)
     json_object(&j, NULL, JSON_LINES);
     report_json_manifest(&j, r, run);
     write_fit(&j, r);
-    write_training(&j, r);
+    write_training(&j, r, run);
+    report_json_given(&j, r, run);
     report_json_choice(&j, r, run);
     json_array(&j, "points", JSON_LINES);
     for (ptrdiff_t i = 0; i < r->point_count; i++) {
@@ -339,12 +391,7 @@ void report_json(FILE *out, const epiq_result *r, const report_run *run)
         json_end(&j);
     }
     write_timing(&j, r, run);
-    json_object(&j, "advice", JSON_LINES);
-    json_text(&j, "action", epiq_action_text(r->advice.action));
-    json_integer(&j, "members", r->advice.members);
-    json_integer(&j, "rows", r->advice.rows);
-    json_text(&j, "text", r->advice.text);
-    json_end(&j);
+    write_advice(&j, r);
     report_json_warnings(&j, r);
     json_end(&j);
 }

@@ -45,7 +45,7 @@ static void label(const page *g, const char *text)
 
 /* ---- the run ---- */
 
-static void write_head(const page *g)
+static void write_trained(const page *g)
 {
     const epiq_data_info *d = &g->run->data;
     const epiq_options *o = g->run->options;
@@ -68,6 +68,15 @@ static void write_head(const page *g)
         putc('\n', g->out);
     }
     report_choice(g->out, g->r, g->run);
+}
+
+static void write_head(const page *g)
+{
+    if (g->run->given) {
+        report_given_text(g->out, g->r, g->run);
+    } else {
+        write_trained(g);
+    }
     if (g->r->fit.known) {
         fprintf(g->out, "kernel regression's leave-one-out error %.4g", g->r->fit.loo_rmse);
         if (g->r->fit.has_r2) {
@@ -189,8 +198,8 @@ static void write_block(const page *g, const epiq_point *p)
     }
     if (p->check.known) {
         label(g, "check");
-        fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba,
-                g->run->options->batches, p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
+        fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba, p->batch_count,
+                p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
     }
     if (wider) {
         label(g, "infinite width");
@@ -313,4 +322,9 @@ void report_text(FILE *out, const epiq_result *r, const report_run *run, report_
     putc('\n', out);
     report_warnings(out, style, r->warnings, r->warning_count);
     report_conclusion(out, style, "Advice:", r->advice.text);
+    char *until = report_until(r, run);
+    if (until) {
+        report_conclusion(out, style, "Networks:", until);
+    }
+    free(until);
 }

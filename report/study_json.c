@@ -136,7 +136,7 @@ static void write_run(json *j, const study_result *r, const report_study_run *ru
     json_integer(j, "repetitions", r->repetitions);
     json_integer(j, "resumed", r->resumed);
     json_text(j, "machine", run->machine);
-    report_json_options(j, &r->options);
+    report_json_options(j, &r->options, NULL);
     json_end(j);
     free(engine);
 }

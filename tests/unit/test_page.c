@@ -168,6 +168,52 @@ TEST(what_is_unknown_is_left_out_and_said)
     has("No feature takes more than one value");
 }
 
+TEST(networks_brought_along_have_no_features_and_no_training)
+{
+    fill();
+    const report_given given = {.until = 0.5};
+    k.r.given.rows = ROWS;
+    k.r.given.members = MEMBERS;
+    k.r.given.batches = 4;
+    k.r.given.added = 2;
+    k.r.sweep_count = 0;
+    k.options.sweep = 0;
+    k.options.state = HOSTILE;
+    k.run.command = "epiq combine --ensemble m.csv";
+    k.run.data = report_given_data(&k.r);
+    k.run.given = &given;
+    k.point[0].at = "3";
+    char *text = page();
+    EQ(count(text, "<svg class=\"chart\""), 4 + 2);
+    CONTAINS(text, "<p class=\"kicker\">epiq combine</p>");
+    CONTAINS(text, "At point 3 the predicted y is ");
+    CONTAINS(text, "Each row was predicted from all others by kernel regression, with the kernel that was given: ");
+    CONTAINS(text, "down to 50 % of it; there are 6, so train ");
+    CONTAINS(text, "networks trained on a batch each</th><td class=\"l wide\">4</td>");
+    CONTAINS(text, "added there</th><td class=\"l wide\">2</td>");
+    CONTAINS(text, "kernel</th><td class=\"l wide\">gram</td>");
+    TRUE(!strstr(text, "sweep"));
+    TRUE(!strstr(text, "networks trained</th>"));
+    TRUE(!strstr(text, "All options"));
+    free(text);
+
+    k.point[0] = (epiq_point){.at = "1", .prediction = 3};
+    k.r.methods = EPIQ_BA;
+    k.r.given.rows = 0;
+    k.run.data = report_given_data(&k.r);
+    k.r.fit.known = 0;
+    text = page();
+    EQ(count(text, "<svg class=\"chart\""), 0);
+    CONTAINS(text, "an ensemble and a kernel with y give both parts");
+    CONTAINS(text, "No two networks trained on all rows were given");
+    CONTAINS(text, "that takes a kernel with y");
+    CONTAINS(text, "Leave-one-out predictions take a kernel and y; no kernel was given.");
+    CONTAINS(text, "rows</th><td class=\"l wide\">unknown</td>");
+    TRUE(!strstr(text, "--methods"));
+    TRUE(!strstr(text, "lambda"));
+    free(text);
+}
+
 TEST(every_kind_of_number_is_drawn)
 {
     static const double SIZES[] = {0, DBL_MIN, 1e-300, 1e-12, 1, 1e12, 1e300, DBL_MAX};

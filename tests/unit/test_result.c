@@ -1,5 +1,5 @@
-/* A result on paper: the lines about a new observation and about sweeps in text, JSON and CSV, with all of it known,
- * nothing of it known, and names that would harm a terminal. */
+/* A result on paper: the lines about a new observation, about sweeps and about networks brought along in text, JSON and
+ * CSV, with all of it known, nothing of it known, and names that would harm a terminal. */
 #include "report/report.h"
 #include "test.h"
 
@@ -9,14 +9,18 @@ typedef enum { TEXT, COLOURED, JSON, CSV } form;
 
 static const char *const NAMES[] = {"rooms", "age \x1b[31m\xff\n"};
 static epiq_options options;
+static const report_given *given; /* NULL: the result is of an estimate */
 
 static char *written(const epiq_result *r, form f)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    const report_run run = {
+    report_run run = {
         .command = "epiq", .options = &options, .data = {.rows = 40, .features = 2, .feature = NAMES, .target = "y"}};
+    if ((run.given = given)) {
+        run.data = report_given_data(r);
+    }
     if (f == JSON) {
         report_json(out, r, &run);
     } else if (f == CSV) {
@@ -52,6 +56,7 @@ static epiq_point point(const char *at)
 static epiq_result result(const epiq_point *points, ptrdiff_t count)
 {
     options = epiq_options_default();
+    given = NULL;
     epiq_result r = {.points = points, .point_count = count, .ensemble_size = 5, .backend = "ref"};
     r.advice.text = "None.";
     return r;
@@ -138,4 +143,63 @@ TEST(sweeps_have_a_line_a_feature)
     r.sweep_count = 0;
     lacks(&r, JSON, "sweeps");
     lacks(&r, TEXT, "least");
+}
+
+TEST(networks_brought_along_are_counted_and_nothing_is_said_of_training)
+{
+    epiq_point p = point("1");
+    epiq_result r = result(&p, 1);
+    report_given all = {.until = 0.5};
+    given = &all;
+    r.methods = EPIQ_IF | EPIQ_EV | EPIQ_BA;
+    r.given.rows = 200;
+    r.given.parameters = 1185;
+    r.given.members = 1;
+    r.given.batches = 5;
+    r.advice.action = EPIQ_DO_COLLECT;
+    r.advice.rows = 200;
+    has(&r, TEXT,
+        "1 network trained on all rows, 5 on a batch of them each; 200 rows, kernel of a Jacobian of "
+        "1185 parameters, lambda 0.001; ");
+    lacks(&r, TEXT, "engine");
+    has(&r, JSON,
+        "\n  \"model\": {\n    \"engine\": null,\n    \"kernel\": \"jacobian\",\n    \"lambda\": 0.001,\n    "
+        "\"parameters\": 1185\n  },\n");
+    has(&r, JSON, "\n    \"features\": [],\n    \"target\": null,\n    \"scale\": \"none\",\n");
+    has(&r, JSON, "\"target_scale\": {\"shift\": 0, \"factor\": 1}\n");
+    has(&r, JSON,
+        "\n  \"given\": {\"members\": 1, \"batches\": 5, \"rows\": 200, \"points\": 1, \"added\": null, \"kept\": "
+        "null},\n");
+    has(&r, JSON, "\n    \"rows\": 200,\n    \"text\"");
+    lacks(&r, JSON, "\"width\"");
+    /* how many is the library's business; tests/cli/combine.sh computes it apart */
+    ptrdiff_t needed = epiq_members_for(0.5, 0.95);
+    char line[200];
+    snprintf(line, sizeof line, "\"until\": {\"relative\": 0.5, \"reached\": false, \"members\": 1, \"needed\": %td}",
+             needed);
+    has(&r, JSON, line);
+    snprintf(line, sizeof line, "down to 50 %% of it; there is 1, so train %td more.\n", needed - 1);
+    has(&r, TEXT, line);
+    r.given.members = needed;
+    has(&r, JSON, "\"reached\": true");
+    has(&r, TEXT, ", which is enough.\n");
+
+    /* no rows, no kernel, kept in a file with a name that would harm a terminal */
+    r.methods = EPIQ_EV;
+    r.given.rows = r.given.parameters = r.given.batches = r.advice.rows = 0;
+    r.given.members = 3;
+    r.given.added = 1;
+    r.given.kept = 3;
+    options.state = "a\x1b[31m.state";
+    all.until = 0;
+    has(&r, TEXT, "3 networks trained on all rows; ");
+    has(&r, TEXT, "\na?[31m.state: 1 network added, 3 there now\n");
+    lacks(&r, TEXT, "Networks:");
+    lacks(&r, JSON, "\"until\"");
+    has(&r, JSON, "\"rows\": null, \"points\": 1, \"added\": 1, \"kept\": 3},\n");
+    has(&r, JSON, "\"data\": {\n    \"rows\": null,\n");
+    has(&r, JSON, "\n    \"kernel\": null,\n    \"lambda\": null\n");
+    has(&r, JSON, "\n    \"rows\": null,\n    \"text\"");
+    r.advice.action = EPIQ_DO_TRAIN;
+    has(&r, JSON, "\n    \"rows\": 0,\n    \"text\"");
 }
