@@ -180,6 +180,7 @@ static int add_matrix(gathering *t, int kind, const epiq_matrix *m)
         }
         copies[number] = number < before ? copies[number] + 1 : 0;
         s = add_one(t, kind, hex, copies[number], row);
+        s = s ? s : epiqp_report(c, "networks", k + 1, m->rows);
     }
     epiqp_keys_free(c, &sums);
     epiqp_free(c, copies);
@@ -212,6 +213,7 @@ static int add_file(gathering *t, const char *path)
         const char *sum = (const char *)sqlite3_column_text(q, 1);
         s = at && sum ? add_one(t, sqlite3_column_int(q, 0), sum, sqlite3_column_int64(q, 2), at)
                       : epiqp_db_not_ours(&other);
+        s = s ? s : epiqp_report(t->j->e.c, "networks", t->given, 0);
     }
     s = s || rc == SQLITE_DONE ? s : epiqp_db_trouble(&other, "read");
     sqlite3_finalize(q);
