@@ -15,9 +15,8 @@ void estimate_say(const estimate_page *g, const char *name, double v, int digits
 
 void estimate_place(const estimate_page *g, const char *at)
 {
-    bool numbered = !at[strspn(at, "0123456789")]; /* a row of an array, not of a file */
     bool row = strncmp(at, "row:", 4) == 0;
-    fputs(numbered ? "point " : row ? "row " : "", g->out);
+    fputs(row ? "row " : report_point(at), g->out);
     html_text(g->out, strcmp(at, "mean") == 0 ? "the mean row" : row ? at + 4 : at);
 }
 

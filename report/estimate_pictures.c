@@ -10,7 +10,8 @@ enum { WIDTH = 380, HEIGHT = 260 };
 /* The title, and of which point where there are several. */
 static void set_title(picture *p, const epiq_result *r, ptrdiff_t point, const char *title)
 {
-    snprintf(p->title, sizeof p->title, r->point_count > 1 ? "%s, at %s" : "%s", title, r->points[point].at);
+    const char *at = r->points[point].at;
+    snprintf(p->title, sizeof p->title, r->point_count > 1 ? "%s, at %s%s" : "%s", title, report_point(at), at);
 }
 
 /* "members" for a single point, "point-2-members" for one of several. */

@@ -93,6 +93,11 @@ int report_columns(const char *s)
     return count;
 }
 
+const char *report_point(const char *at)
+{
+    return at[strspn(at, "0123456789")] ? "" : "point ";
+}
+
 char *report_option(const epiq_options *o, const char *name)
 {
     const epiq_option_info *info;

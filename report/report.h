@@ -84,6 +84,7 @@ void report_csv_cell(FILE *out, bool known, double v); /* after a comma; empty i
 size_t report_utf8(const char *s);           /* bytes of the UTF-8 character at s; 0: it is none */
 void report_plain(FILE *out, const char *s); /* for terminals: control characters and broken UTF-8 become ? */
 int report_columns(const char *s);           /* characters report_plain writes */
+const char *report_point(const char *at);    /* "point ", before the number of one without a name; else "" */
 char *report_option(const epiq_options *o, const char *name); /* value as text, to be freed; NULL: unset or no memory */
 
 #endif

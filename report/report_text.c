@@ -169,8 +169,7 @@ static void write_block(const page *g, const epiq_point *p)
     snprintf(ensemble, sizeof ensemble, "ensemble of %td", g->r->ensemble_size);
     snprintf(level, sizeof level, "%.4g %% interval of the variance", 100 * g->run->options->level);
 
-    bool numbered = !p->at[strspn(p->at, "0123456789")]; /* a row of an array, not of a file */
-    fputs(numbered ? "\nAt point " : "\nAt ", g->out);
+    fprintf(g->out, "\nAt %s", report_point(p->at));
     report_paint(g->out, g->style, REPORT_BOLD, p->at);
     fprintf(g->out, " the prediction is %.6g", p->prediction);
     if (p->prediction_variance.known) {
