@@ -306,6 +306,15 @@ int args_real(const cli *c, const char *name, double lo, double hi, double *valu
     return CODE_OK;
 }
 
+bool args_input(const cli *c, ptrdiff_t i)
+{
+    const char *const *name = c->verb->inputs;
+    while (name && *name && strcmp(c->given[i].name, *name) != 0) {
+        name++;
+    }
+    return name && *name;
+}
+
 bool args_points(const cli *c, ptrdiff_t i)
 {
     return strcmp(c->given[i].name, "at") == 0 || strcmp(c->given[i].name, "candidates") == 0;

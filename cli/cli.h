@@ -27,11 +27,12 @@ typedef struct {
     const char *second;                           /* what a second positional argument is called; NULL: none */
     const char *o;                                /* the flag that -o stands for; NULL: none */
     const char *const *without;                   /* except these sections or options, up to NULL; may be NULL */
+    const char *const *inputs;                    /* its own flags that name files it reads, likewise */
     bool hidden;
     int (*run)(cli *c);
 } verb;
-extern const verb VERB_COMPARE, VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_FIT, VERB_KERNEL, VERB_OPTIONS, VERB_PLAN,
-    VERB_PREDICT, VERB_STUDY, VERB_SYNTH;
+extern const verb VERB_COMBINE, VERB_COMPARE, VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_FIT, VERB_KERNEL,
+    VERB_OPTIONS, VERB_PLAN, VERB_PREDICT, VERB_STUDY, VERB_SYNTH;
 extern const verb *const VERBS[]; /* all of them, up to NULL */
 
 struct cli {
@@ -57,7 +58,8 @@ int args_count(const cli *c, const char *name, long long lo, long long hi,
                long long *value); /* unchanged if not typed */
 int args_real(const cli *c, const char *name, double lo, double hi,
               double *value); /* likewise; between infinities any number: its range is the library's business */
-bool args_points(const cli *c, ptrdiff_t i); /* the flag typed there names a file of points */
+bool args_points(const cli *c, ptrdiff_t i); /* the flag typed there names a file of points, */
+bool args_input(const cli *c, ptrdiff_t i);  /* another that the verb reads */
 
 const char *closest(const char *name, const char *(*candidate)(const void *from, ptrdiff_t index), const void *from);
 
@@ -106,12 +108,15 @@ void workers_free(epiq_ctx **workers, int count);
 report_style terminal_style(void);
 long long peak_rss(void); /* bytes */
 
-/* ---- estimate and demo ---- */
+/* ---- estimate, demo and combine ---- */
 
 typedef struct {
-    int (*load)(cli *c, epiq_data **data, epiq_points **at); /* returns a status of the library */
-    const char *before, *after;                              /* said around the text, NULL: nothing */
-    const char *page;                                        /* written unless --report names another; NULL: none */
+    int (*load)(cli *c, epiq_data **data, epiq_points **at); /* returns a status of the library, as does find; */
+    /* instead of both, load being NULL: finds the answer from files of its own, and says in run what it is made of */
+    int (*find)(void *self, cli *c, report_run *run, epiq_result **out);
+    void *self;
+    const char *before, *after; /* said around the text, NULL: nothing */
+    const char *page;           /* written unless --report names another; NULL: none */
 } estimation;
 int run_estimate(cli *c, const estimation *j);
 

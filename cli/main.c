@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_PLAN,   &VERB_COMPARE, &VERB_EXPLORE, &VERB_FIT,
-                             &VERB_PREDICT, &VERB_SYNTH,    &VERB_KERNEL, &VERB_STUDY,   &VERB_OPTIONS, NULL};
+const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_COMBINE, &VERB_PLAN,  &VERB_COMPARE,
+                             &VERB_EXPLORE, &VERB_FIT,      &VERB_PREDICT, &VERB_SYNTH, &VERB_KERNEL,
+                             &VERB_STUDY,   &VERB_OPTIONS,  NULL};
 
 int complain(int code, const char *fmt, ...)
 {

@@ -155,6 +155,9 @@ static const char *taken(const cli *c, const char *path)
         if (args_points(c, i) && same_file(path, c->given[i].value)) {
             return "a file of points";
         }
+        if (args_input(c, i) && same_file(path, c->given[i].value)) {
+            return "an input";
+        }
     }
     return c->second && same_file(path, c->second) ? "a file of rows to predict at"
            : c->verb->reads && c->operand && same_file(path, c->operand)

@@ -26,6 +26,9 @@ static int stopped(const cli *c, const question *q, bool told)
         return complain(code, "%s; finished members are kept in %s and the same command continues from there", what,
                         c->options.state);
     }
+    if (c->options.state) {
+        return complain(code, "%s; nothing was added to %s", what, c->options.state);
+    }
     return complain(code, "%s%s", what,
                     q->keeps ? "; --state FILE would have kept the finished members for the next run" : "");
 }
@@ -41,7 +44,7 @@ int run_question(cli *c, question *q)
     epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
     int code = outputs_open(&o, c, q->page);
     if (!code) {
-        int status = q->load(c, &data, &at);
+        int status = q->load ? q->load(c, &data, &at) : EPIQ_OK;
         q->run.read_seconds = now() - began;
         q->draw = outputs_draw(&o);
         status = status < 0 ? status : q->find(q, c, data, at);
@@ -50,7 +53,9 @@ int run_question(cli *c, question *q)
         code = status >= 0 ? CODE_OK : watch_signal() ? stopped(c, q, false) : failed(c, status);
     }
     if (!code) {
-        q->run.data = epiq_data_describe(data);
+        if (data) {
+            q->run.data = epiq_data_describe(data);
+        }
         q->run.seconds = now() - began;
         q->run.peak_rss_bytes = peak_rss();
         code = outputs_write(&o, &q->answer);

@@ -11,9 +11,9 @@
 
 typedef struct question question;
 struct question {
-    int (*load)(cli *c, epiq_data **data, epiq_points **at); /* returns a status of the library, as does find, */
+    int (*load)(cli *c, epiq_data **data, epiq_points **at); /* returns a status of the library, as does find, which */
     int (*find)(question *q, cli *c, const epiq_data *data,
-                const epiq_points *at); /* which adds the answer's warnings */
+                const epiq_points *at); /* adds the answer's warnings. No load: no data, no points */
     bool keeps;                         /* finished networks can be kept with --state: who is stopped hears of it */
     const char *page;                   /* written unless --report names another; NULL: none */
     answer answer;

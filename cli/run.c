@@ -1,4 +1,4 @@
-/* run.c - what estimate and demo have in common: an estimate as a question. */
+/* run.c - what estimate, demo and combine have in common: an estimate as a question. */
 #include "cli/question.h"
 
 #include <langinfo.h>
@@ -81,7 +81,7 @@ static ptrdiff_t sweep_to_draw(const epiq_data *data)
     return values > 25 ? 25 : values < 5 ? 5 : (ptrdiff_t)values;
 }
 
-static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
+static int estimate(question *q, cli *c, const epiq_data *data, const epiq_points *at)
 {
     estimate_job *j = (estimate_job *)q;
     if (!j->sweeps && q->draw) {
@@ -92,7 +92,14 @@ static int find(question *q, cli *c, const epiq_data *data, const epiq_points *a
         }
     }
     watch_finish();
-    int status = epiq_estimate(c->ctx, data, at, &c->options, &j->result);
+    return epiq_estimate(c->ctx, data, at, &c->options, &j->result);
+}
+
+static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
+{
+    estimate_job *j = (estimate_job *)q;
+    const estimation *e = j->asked;
+    int status = e->find ? e->find(e->self, c, &q->run, &j->result) : estimate(q, c, data, at);
     if (status >= 0) {
         q->answer.warnings = j->result->warnings;
         q->answer.warning_count = j->result->warning_count;
@@ -110,7 +117,7 @@ int run_estimate(cli *c, const estimation *e)
     estimate_job j = {
         .base = {.load = e->load,
                  .find = find,
-                 .keeps = c->options.engine != EPIQ_ENGINE_INFINITE,
+                 .keeps = !e->find && c->options.engine != EPIQ_ENGINE_INFINITE,
                  .page = e->page,
                  .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}},
         .asked = e,

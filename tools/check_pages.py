@@ -174,7 +174,9 @@ def compare_estimate(name, page, result):
     spoken = re.sub(r"\s+", " ", page.text)
     check(f"{name}: the advice", re.sub(r"\s+", " ", result["advice"]["text"]) in spoken)
     check(f"{name}: every warning", all(w["message"] in page.text for w in result["warnings"]))
-    for fact in (result["run"]["command"], result["run"]["data_sha256"], result["epiq"]["version"]):
+    if result.get("until"):
+        check(f"{name}: how many networks", f"{result['until']['needed']} members" in spoken)
+    for fact in filter(None, (result["run"]["command"], result["run"]["data_sha256"], result["epiq"]["version"])):
         check(f"{name}: the manifest has {fact[:40]}", fact in page.text)
 
 

@@ -5,11 +5,11 @@
 expect_ok "$epiq" --version
 check 'version' test "$(cat "$out")" = 'epiq 0.1.0'
 expect_ok "$epiq" --help
-for verb in demo estimate synth kernel; do
+for verb in demo estimate combine synth kernel; do
     check "help names $verb" says "$out" "epiq $verb "
 done
 check 'hidden verb' lacks "$out" 'epiq options'
-for verb in demo estimate synth kernel; do
+for verb in demo estimate combine synth kernel; do
     expect_ok "$epiq" "$verb" --help
     check "usage of $verb" says "$out" "^usage: epiq $verb"
     check 'no line too wide' lacks "$out" '.{81}'
