@@ -174,6 +174,10 @@ EPIQ_API int epiq_data_read(epiq_ctx *c, const char *path, const epiq_options *o
 EPIQ_API int epiq_data_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, const double *y,
                            const int64_t *group, const epiq_options *o, epiq_data **out);
 
+/* Other names, for sentences, reports and files of points; they are copied. feature: one a feature, no two alike; either may
+ * be NULL. */
+EPIQ_API int epiq_data_rename(epiq_ctx *c, epiq_data *data, const char *const *feature, const char *target);
+
 /* One of the three synthetic sets of docs/method.md: fills x (n by d) and y (n). */
 EPIQ_API int epiq_synth(epiq_ctx *c, int set, ptrdiff_t n, ptrdiff_t d, uint64_t seed, double *x, double *y);
 
@@ -413,6 +417,8 @@ typedef struct epiq_model epiq_model;
 EPIQ_API int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_model **out);
 EPIQ_API int epiq_model_read(epiq_ctx *c, const char *path,
                              epiq_model **out); /* maps it: leave the file alone until freed */
+EPIQ_API int epiq_model_load(epiq_ctx *c, const void *bytes, size_t size,
+                             epiq_model **out); /* a file's bytes in memory: leave them alone until freed */
 EPIQ_API int epiq_model_write(epiq_ctx *c, const epiq_model *m, const char *path); /* the whole file or none */
 /* The file's bytes, piece by piece; put returns non-zero to end it with EPIQ_E_FILE. */
 EPIQ_API int epiq_model_send(epiq_ctx *c, const epiq_model *m, int (*put)(void *user, const void *bytes, size_t size),

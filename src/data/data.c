@@ -270,7 +270,7 @@ static int copy_arrays(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, c
             data->feature[j] = data->columns->source[j] = name;
         }
     }
-    data->target = "y";
+    data->target = data->columns->name[d];
     epiqp_keys groups = {0};
     for (ptrdiff_t i = 0; i < n && !status; i++) {
         data->row[i] = i + 1;

@@ -45,8 +45,9 @@ void epiq_model_free(epiq_ctx *c, epiq_model *m)
     epiqp_single_free(c, &m->single_members);
     epiqp_single_free(c, &m->single_batches);
     if (m->map) {
-        munmap(m->map, m->map_size);
-    } else {
+        munmap(m->map, m->size);
+    }
+    if (!m->bytes) { /* else it lies among them */
         epiqp_tri_free(c, &m->tri);
     }
     epiqp_arena_free(c, &m->arena);

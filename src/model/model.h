@@ -10,8 +10,9 @@
 
 struct epiq_model {
     epiqp_arena arena;
-    void *map; /* of the file, NULL: everything is in the arena */
-    size_t map_size;
+    const void *bytes; /* of its file; NULL: it was just made, and everything is in the arena */
+    size_t size;
+    void *map; /* the same, where the file is mapped */
     epiq_options o; /* resolved */
     ptrdiff_t n, d, groups;
     const char *target, *version;

@@ -1,4 +1,4 @@
-/* read.c - a model from its file (docs/model-file.md): mapped, its checksum compared, its header read (header.c), every
+/* read.c - a model from its file (docs/model-file.md), mapped or in memory: its checksum compared, its header read (header.c), every
  * tensor held against what its options say it must be. Nothing in the file is trusted.
  */
 #include "data/table.h"
@@ -31,13 +31,32 @@ static int map_file(epiq_ctx *c, const char *path, const char *file, epiq_model 
         return epiqp_fail(c, EPIQ_E_FILE, "%s: this is %s; name one that epiq fit has written", file,
                           S_ISREG(about.st_mode) ? "too short for a model file" : "not a file that can be mapped");
     }
-    m->map_size = (size_t)about.st_size;
-    void *map = mmap(NULL, m->map_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    m->size = (size_t)about.st_size;
+    void *map = mmap(NULL, m->size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (map == MAP_FAILED) {
         return epiqp_fail(c, EPIQ_E_NOMEM, "%s: the file cannot be mapped: %s", file, strerror(errno));
     }
-    m->map = map;
+    m->bytes = m->map = map;
+    return EPIQ_OK;
+}
+
+/* Tensors are read where they lie, as whole vectors: bytes that begin anywhere are moved to where a map would begin. */
+static int take_bytes(epiq_ctx *c, const char *file, const void *bytes, size_t size, epiq_model *m)
+{
+    if (size < EPIQP_MODEL_AT_SUM + EPIQP_MODEL_SUM || size > PTRDIFF_MAX) {
+        return epiqp_fail(c, EPIQ_E_FILE, "%s: %zu of them are too few for a model; give all that epiq_model_send sent",
+                          file, size);
+    }
+    m->bytes = bytes;
+    m->size = size;
+    if ((uintptr_t)bytes % EPIQP_MODEL_ALIGN) {
+        void *moved = epiqp_arena_alloc(c, &m->arena, (ptrdiff_t)size, 1);
+        if (!moved) {
+            return EPIQ_E_NOMEM;
+        }
+        m->bytes = memcpy(moved, bytes, size);
+    }
     return EPIQ_OK;
 }
 
@@ -53,8 +72,8 @@ static ptrdiff_t number_at(const unsigned char *p, bool little)
 /* What can be said before the header is read: is it a model, of this version and byte order, and whole? */
 static int check_whole(epiq_ctx *c, const char *file, const epiq_model *m, ptrdiff_t *length)
 {
-    const unsigned char *p = m->map;
-    const ptrdiff_t size = (ptrdiff_t)m->map_size, other = number_at(p, false), start = sizeof EPIQP_MODEL_START - 1;
+    const unsigned char *p = m->bytes;
+    const ptrdiff_t size = (ptrdiff_t)m->size, other = number_at(p, false), start = sizeof EPIQP_MODEL_START - 1;
     bool ours = memcmp(p + 8, EPIQP_MODEL_START, (size_t)start) == 0;
     *length = number_at(p, true);
     if (!epiqp_little_endian() || (ours && (*length < 0 || *length > LONGEST) && other > 0 && other <= LONGEST)) {
@@ -231,18 +250,16 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
                : epiqp_fail(c, EPIQ_E_FILE, "%s: its numbers are not those of a model; fit again", file);
 }
 
-static int read_model(epiq_ctx *c, const char *path, epiq_model *m)
+static int read_model(epiq_ctx *c, const char *file, epiq_model *m)
 {
-    char file[200];
     epiqp_header h = {0};
     ptrdiff_t length = 0;
-    epiqp_text_show(file, sizeof file, path, (ptrdiff_t)strlen(path));
-    int s = map_file(c, path, file, m);
-    if (s || (s = check_whole(c, file, m, &length))) {
+    int s = check_whole(c, file, m, &length);
+    if (s) {
         return s;
     }
-    const char *bytes = (const char *)m->map + 8;
-    const ptrdiff_t room = (ptrdiff_t)m->map_size - 8 - length;
+    const char *bytes = (const char *)m->bytes + 8;
+    const ptrdiff_t room = (ptrdiff_t)m->size - 8 - length;
     s = epiqp_header_read(c, file, bytes, length, &m->arena, &h);
     s = s ? s : take_notes(c, file, &h, m);
     s = s ? s : take_sizes(c, file, &h, room, m);
@@ -258,16 +275,33 @@ static int read_model(epiq_ctx *c, const char *path, epiq_model *m)
     return s ? s : epiqp_model_prepare(c, m);
 }
 
-int epiq_model_read(epiq_ctx *c, const char *path, epiq_model **out)
+static int give(epiq_ctx *c, int status, epiq_model *m, epiq_model **out)
 {
-    epiqp_clear(c);
-    *out = NULL;
-    epiq_model *m = epiqp_model_alloc(c);
-    int s = m ? read_model(c, path, m) : EPIQ_E_NOMEM;
-    if (s) {
+    if (status) {
         epiq_model_free(c, m);
-        return s;
+        return status;
     }
     *out = m;
     return EPIQ_OK;
+}
+
+int epiq_model_read(epiq_ctx *c, const char *path, epiq_model **out)
+{
+    char file[200];
+    epiqp_clear(c);
+    *out = NULL;
+    epiq_model *m = epiqp_model_alloc(c);
+    epiqp_text_show(file, sizeof file, path, (ptrdiff_t)strlen(path));
+    int s = m ? map_file(c, path, file, m) : EPIQ_E_NOMEM;
+    return give(c, s ? s : read_model(c, file, m), m, out);
+}
+
+int epiq_model_load(epiq_ctx *c, const void *bytes, size_t size, epiq_model **out)
+{
+    static const char file[] = "the model's bytes";
+    epiqp_clear(c);
+    *out = NULL;
+    epiq_model *m = epiqp_model_alloc(c);
+    int s = m ? take_bytes(c, file, bytes, size, m) : EPIQ_E_NOMEM;
+    return give(c, s ? s : read_model(c, file, m), m, out);
 }

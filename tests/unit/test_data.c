@@ -904,6 +904,54 @@ TEST(data_from_memory_is_checked_and_named)
     epiq_data_free(c, NULL);
 }
 
+TEST(names_can_be_given_later)
+{
+    double x[] = {1, 2, 3, 4}, y[] = {1, 2}, points[] = {5, 6};
+    epiq_options o = epiq_options_default();
+    epiq_data *data;
+    epiq_points *p;
+    EQ(epiq_data_new(c, 2, 2, x, y, NULL, &o, &data), EPIQ_OK);
+    char rooms[] = "rooms", tax[] = "tax, yearly";
+    EQ(epiq_data_rename(c, data, (const char *const[]){rooms, tax}, "price"), EPIQ_OK);
+    memset(rooms, '?', 5); /* they are copied */
+    STR(data->feature[0], "rooms");
+    STR(epiq_data_describe(data).target, "price");
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    put_bytes("price,\"tax, yearly\",rooms\n0,6,5\n", 32);
+    EQ(epiq_points_add(c, p, path), EPIQ_OK);
+    EQ(epiq_points_add_rows(c, p, 1, points), EPIQ_OK);
+    EQ(memcmp(p->x, p->x + 2, 2 * sizeof *p->x), 0); /* found by their new names, in any order */
+    epiq_points_free(c, p);
+    EQ(epiq_data_rename(c, data, (const char *const[]){"a", "a"}, "z"), EPIQ_E_DATA);
+    STR(epiq_message(c), "features 1 and 2 are both named \"a\"; rename one of them");
+    STR(data->feature[0], "rooms"); /* nothing happened */
+    STR(data->target, "price");
+    EQ(epiq_data_rename(c, data, NULL, NULL), EPIQ_OK);
+    EQ(epiq_data_rename(c, data, (const char *const[]){"price", ""}, NULL), EPIQ_OK);
+    STR(data->feature[0], "price");
+    for (int fail = 0, got = EPIQ_E_NOMEM; got && fail < 100; fail++) {
+        c->fail_after = fail;
+        got = epiq_data_rename(c, data, (const char *const[]){"u", "v"}, "w");
+        c->fail_after = -1;
+        STR(data->target, got ? "price" : "w");
+        STR(data->feature[1], got ? "" : "v");
+    }
+    STR(data->feature[1], "v");
+    epiq_data_free(c, data);
+    o = options();
+    o.onehot = "k";
+    data = read_text("k,a,y\nred,1,5\nblue,2,7\nred,3,8\n", &o);
+    EQ(epiq_data_rename(c, data, (const char *const[]){"is red", "is blue", "b"}, NULL), EPIQ_OK);
+    STR(data->feature[0], "is red");
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    put_bytes("k,b\nblue,2\n", 11); /* one column, two features: it keeps its own name */
+    EQ(epiq_points_add(c, p, path), EPIQ_OK);
+    STR(epiq_message(c), "");
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
+    EQ(c->live_blocks, 0);
+}
+
 /* ---- points ---- */
 
 static int add_text(epiq_points *p, const char *text)

@@ -299,6 +299,43 @@ TEST(a_file_read_back_is_the_model)
 static char file[1 << 20];
 static long file_size;
 
+TEST(bytes_in_memory_are_a_model_wherever_they_begin)
+{
+    epiq_ctx *c = start();
+    epiq_options o = small();
+    epiq_model *m = fitted(c, N, &o, NULL);
+    static numbers before, after;
+    static _Alignas(64) char bytes[(1 << 20) + 64];
+    EQ(ask(c, m, 2, 0, &before), EPIQ_OK);
+    EQ(epiq_model_write(c, m, path), EPIQ_OK);
+    epiq_model_free(c, m);
+    for (int shift = 0; shift < 64; shift += shift < 9 ? 1 : 16) {
+        long size = read_bytes(path, bytes + shift, 1 << 20);
+        EQ(epiq_model_load(c, bytes + shift, (size_t)size, &m), EPIQ_OK);
+        memset(&after, 0, sizeof after);
+        if (m) {
+            EQ(ask(c, m, 2, 0, &after), EPIQ_OK);
+        }
+        EQ(memcmp(&before, &after, sizeof before), 0);
+        epiq_model_free(c, m);
+        EQ(epiq_model_load(c, bytes + shift, (size_t)size - 1, &m), EPIQ_E_FILE);
+        CONTAINS(epiq_message(c), "the model's bytes: the file is damaged or cut short");
+        TRUE(!m);
+    }
+    EQ(epiq_model_load(c, bytes, 10, &m), EPIQ_E_FILE);
+    CONTAINS(epiq_message(c), "10 of them are too few for a model");
+    EQ(epiq_model_load(c, NULL, 0, &m), EPIQ_E_FILE);
+    long size = read_bytes(path, bytes + 1, 1 << 20);
+    for (int k = 0, s = EPIQ_E_NOMEM; s == EPIQ_E_NOMEM && k < 1000; k++) {
+        c->fail_after = k;
+        s = epiq_model_load(c, bytes + 1, (size_t)size, &m);
+        c->fail_after = -1;
+        TRUE(s == EPIQ_OK || (s == EPIQ_E_NOMEM && !m && c->live_blocks == 0));
+        epiq_model_free(c, m);
+    }
+    end(c);
+}
+
 static void tiny_file(epiq_ctx *c)
 {
     epiq_options o = small();
