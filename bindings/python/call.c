@@ -1,0 +1,140 @@
+/* call.c - a call of the library in a thread of its own. The thread that called waits in short steps without the interpreter's
+ * lock and looks for signals between them, so that Ctrl-C stops the work within moments and other threads run meanwhile. The
+ * thread also has a C locale of its own: JSON needs points in its numbers, whatever the program has set.
+ */
+#include "extension.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { STEP_MS = 50 }; /* between two looks for signals: short for a person, long for the interpreter */
+
+/* On the heap: a daemon thread that ends with the interpreter leaves its stack while work may still run. */
+void *call_new(PyObject *module, size_t size, int (*work)(call *self))
+{
+    call *c = calloc(1, size);
+    if (!c || epiq_ctx_new(&c->ctx) < 0) {
+        free(c);
+        return PyErr_NoMemory();
+    }
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->news, &steady);
+    pthread_condattr_destroy(&steady);
+    pthread_mutex_init(&c->lock, NULL);
+    c->state = PyModule_GetState(module);
+    c->work = work;
+    c->options = epiq_options_default();
+    return c;
+}
+
+void call_free(call *c)
+{
+    for (int i = 0; i < c->views; i++) {
+        PyBuffer_Release(&c->view[i]);
+    }
+    for (int i = 0; i < c->objects; i++) {
+        Py_DECREF(c->object[i]);
+    }
+    for (int i = 0; i < c->blocks; i++) {
+        free(c->block[i]);
+    }
+    epiq_ctx_free(c->ctx);
+    pthread_cond_destroy(&c->news);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+bool call_fail(const call *c, int status)
+{
+    const char *sentence = epiq_message(c->ctx);
+    PyObject *kind = status == EPIQ_E_USAGE || status == EPIQ_E_DATA ? c->state->input
+                     : status == EPIQ_E_FILE                         ? c->state->file
+                     : status == EPIQ_E_NUMERIC                      ? c->state->numeric
+                     : status == EPIQ_E_NOMEM                        ? c->state->memory
+                                                                     : c->state->error;
+    PyObject *text =
+        PyUnicode_DecodeUTF8(*sentence ? sentence : epiq_status_text(status),
+                             (Py_ssize_t)strlen(*sentence ? sentence : epiq_status_text(status)), "replace");
+    if (text) {
+        PyErr_SetObject(kind, text);
+        Py_DECREF(text);
+    }
+    return false;
+}
+
+static void *work_in_c_locale(void *self)
+{
+    call *c = self;
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain) {
+        uselocale(plain);
+    }
+    int status = c->work(c);
+    uselocale(LC_GLOBAL_LOCALE);
+    if (plain) {
+        freelocale(plain);
+    }
+    pthread_mutex_lock(&c->lock);
+    c->status = status;
+    c->ended = true;
+    pthread_cond_signal(&c->news);
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* Signals are for the threads of Python: system calls of the work are not interrupted. */
+static int start(call *c, pthread_t *thread)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(thread, NULL, work_in_c_locale, c);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+/* True when work has ended, false after a step. */
+static bool wait_a_step(call *c)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += STEP_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_mutex_lock(&c->lock);
+    while (!c->ended && pthread_cond_timedwait(&c->news, &c->lock, &until) != ETIMEDOUT) {
+    }
+    bool ended = c->ended;
+    pthread_mutex_unlock(&c->lock);
+    return ended;
+}
+
+bool call_run(call *c)
+{
+    pthread_t thread;
+    if (start(c, &thread)) {
+        PyErr_SetString(c->state->memory, "no thread could be started for the work; end some, or allow more of them");
+        return false;
+    }
+    bool interrupted = false;
+    PyThreadState *python = PyEval_SaveThread();
+    while (!wait_a_step(c)) {
+        if (!interrupted) {
+            PyEval_RestoreThread(python);
+            interrupted = PyErr_CheckSignals() != 0;
+            python = PyEval_SaveThread();
+        }
+        if (interrupted) {
+            epiq_ctx_stop(c->ctx); /* at every step: a request ends with the call of the library that it met */
+        }
+    }
+    pthread_join(thread, NULL);
+    PyEval_RestoreThread(python);
+    return !interrupted && (c->status >= 0 || call_fail(c, c->status));
+}

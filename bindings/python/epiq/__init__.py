@@ -1,0 +1,31 @@
+"""How sure is a neural network's regression prediction, why is it unsure, what would help?
+
+>>> import epiq, numpy as np
+>>> X = np.random.default_rng(1).uniform(-1, 1, (80, 3))
+>>> y = X @ [1, 2, 3] + np.sin(3 * X[:, 0])
+>>> result = epiq.decompose(X, y, at=X[:2], members=10, width=64)
+>>> result.procedural.shape                # would retraining change the prediction? a variance a point
+(2,)
+>>> bool(result.data[0] < result.single[0])  # would other rows? one network has both parts
+True
+
+``print(result)`` is the command line's text, ``result.save_report("page.html")`` its page with pictures.
+"""
+
+from ._decompose import decompose
+from ._epiq import Error, FileError, InputError, NumericalError, OutOfMemory
+from ._epiq import version as __version__
+from ._options import Options
+from ._result import Result
+
+__all__ = [
+    "Error",
+    "FileError",
+    "InputError",
+    "NumericalError",
+    "Options",
+    "OutOfMemory",
+    "Result",
+    "__version__",
+    "decompose",
+]

@@ -1,0 +1,141 @@
+"""Whatever holds numbers, as arrays the library can read: C-contiguous, of native float64, with names where there are some."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._epiq import InputError
+
+Floats: TypeAlias = NDArray[np.float64]
+Reals: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
+Points: TypeAlias = ArrayLike | str | os.PathLike[str] | Sequence[str] | None
+"""Where to ask: rows of an array, or "mean", "row:3", a file; several of these in a list."""
+
+
+def names_of(value: object) -> tuple[str, ...] | None:
+    """The column names of a data frame whose names are all text, else None."""
+    columns = getattr(value, "columns", None)
+    if columns is None:
+        return None
+    names = tuple(columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def name_of(value: object) -> str | None:
+    """The name of a series."""
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) and not isinstance(value, np.ndarray) else None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _from_objects(a: NDArray[Any], name: str) -> Floats:
+    """Numbers one by one; what is missing becomes NaN, and the library has its sentence for that."""
+    out = np.empty(a.size)
+    for i, value in enumerate(a.ravel()):
+        try:
+            if isinstance(value, (str, bytes)):
+                raise TypeError
+            out[i] = np.nan if value is None or type(value).__name__ == "NAType" else float(value)
+        except (TypeError, ValueError, OverflowError):
+            place = "".join(f"[{k}]" for k in np.unravel_index(i, a.shape))
+            raise InputError(f"{name}{place} is {_shown(value)}; only real numbers can be used") from None
+    return out.reshape(a.shape)
+
+
+def numbers(value: Any, name: str, *, single: bool = False) -> Reals:
+    """A C-contiguous array of native float64; with ``single`` one of float32 stays as it is."""
+    if isinstance(value, np.ma.MaskedArray):
+        value = value.astype(np.float64).filled(np.nan)
+    try:
+        a = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{name} cannot be read as an array: {error}") from error
+    if a.dtype.kind == "O":
+        a = _from_objects(a, name)
+    elif a.dtype.kind not in "biuf":
+        raise InputError(f"{name} is an array of {a.dtype}; only real numbers can be used")
+    kept = np.float32 if single and a.dtype.kind == "f" and a.dtype.itemsize == 4 else np.float64
+    out: Reals = np.ascontiguousarray(a, dtype=kept) if a.ndim else a.astype(kept)
+    return out
+
+
+def _dimensions(a: NDArray[Any]) -> str:
+    return f"{a.ndim} dimension{'' if a.ndim == 1 else 's'}"
+
+
+def matrix(value: Any, name: str, rows: str, columns: str) -> Floats:
+    """rows by columns; both words are for the sentence that refuses anything else."""
+    a = numbers(value, name)
+    if a.ndim == 1:
+        raise InputError(
+            f"{name} has 1 dimension; it must be {rows} by {columns}: "
+            f"{name}.reshape(-1, 1) is one column, {name}.reshape(1, -1) one row"
+        )
+    if a.ndim != 2:
+        raise InputError(f"{name} has {_dimensions(a)}; it must be {rows} by {columns}")
+    return np.asarray(a, dtype=np.float64)
+
+
+def vector(value: Any, name: str) -> Floats:
+    """One dimension, or one column of two."""
+    a = numbers(value, name)
+    if a.ndim == 2 and a.shape[1] == 1:
+        a = a.reshape(-1)
+    if a.ndim != 1:
+        columns = f" and {a.shape[1]} columns" if a.ndim == 2 else ""
+        raise InputError(f"{name} has {_dimensions(a)}{columns}; it must be one number a row")
+    return np.asarray(a, dtype=np.float64)
+
+
+def labels(value: Any, name: str) -> NDArray[np.int64] | None:
+    """Any labels as numbers, equal ones alike."""
+    if value is None:
+        return None
+    a = np.asarray(value)
+    if a.ndim == 2 and a.shape[1] == 1:
+        a = a.reshape(-1)
+    if a.ndim != 1:
+        raise InputError(f"{name} has {_dimensions(a)}; it must be one label a row")
+    if a.dtype.kind == "O":
+        a = a.astype(str)
+    if a.dtype.kind == "f" and np.isnan(a).any():
+        raise InputError(f"{name}[{int(np.isnan(a).argmax())}] is nan; every row needs a label")
+    inverse = np.unique(a, return_inverse=True)[1]
+    return np.ascontiguousarray(inverse, dtype=np.int64).reshape(-1)
+
+
+def _by_name(at: Any, names: tuple[str, ...] | None, target: str | None) -> Any:
+    """A data frame's columns in the order of the features they are named after."""
+    own = names_of(at)
+    if own is None or names is None or own == names:
+        return at
+    for name in names:
+        if name not in own:
+            raise InputError(f'at has no column "{name}", a feature of X; its columns are {", ".join(own)}')
+    for name in own:
+        if name not in names and name != target:
+            raise InputError(f'X has no column "{name}"; remove it from at')
+    return at[list(names)]
+
+
+def points(at: Points, features: int, names: tuple[str, ...] | None, target: str | None) -> tuple[Floats | None, tuple[str, ...] | None]:
+    """Points as an array, or as the texts that say where they are."""
+    if at is None:
+        return None, None
+    if isinstance(at, (str, os.PathLike)):
+        return None, (os.fspath(at),)
+    if isinstance(at, (list, tuple)) and at and all(isinstance(one, (str, os.PathLike)) for one in at):
+        return None, tuple(os.fspath(one) for one in at)
+    a = numbers(_by_name(at, names, target), "at")
+    if a.ndim == 1 and a.size == features:
+        a = a.reshape(1, -1)  # one point
+    return matrix(a, "at", "points", "features"), None

@@ -1,0 +1,58 @@
+"""The extension: arrays as the library wants them, C-contiguous and of native numbers. _arrays.py makes them so."""
+
+from typing import Any, TypedDict
+
+from numpy import float64, int64
+from numpy.typing import NDArray
+
+version: str
+
+class Error(Exception): ...
+class InputError(Error, ValueError): ...
+class FileError(Error, OSError): ...
+class NumericalError(Error, ArithmeticError): ...
+class OutOfMemory(Error, MemoryError): ...
+
+# json, text, page, members (points by the count that follows), batches (likewise)
+_Answer = tuple[str, str, bytes, bytearray, int, bytearray, int]
+
+class _Described(TypedDict):
+    rows: int
+    features: list[str]
+    target: str
+    shift: float
+    factor: float
+    data_sha256: str
+    version: str
+    parts: list[str]
+    options: dict[str, str | None]
+    warnings: list[dict[str, str]]
+
+class Model:
+    def predict(
+        self, X: NDArray[float64], parts: int = 15, threads: int = 0, exact: bool = False
+    ) -> tuple[bytearray | None, bytearray | None, bytearray | None, bytearray | None, bytearray, int]: ...
+    def to_bytes(self) -> bytes: ...
+    def describe(self) -> _Described: ...
+
+def decompose(
+    X: NDArray[float64],
+    y: NDArray[float64],
+    at: NDArray[float64] | None,
+    where: tuple[str, ...] | None,
+    group: NDArray[int64] | None,
+    names: tuple[str, ...] | None,
+    target: str | None,
+    options: dict[str, str],
+    command: str,
+) -> _Answer: ...
+def fit(
+    X: NDArray[float64],
+    y: NDArray[float64],
+    group: NDArray[int64] | None,
+    names: tuple[str, ...] | None,
+    target: str | None,
+    options: dict[str, str],
+) -> Model: ...
+def model_from_bytes(bytes: bytes) -> Model: ...
+def options() -> list[tuple[str, str, str, str | None, str]]: ...

@@ -1,0 +1,45 @@
+"""Models as the extension has them, with arrays going in and coming out: what EpistemicRegressor stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _arrays, _epiq, _options
+from ._arrays import Floats
+from ._epiq import Model, model_from_bytes
+
+PARTS = ("prediction", "procedural", "data", "ensemble")  # bit k of a model's parts is 1 << k
+
+__all__ = ["PARTS", "Model", "fit", "model_from_bytes", "predict"]
+
+
+def fit(X: Any, y: Any, group: Any = None, *, function: str = "fit", options: Mapping[str, Any]) -> Model:
+    """A model of y from X. ``function`` is who asks, for the sentence about an unknown option."""
+    return _epiq.fit(
+        _arrays.matrix(X, "X", "rows", "features"),
+        _arrays.vector(y, "y"),
+        _arrays.labels(group, "group"),
+        _arrays.names_of(X),
+        _arrays.name_of(y),
+        _options.texts(function, options),
+    )
+
+
+def predict(
+    model: Model, X: Any, parts: Collection[str] = PARTS, *, threads: int = 0, exact: bool = False
+) -> dict[str, Floats]:
+    """Each part at every row of X, NaN where it is not known; a part that the model cannot tell is not there."""
+    rows = _arrays.matrix(X, "X", "rows", "features")
+    wanted = sum(1 << k for k, part in enumerate(PARTS) if part in parts)
+    told = model.predict(rows, wanted, threads, exact)
+    known = np.frombuffer(told[4], dtype=np.uint8)
+    out = {}
+    for k, part in enumerate(PARTS):
+        numbers = told[k]
+        if isinstance(numbers, bytearray):
+            out[part] = np.frombuffer(numbers)
+            out[part][known & (1 << k) == 0] = np.nan
+    return out

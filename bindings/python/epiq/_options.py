@@ -1,0 +1,87 @@
+"""Options: the command line's, with underscores, typed; and as the texts the library reads."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, Literal, TypedDict
+
+from . import _epiq
+
+COLUMNS = frozenset({"target", "features", "drop", "onehot", "group", "missing"})
+"""Options that choose among the columns of a file: arrays have been chosen already."""
+
+
+class Options(TypedDict, total=False):
+    """What ``decompose`` takes besides arrays; ``epiq estimate --help`` and docs/options.md explain each."""
+
+    scale: Literal["standard", "minmax", "none"]
+    methods: str | Sequence[str]
+    members: int
+    batches: int
+    ensemble_size: int
+    level: float
+    influential: int
+    sweep: int
+    engine: Literal["network", "linear", "infinite"]
+    width: int
+    depth: int
+    lambda_: float
+    bias: float
+    bias_sd: float
+    optimizer: Literal["auto", "gd", "sgd"]
+    lr: float
+    steps: int
+    batch_size: int
+    vary: Literal["init", "order", "both"]
+    time: float
+    kernel: Literal["population", "empirical"]
+    hbar: Literal["kernel", "ensemble"]
+    correction: Literal["rowwise", "unbiased", "jackknife", "none"]
+    probes: int
+    linear_kernel: Literal["population", "own"]
+    seed: int
+    threads: int
+    state: str | os.PathLike[str]
+    backend: Literal["blas", "ref"]
+
+
+def _text(value: object) -> str:
+    """As one would type it: the shortest text that reads back as the same number."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return repr(float(value))
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if isinstance(value, (list, tuple)):
+        return ",".join(_text(one) for one in value)
+    return str(value)
+
+
+def spelled(name: str) -> str:
+    """As Python spells an option of the command line: ``ensemble_size``, and ``lambda_``, lambda being a keyword."""
+    return "lambda_" if name == "lambda" else name.replace("-", "_")
+
+
+def texts(function: str, given: Mapping[str, Any], without: Collection[str] = COLUMNS) -> dict[str, str]:
+    """Every option given, by its name on the command line. One given as None is left at its default."""
+    known = {spelled(row[0]): row[0] for row in _epiq.options() if row[0] not in without}
+    out = {}
+    for name, value in given.items():
+        option = known.get(spelled(name.rstrip("_")))
+        if option is None:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"{function}() has no option {name}; {hint}")
+        if value is not None:
+            out[option] = _text(value)
+    return out
+
+
+def command(function: str, arrays: Sequence[str], given: Mapping[str, Any]) -> str:
+    """The call as one would type it, for reports."""
+    options = [f"{name}={_text(v) if isinstance(v, Real) else repr(v)}" for name, v in given.items() if v is not None]
+    return f"epiq.{function}({', '.join([*arrays, *options])})"

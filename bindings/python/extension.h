@@ -1,0 +1,105 @@
+/* extension.h - epiq._epiq, the C half of the Python package: what its pieces share. It sees epiq.h and the writers alone.
+ *
+ * Every function of the module goes the same way:
+ *
+ *     decomposition *d = call_new(module, sizeof *d, work);   a context, and nothing held yet
+ *     hold_array(&d->call, "X", X, 2, HOLD_DOUBLE, &x) ...    arguments are checked and held until call_free
+ *     call_run(&d->call)                                      work(), in a thread of its own and without the interpreter
+ *     ... what came of it as Python objects ...
+ *     call_free(&d->call)
+ *
+ * so nothing is let go while the library reads it, other Python threads run meanwhile, and Ctrl-C is heard. What returns bool
+ * has set a Python exception when it is false.
+ */
+#ifndef EXTENSION_H
+#define EXTENSION_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "epiq.h"
+#include "report/report.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* ---- module.c ---- */
+
+/* One a module object: there is no static one, so that every interpreter has its own. */
+typedef struct {
+    PyObject *error, *input, *file, *numeric, *memory; /* epiq.Error and those derived from it */
+    PyTypeObject *model;
+} module_state;
+
+/* ---- call.c: one call of the library ---- */
+
+enum { CALL_HOLDS = 16 };
+typedef struct call call;
+struct call {
+    const module_state *state;
+    int (*work)(call *self); /* a status of the library */
+    epiq_ctx *ctx;
+    epiq_options options;
+    Py_buffer view[CALL_HOLDS]; /* held */
+    PyObject *object[CALL_HOLDS];
+    void *block[CALL_HOLDS]; /* from malloc */
+    int views, objects, blocks;
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    bool ended;
+    int status; /* of work */
+};
+
+void *call_new(PyObject *module, size_t size, int (*work)(call *self)); /* size: of a struct that begins with a call */
+bool call_run(call *c);
+bool call_fail(const call *c, int status); /* the library's sentence as an exception; false */
+void call_free(call *c);
+
+/* ---- hold.c: arguments as the library wants them ---- */
+
+enum { HOLD_DOUBLE = 1, HOLD_FLOAT = 2, HOLD_INTEGER = 4, HOLD_BYTE = 8 }; /* or-ed together */
+typedef struct {
+    bool given;              /* it was not None */
+    bool single;             /* of float, not double */
+    ptrdiff_t rows, columns; /* columns is 1 where there is one dimension */
+    const void *a;
+} array;
+bool hold_array(call *c, const char *name, PyObject *o, int dimensions, int kinds, array *out);
+bool hold_text(const char *name, PyObject *o, const char **out); /* NULL for None; as long as o */
+bool hold_texts(call *c, const char *name, PyObject *o, const char ***out, ptrdiff_t *count); /* likewise, a sequence */
+bool hold_options(call *c, PyObject *dict);                                                   /* into c->options */
+
+/* ---- table.c: the rows that decompose and fit learn from ---- */
+
+typedef struct {
+    array x, y, group;
+    const char **feature, *target; /* names; NULL: x1, x2, .., y */
+} table;
+bool table_hold(call *c, PyObject *x, PyObject *y, PyObject *group, PyObject *names, PyObject *target, table *out);
+int table_data(call *c, const table *t, epiq_data **out);
+
+/* ---- answer.c: a finished result, written by the command line's own writers ---- */
+
+typedef struct {
+    char *text;
+    size_t size;
+} written;
+typedef struct {
+    written json, text, page;
+    double *members, *batches; /* points by member_count, points by batch_count */
+    ptrdiff_t points, member_count, batch_count;
+} answer;
+int answer_write(const epiq_result *r, report_run *run,
+                 answer *out);           /* EPIQ_E_NOMEM leaves what there is to answer_free */
+PyObject *answer_tuple(const answer *a); /* json, text, page, members, member_count, batches, batch_count */
+void answer_free(answer *a);
+double answer_clock(void); /* seconds, monotonic */
+
+/* ---- functions and types of the module ---- */
+
+PyObject *decompose_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *fit_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *load_call(PyObject *module, PyObject *args, PyObject *named);
+extern PyType_Spec MODEL_SPEC;
+
+#endif

@@ -1,0 +1,329 @@
+/* model.c - _epiq.Model: a fitted model, asked at any number of points, kept as the bytes of its file. It is never changed, so
+ * any number of threads may ask it at once, each with a context of its own.
+ */
+#include "extension.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    PyObject_HEAD epiq_ctx *ctx; /* that made the model */
+    epiq_model *model;
+    PyObject *bytes; /* of a file, which the model reads from; NULL: it was just made */
+} model_object;
+
+static const char *const PARTS[] = {"prediction", "procedural", "data", "ensemble"}; /* bit k is 1 << k */
+
+static void model_dealloc(PyObject *self)
+{
+    model_object *m = (model_object *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    epiq_model_free(m->ctx, m->model);
+    epiq_ctx_free(m->ctx);
+    Py_XDECREF(m->bytes);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* The model and the context it belongs to, which the call no longer needs. */
+static PyObject *model_new(call *c, epiq_model *model, PyObject *bytes)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(c->state->model, Py_tp_alloc);
+    model_object *m = (model_object *)allocate(c->state->model, 0);
+    if (!m) {
+        epiq_model_free(c->ctx, model);
+        return NULL;
+    }
+    m->ctx = c->ctx;
+    m->model = model;
+    m->bytes = bytes;
+    Py_XINCREF(bytes);
+    c->ctx = NULL;
+    return (PyObject *)m;
+}
+
+/* ---- fit ---- */
+
+typedef struct {
+    call call;
+    table table;
+    epiq_model *model;
+} fitting;
+
+static int fit_work(call *self)
+{
+    fitting *f = (fitting *)self;
+    epiq_data *data = NULL;
+    int status = table_data(self, &f->table, &data);
+    status = status < 0 ? status : epiq_fit(self->ctx, data, &self->options, &f->model);
+    epiq_data_free(self->ctx, data);
+    return status;
+}
+
+PyObject *fit_call(PyObject *module, PyObject *args, PyObject *named)
+{
+    static char *names[] = {"X", "y", "group", "names", "target", "options", NULL};
+    PyObject *x, *y, *group, *features, *target, *options, *out = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOOOOO", names, &x, &y, &group, &features, &target, &options)) {
+        return NULL;
+    }
+    fitting *f = call_new(module, sizeof *f, fit_work);
+    if (!f) {
+        return NULL;
+    }
+    call *c = &f->call;
+    if (hold_options(c, options) && table_hold(c, x, y, group, features, target, &f->table)) {
+        if (call_run(c)) {
+            out = model_new(c, f->model, NULL);
+        } else {
+            epiq_model_free(c->ctx, f->model); /* Ctrl-C came when it was finished */
+        }
+    }
+    call_free(c);
+    return out;
+}
+
+/* ---- predict ---- */
+
+typedef struct {
+    call call;
+    const epiq_model *model;
+    array x;
+    epiq_predictions out;
+} asking;
+
+static int predict_work(call *self)
+{
+    asking *a = (asking *)self;
+    return epiq_model_predict(self->ctx, a->model, a->x.rows, a->x.a, &a->out);
+}
+
+/* Room for the numbers of each part that is wanted and can be told, None for the others; then for which of them are known. */
+static PyObject *make_room(asking *a, int parts)
+{
+    double **to[] = {&a->out.prediction, &a->out.procedural, &a->out.data, &a->out.ensemble};
+    PyObject *rooms = PyTuple_New(6);
+    for (int k = 0; rooms && k < 5; k++) {
+        bool wanted = k == 4 || parts & 1 << k;
+        Py_ssize_t size = a->x.rows * (Py_ssize_t)(k == 4 ? 1 : sizeof(double));
+        PyObject *room = wanted ? PyByteArray_FromStringAndSize(NULL, size) : Py_NewRef(Py_None);
+        if (!room || PyTuple_SetItem(rooms, k, room)) {
+            Py_DECREF(rooms);
+            return NULL;
+        }
+        if (wanted && k < 4) {
+            *to[k] = (double *)(void *)PyByteArray_AsString(room);
+        } else if (wanted) {
+            a->out.known = (unsigned char *)PyByteArray_AsString(room);
+        }
+    }
+    return rooms;
+}
+
+static PyObject *model_predict(PyObject *self, PyObject *args, PyObject *named)
+{
+    static char *names[] = {"X", "parts", "threads", "exact", NULL};
+    const epiq_model *model = ((model_object *)self)->model;
+    const epiq_model_info info = epiq_model_describe(model);
+    PyObject *x, *rooms = NULL;
+    int parts = 15, exact = 0;
+    Py_ssize_t threads = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|inp", names, &x, &parts, &threads, &exact)) {
+        return NULL;
+    }
+    asking *a = call_new(PyType_GetModule(Py_TYPE(self)), sizeof *a, predict_work);
+    if (!a) {
+        return NULL;
+    }
+    call *c = &a->call;
+    a->model = model;
+    a->out = (epiq_predictions){.threads = threads, .exact = exact};
+    if (hold_array(c, "X", x, 2, HOLD_DOUBLE, &a->x)) {
+        if (!a->x.given || a->x.columns != info.features) {
+            PyErr_Format(c->state->input,
+                         "X has %zd columns but the model was fitted to %zd; give one column a feature",
+                         (Py_ssize_t)a->x.columns, (Py_ssize_t)info.features);
+        } else if ((rooms = make_room(a, parts & info.parts)) && call_run(c)) {
+            PyObject *outside = PyLong_FromSsize_t(a->out.outside);
+            if (!outside || PyTuple_SetItem(rooms, 5, outside)) {
+                Py_CLEAR(rooms);
+            }
+        } else {
+            Py_CLEAR(rooms);
+        }
+    }
+    call_free(c);
+    return rooms;
+}
+
+/* ---- as bytes ---- */
+
+typedef struct {
+    call call;
+    const epiq_model *from;
+    epiq_model *model;
+    array bytes; /* to read from */
+    char *sent;
+    size_t size, room;
+} moving;
+
+static int put(void *user, const void *bytes, size_t size)
+{
+    moving *v = user;
+    if (size > v->room - v->size) {
+        size_t room = 2 * v->room + size;
+        char *more = realloc(v->sent, room);
+        if (!more) {
+            return 1;
+        }
+        v->sent = more;
+        v->room = room;
+    }
+    memcpy(v->sent + v->size, bytes, size);
+    v->size += size;
+    return 0;
+}
+
+static int send_work(call *self)
+{
+    moving *v = (moving *)self;
+    int status = epiq_model_send(self->ctx, v->from, put, v);
+    return status == EPIQ_E_FILE ? EPIQ_E_NOMEM : status; /* put fails for want of memory only */
+}
+
+static PyObject *model_to_bytes(PyObject *self, PyObject *none)
+{
+    (void)none;
+    PyObject *out = NULL;
+    moving *v = call_new(PyType_GetModule(Py_TYPE(self)), sizeof *v, send_work);
+    if (!v) {
+        return NULL;
+    }
+    v->from = ((model_object *)self)->model;
+    if (call_run(&v->call)) {
+        out = PyBytes_FromStringAndSize(v->sent, (Py_ssize_t)v->size);
+    }
+    free(v->sent);
+    call_free(&v->call);
+    return out;
+}
+
+static int load_work(call *self)
+{
+    moving *v = (moving *)self;
+    return epiq_model_load(self->ctx, v->bytes.a, (size_t)v->bytes.rows, &v->model);
+}
+
+PyObject *load_call(PyObject *module, PyObject *args, PyObject *named)
+{
+    static char *names[] = {"bytes", NULL};
+    PyObject *bytes, *out = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "S", names, &bytes)) { /* bytes cannot change, a buffer could */
+        return NULL;
+    }
+    moving *v = call_new(module, sizeof *v, load_work);
+    if (!v) {
+        return NULL;
+    }
+    if (hold_array(&v->call, "the model", bytes, 1, HOLD_BYTE, &v->bytes)) {
+        if (call_run(&v->call)) {
+            out = model_new(&v->call, v->model, bytes);
+        } else {
+            epiq_model_free(v->call.ctx, v->model);
+        }
+    }
+    call_free(&v->call);
+    return out;
+}
+
+/* ---- what it is ---- */
+
+static PyObject *text_list(const char *const *text, ptrdiff_t count)
+{
+    PyObject *list = PyList_New(0);
+    for (ptrdiff_t i = 0; list && i < count; i++) {
+        PyObject *item = PyUnicode_DecodeUTF8(text[i], (Py_ssize_t)strlen(text[i]), "replace");
+        if (!item || PyList_Append(list, item)) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *part_list(int parts)
+{
+    const char *told[4];
+    ptrdiff_t count = 0;
+    for (int k = 0; k < 4; k++) {
+        if (parts & 1 << k) {
+            told[count++] = PARTS[k];
+        }
+    }
+    return text_list(told, count);
+}
+
+static PyObject *option_dict(const epiq_options *o)
+{
+    PyObject *dict = PyDict_New();
+    const epiq_option_info *info;
+    for (ptrdiff_t i = 0; dict && (info = epiq_options_info(i)); i++) {
+        char *text = report_option(o, info->name);
+        PyObject *value = text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace") : Py_NewRef(Py_None);
+        if (!value || PyDict_SetItemString(dict, info->name, value)) {
+            Py_CLEAR(dict);
+        }
+        Py_XDECREF(value);
+        free(text);
+    }
+    return dict;
+}
+
+static PyObject *warning_list(const epiq_warning *w, ptrdiff_t count)
+{
+    PyObject *list = PyList_New(0);
+    for (ptrdiff_t i = 0; list && i < count; i++) {
+        PyObject *item = Py_BuildValue("{ssss}", "code", w[i].code, "message", w[i].message);
+        if (!item || PyList_Append(list, item)) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *model_describe(PyObject *self, PyObject *none)
+{
+    (void)none;
+    const epiq_model_info m = epiq_model_describe(((model_object *)self)->model);
+    return Py_BuildValue("{snsNsssdsdsssssNsNsN}", "rows", (Py_ssize_t)m.rows, "features",
+                         text_list(m.feature, m.features), "target", m.target, "shift", m.shift, "factor", m.factor,
+                         "data_sha256", m.sha256, "version", m.version, "parts", part_list(m.parts), "options",
+                         option_dict(m.options), "warnings", warning_list(m.warnings, m.warning_count));
+}
+
+static PyMethodDef METHODS[] = {
+    {"predict", (PyCFunction)(void (*)(void))model_predict, METH_VARARGS | METH_KEYWORDS,
+     "predict(X, parts=15, threads=0, exact=False)\n--\n\n"
+     "X: float64, rows by features. (prediction, procedural, data, ensemble, known, outside): bytearrays of float64, "
+     "None for a\n"
+     "part not wanted or not to be told; bits of known say which numbers mean anything; outside counts "
+     "extrapolations."},
+    {"to_bytes", model_to_bytes, METH_NOARGS, "to_bytes()\n--\n\nThe bytes of its file (docs/model-file.md)."},
+    {"describe", model_describe, METH_NOARGS,
+     "describe()\n--\n\nWhat it was fitted to, how, and which parts it can tell."},
+    {0},
+};
+
+static PyType_Slot SLOTS[] = {
+    {Py_tp_dealloc, (void *)model_dealloc},
+    {Py_tp_methods, METHODS},
+    {Py_tp_doc, (void *)"A fitted model; fit and model_from_bytes make one."},
+    {0},
+};
+
+PyType_Spec MODEL_SPEC = {.name = "epiq._epiq.Model",
+                          .basicsize = sizeof(model_object),
+                          .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+                          .slots = SLOTS};

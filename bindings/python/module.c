@@ -1,0 +1,114 @@
+/* module.c - epiq._epiq: its functions, its exceptions, and the option table. */
+#include "extension.h"
+
+static PyObject *options_call(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    PyObject *list = PyList_New(0);
+    const epiq_option_info *o;
+    for (ptrdiff_t i = 0; list && (o = epiq_options_info(i)); i++) {
+        PyObject *row = Py_BuildValue("(sssss)", o->name, o->section, o->help, o->choices, o->default_text);
+        if (!row || PyList_Append(list, row)) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+#define NAMED(f) (PyCFunction)(void (*)(void))(f), METH_VARARGS | METH_KEYWORDS
+static PyMethodDef FUNCTIONS[] = {
+    {"decompose", NAMED(decompose_call),
+     "decompose(X, y, at, where, group, names, target, options, command)\n--\n\n"
+     "The answer of epiq estimate: (json, text, page, members, member_count, batches, batch_count)."},
+    {"fit", NAMED(fit_call), "fit(X, y, group, names, target, options)\n--\n\nA Model."},
+    {"model_from_bytes", NAMED(load_call), "model_from_bytes(bytes)\n--\n\nThe Model whose to_bytes gave them."},
+    {"options", options_call, METH_NOARGS,
+     "options()\n--\n\nThe option table: (name, section, help, choices or None, default) each."},
+    {0},
+};
+
+/* epiq.NAME, and under the same name in the module. A new reference, kept by the state. */
+static PyObject *add_exception(PyObject *module, const char *name, const char *doc, PyObject *first, PyObject *second)
+{
+    PyObject *bases = first ? PyTuple_Pack(2, first, second) : NULL;
+    PyObject *kind = first && !bases ? NULL : PyErr_NewExceptionWithDoc(name, doc, bases, NULL);
+    Py_XDECREF(bases);
+    if (kind && PyModule_AddObjectRef(module, name + sizeof "epiq." - 1, kind)) {
+        Py_CLEAR(kind);
+    }
+    return kind;
+}
+
+static int start(PyObject *module)
+{
+    module_state *s = PyModule_GetState(module);
+    s->error = add_exception(module, "epiq.Error", "Whatever epiq refuses or cannot do; the text says what and why.",
+                             NULL, NULL);
+    if (!s->error) {
+        return -1;
+    }
+    s->input = add_exception(module, "epiq.InputError", "An option or an array that does not allow what was asked.",
+                             s->error, PyExc_ValueError);
+    s->file =
+        add_exception(module, "epiq.FileError", "A file that could not be read or written.", s->error, PyExc_OSError);
+    s->numeric = add_exception(module, "epiq.NumericalError", "A computation that failed numerically.", s->error,
+                               PyExc_ArithmeticError);
+    s->memory = add_exception(module, "epiq.OutOfMemory", "Not enough memory.", s->error, PyExc_MemoryError);
+    if (!s->input || !s->file || !s->numeric || !s->memory) {
+        return -1;
+    }
+    s->model = (PyTypeObject *)PyType_FromModuleAndSpec(module, &MODEL_SPEC, NULL);
+    if (!s->model || PyModule_AddType(module, s->model)) {
+        return -1;
+    }
+    return PyModule_AddStringConstant(module, "version", epiq_version());
+}
+
+static int visit_state(PyObject *module, visitproc visit, void *arg)
+{
+    module_state *s = PyModule_GetState(module);
+    Py_VISIT(s->error);
+    Py_VISIT(s->input);
+    Py_VISIT(s->file);
+    Py_VISIT(s->numeric);
+    Py_VISIT(s->memory);
+    Py_VISIT(s->model);
+    return 0;
+}
+
+static int clear_state(PyObject *module)
+{
+    module_state *s = PyModule_GetState(module);
+    Py_CLEAR(s->error);
+    Py_CLEAR(s->input);
+    Py_CLEAR(s->file);
+    Py_CLEAR(s->numeric);
+    Py_CLEAR(s->memory);
+    Py_CLEAR(s->model);
+    return 0;
+}
+
+static void free_state(void *module)
+{
+    clear_state(module);
+}
+
+static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, (void *)start}, {0}};
+
+static PyModuleDef MODULE = {.m_base = PyModuleDef_HEAD_INIT,
+                             .m_name = "_epiq",
+                             .m_doc = "The C half of epiq: arrays in, answers out. Use the package instead.",
+                             .m_size = sizeof(module_state),
+                             .m_methods = FUNCTIONS,
+                             .m_slots = SLOTS,
+                             .m_traverse = visit_state,
+                             .m_clear = clear_state,
+                             .m_free = free_state};
+
+PyMODINIT_FUNC PyInit__epiq(void); /* called by Python alone */
+PyMODINIT_FUNC PyInit__epiq(void)
+{
+    return PyModuleDef_Init(&MODULE);
+}
