@@ -4,6 +4,7 @@
  */
 #include "extension.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -50,17 +51,33 @@ void call_free(call *c)
     free(c);
 }
 
+/* The library's sentence with options as Python spells them: batch_size for --batch-size. */
+static void spell(const char *sentence, char *out, size_t size)
+{
+    bool option = false;
+    size_t n = 0;
+    for (const char *s = sentence; *s && n + 1 < size; s++) {
+        if (s[0] == '-' && s[1] == '-' && (s == sentence || !isalnum((unsigned char)s[-1])) &&
+            islower((unsigned char)s[2])) {
+            option = true;
+            s += 2;
+        }
+        option = option && (isalnum((unsigned char)*s) || *s == '-');
+        out[n++] = option && *s == '-' ? '_' : *s;
+    }
+    out[n] = '\0';
+}
+
 bool call_fail(const call *c, int status)
 {
-    const char *sentence = epiq_message(c->ctx);
+    char sentence[1024]; /* as long as the library's get */
+    spell(*epiq_message(c->ctx) ? epiq_message(c->ctx) : epiq_status_text(status), sentence, sizeof sentence);
     PyObject *kind = status == EPIQ_E_USAGE || status == EPIQ_E_DATA ? c->state->input
                      : status == EPIQ_E_FILE                         ? c->state->file
                      : status == EPIQ_E_NUMERIC                      ? c->state->numeric
                      : status == EPIQ_E_NOMEM                        ? c->state->memory
                                                                      : c->state->error;
-    PyObject *text =
-        PyUnicode_DecodeUTF8(*sentence ? sentence : epiq_status_text(status),
-                             (Py_ssize_t)strlen(*sentence ? sentence : epiq_status_text(status)), "replace");
+    PyObject *text = PyUnicode_DecodeUTF8(sentence, (Py_ssize_t)strlen(sentence), "replace");
     if (text) {
         PyErr_SetObject(kind, text);
         Py_DECREF(text);

@@ -33,7 +33,7 @@ typedef struct {
 
 /* ---- call.c: one call of the library ---- */
 
-enum { CALL_HOLDS = 16 };
+enum { CALL_HOLDS = 24 };
 typedef struct call call;
 struct call {
     const module_state *state;
@@ -98,6 +98,8 @@ double answer_clock(void); /* seconds, monotonic */
 /* ---- functions and types of the module ---- */
 
 PyObject *decompose_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *start_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *fit_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *load_call(PyObject *module, PyObject *args, PyObject *named);
 extern PyType_Spec MODEL_SPEC;

@@ -22,6 +22,12 @@ static PyMethodDef FUNCTIONS[] = {
     {"decompose", NAMED(decompose_call),
      "decompose(X, y, at, where, group, names, target, options, command)\n--\n\n"
      "The answer of epiq estimate: (json, text, page, members, member_count, batches, batch_count)."},
+    {"combine", NAMED(combine_call),
+     "combine(arrays, columns, merge, until, options, command)\n--\n\n"
+     "The answer of epiq combine, likewise; arrays and names of their columns by argument."},
+    {"network_start", NAMED(start_call),
+     "network_start(features, member, options)\n--\n\nW and b of each layer, one after the other: a bytearray of "
+     "float64."},
     {"fit", NAMED(fit_call), "fit(X, y, group, names, target, options)\n--\n\nA Model."},
     {"model_from_bytes", NAMED(load_call), "model_from_bytes(bytes)\n--\n\nThe Model whose to_bytes gave them."},
     {"options", options_call, METH_NOARGS,

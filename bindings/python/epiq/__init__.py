@@ -12,13 +12,15 @@ True
 ``print(result)`` is the command line's text, ``result.save_report("page.html")`` its page with pictures.
 """
 
+from ._combine import combine, network_start
 from ._decompose import decompose
 from ._epiq import Error, FileError, InputError, NumericalError, OutOfMemory
 from ._epiq import version as __version__
-from ._options import Options
+from ._options import CombineOptions, Options
 from ._result import Result
 
 __all__ = [
+    "CombineOptions",
     "Error",
     "FileError",
     "InputError",
@@ -27,5 +29,7 @@ __all__ = [
     "OutOfMemory",
     "Result",
     "__version__",
+    "combine",
     "decompose",
+    "network_start",
 ]

@@ -54,7 +54,7 @@ def _from_objects(a: NDArray[Any], name: str) -> Floats:
 def numbers(value: Any, name: str, *, single: bool = False) -> Reals:
     """A C-contiguous array of native float64; with ``single`` one of float32 stays as it is."""
     if isinstance(value, np.ma.MaskedArray):
-        value = value.astype(np.float64).filled(np.nan)
+        value = np.ma.filled(value.astype(np.float64), np.nan)
     try:
         a = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -63,9 +63,11 @@ def numbers(value: Any, name: str, *, single: bool = False) -> Reals:
         a = _from_objects(a, name)
     elif a.dtype.kind not in "biuf":
         raise InputError(f"{name} is an array of {a.dtype}; only real numbers can be used")
-    kept = np.float32 if single and a.dtype.kind == "f" and a.dtype.itemsize == 4 else np.float64
-    out: Reals = np.ascontiguousarray(a, dtype=kept) if a.ndim else a.astype(kept)
-    return out
+    if not a.ndim:
+        raise InputError(f"{name} is one number; it must be an array")
+    if single and a.dtype == np.float32:
+        return np.ascontiguousarray(a, dtype=np.float32)
+    return np.ascontiguousarray(a, dtype=np.float64)
 
 
 def _dimensions(a: NDArray[Any]) -> str:
@@ -83,6 +85,16 @@ def matrix(value: Any, name: str, rows: str, columns: str) -> Floats:
     if a.ndim != 2:
         raise InputError(f"{name} has {_dimensions(a)}; it must be {rows} by {columns}")
     return np.asarray(a, dtype=np.float64)
+
+
+def columns(value: Any, name: str) -> Reals:
+    """Two dimensions; one is one column. float32 stays float32, and what is mapped stays mapped."""
+    a = numbers(value, name, single=True)
+    if a.ndim == 1:
+        return a.reshape(-1, 1)
+    if a.ndim != 2:
+        raise InputError(f"{name} has {_dimensions(a)}; it must have 2, or 1 for one column")
+    return a
 
 
 def vector(value: Any, name: str) -> Floats:
@@ -127,7 +139,9 @@ def _by_name(at: Any, names: tuple[str, ...] | None, target: str | None) -> Any:
     return at[list(names)]
 
 
-def points(at: Points, features: int, names: tuple[str, ...] | None, target: str | None) -> tuple[Floats | None, tuple[str, ...] | None]:
+def points(
+    at: Points, features: int, names: tuple[str, ...] | None, target: str | None
+) -> tuple[Floats | None, tuple[str, ...] | None]:
     """Points as an array, or as the texts that say where they are."""
     if at is None:
         return None, None

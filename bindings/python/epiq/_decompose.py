@@ -53,7 +53,7 @@ def decompose(
     >>> result.at
     ['row:3']
     >>> round(float(result.prediction[0]), 2)
-    0.33
+    0.32
     """
     names, target = _arrays.names_of(X), _arrays.name_of(y)
     rows = _arrays.matrix(X, "X", "rows", "features")

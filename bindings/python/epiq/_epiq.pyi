@@ -1,9 +1,11 @@
 """The extension: arrays as the library wants them, C-contiguous and of native numbers. _arrays.py makes them so."""
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from numpy import float64, int64
 from numpy.typing import NDArray
+
+from ._arrays import Reals
 
 version: str
 
@@ -46,6 +48,15 @@ def decompose(
     options: dict[str, str],
     command: str,
 ) -> _Answer: ...
+def combine(
+    arrays: dict[str, Reals],
+    columns: dict[str, tuple[str, ...]],
+    merge: tuple[str, ...],
+    until: float | None,
+    options: dict[str, str],
+    command: str,
+) -> _Answer: ...
+def network_start(features: int, member: int, options: dict[str, str]) -> bytearray: ...
 def fit(
     X: NDArray[float64],
     y: NDArray[float64],

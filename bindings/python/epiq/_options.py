@@ -10,8 +10,13 @@ from typing import Any, Literal, TypedDict
 
 from . import _epiq
 
-COLUMNS = frozenset({"target", "features", "drop", "onehot", "group", "missing"})
-"""Options that choose among the columns of a file: arrays have been chosen already."""
+_COLUMNS = frozenset({"target", "features", "drop", "onehot", "group", "missing"})
+_TABLE = _epiq.options()
+DECOMPOSE = {row[0] for row in _TABLE} - _COLUMNS
+"""Options of the library for which arrays leave a use: their columns have been chosen already."""
+COMBINE = {row[0] for row in _TABLE} & {
+    "ensemble-size", "level", "influential", "lambda", "correction", "probes", "seed", "threads", "backend",
+}
 
 
 class Options(TypedDict, total=False):
@@ -48,6 +53,20 @@ class Options(TypedDict, total=False):
     backend: Literal["blas", "ref"]
 
 
+class CombineOptions(TypedDict, total=False):
+    """What ``combine`` takes besides arrays and files; ``epiq combine --help`` explains each."""
+
+    ensemble_size: int
+    level: float
+    influential: int
+    lambda_: float
+    correction: Literal["rowwise", "unbiased", "jackknife", "none"]
+    probes: int
+    seed: int
+    threads: int
+    backend: Literal["blas", "ref"]
+
+
 def _text(value: object) -> str:
     """As one would type it: the shortest text that reads back as the same number."""
     if isinstance(value, Integral) and not isinstance(value, bool):
@@ -66,9 +85,9 @@ def spelled(name: str) -> str:
     return "lambda_" if name == "lambda" else name.replace("-", "_")
 
 
-def texts(function: str, given: Mapping[str, Any], without: Collection[str] = COLUMNS) -> dict[str, str]:
+def texts(function: str, given: Mapping[str, Any], allowed: Collection[str] = DECOMPOSE) -> dict[str, str]:
     """Every option given, by its name on the command line. One given as None is left at its default."""
-    known = {spelled(row[0]): row[0] for row in _epiq.options() if row[0] not in without}
+    known = {spelled(row[0]): row[0] for row in _TABLE if row[0] in allowed}
     out = {}
     for name, value in given.items():
         option = known.get(spelled(name.rstrip("_")))

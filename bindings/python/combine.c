@@ -1,0 +1,173 @@
+/* combine.c - _epiq.combine: what networks of one's own predicted, arrays in, the answer of epiq combine out; and
+ * _epiq.network_start, the weights from which a network of epiq's own would start.
+ */
+#include "extension.h"
+
+#include <stdlib.h>
+
+enum { ENSEMBLE, BATCHED, Y, YHAT, GRAM, CROSS, JACOBIAN, JACOBIAN0, AT, MATRICES };
+static const char *const NAMES[] = {"ensemble", "batched",  "y",         "yhat", "gram",
+                                    "cross",    "jacobian", "jacobian0", "at"}; /* as the sentences call them */
+
+typedef struct {
+    call call;
+    epiq_matrix matrix[MATRICES];
+    const epiq_matrix *given[MATRICES]; /* NULL: there is none */
+    const char **merge;
+    ptrdiff_t merge_count;
+    report_given about;
+    const char *command;
+    answer answer;
+} combination;
+
+static int work(call *self)
+{
+    combination *j = (combination *)self;
+    const epiq_given g = {.ensemble = j->given[ENSEMBLE],
+                          .batched = j->given[BATCHED],
+                          .y = j->given[Y],
+                          .yhat = j->given[YHAT],
+                          .gram = j->given[GRAM],
+                          .cross = j->given[CROSS],
+                          .jacobian = j->given[JACOBIAN],
+                          .jacobian0 = j->given[JACOBIAN0],
+                          .at = j->given[AT],
+                          .merge = j->merge,
+                          .merge_count = j->merge_count};
+    epiq_result *r = NULL;
+    double began = answer_clock();
+    int status = epiq_combine(self->ctx, &g, &self->options, &r);
+    if (status >= 0) {
+        report_run run = {.command = j->command,
+                          .options = &self->options,
+                          .data = report_given_data(r),
+                          .seconds = answer_clock() - began,
+                          .given = &j->about};
+        status = answer_write(r, &run, &j->answer);
+    }
+    epiq_result_free(self->ctx, r);
+    return status;
+}
+
+/* Matrix k and the names of its columns. */
+static bool hold_matrix(combination *j, int k, PyObject *arrays, PyObject *columns)
+{
+    PyObject *a = PyDict_GetItemString(arrays, NAMES[k]), *names = PyDict_GetItemString(columns, NAMES[k]);
+    array held;
+    const char **column;
+    ptrdiff_t count;
+    if (!hold_array(&j->call, NAMES[k], a ? a : Py_None, 2, HOLD_DOUBLE | HOLD_FLOAT, &held) ||
+        !hold_texts(&j->call, NAMES[k], names ? names : Py_None, &column, &count)) {
+        return false;
+    }
+    if (column && count != held.columns) {
+        PyErr_Format(j->call.state->input, "%s has %zd columns but %zd names", NAMES[k], (Py_ssize_t)held.columns,
+                     (Py_ssize_t)count);
+        return false;
+    }
+    j->matrix[k] = (epiq_matrix){.name = NAMES[k],
+                                 .rows = held.rows,
+                                 .columns = held.columns,
+                                 .real = held.single ? EPIQ_FLOAT32 : EPIQ_FLOAT64,
+                                 .a = held.a,
+                                 .column = column};
+    j->given[k] = held.given ? &j->matrix[k] : NULL;
+    return true;
+}
+
+/* until: None, or a number that some number of networks reaches. */
+static bool hold_until(combination *j, PyObject *until)
+{
+    const call *c = &j->call;
+    if (until == Py_None) {
+        return true;
+    }
+    j->about.until = PyFloat_AsDouble(until);
+    if (PyErr_Occurred()) {
+        return false;
+    }
+    if (!j->given[ENSEMBLE] && !c->options.state && !j->merge_count) {
+        PyErr_SetString(c->state->input, "until counts the networks of ensemble, append and merge; give one of them");
+        return false;
+    }
+    if (epiq_members_for(j->about.until, c->options.level) <= 0) {
+        PyErr_Format(c->state->input,
+                     "until is %R; it must be above 0 and not tiny: 0.5 wants an interval that reaches about half the "
+                     "variance up and down",
+                     until);
+        return false;
+    }
+    return true;
+}
+
+static bool hold_all(combination *j, PyObject *arrays, PyObject *columns)
+{
+    bool held = PyDict_Check(arrays) && PyDict_Check(columns);
+    for (int k = 0; held && k < MATRICES; k++) {
+        held = hold_matrix(j, k, arrays, columns);
+    }
+    return held;
+}
+
+PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named)
+{
+    static char *names[] = {"arrays", "columns", "merge", "until", "options", "command", NULL};
+    PyObject *arrays, *columns, *merge, *until, *options, *command, *out = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O!O!OOOO", names, &PyDict_Type, &arrays, &PyDict_Type, &columns,
+                                     &merge, &until, &options, &command)) {
+        return NULL;
+    }
+    combination *j = call_new(module, sizeof *j, work);
+    if (!j) {
+        return NULL;
+    }
+    call *c = &j->call;
+    if (hold_options(c, options) && hold_all(j, arrays, columns) &&
+        hold_texts(c, "merge", merge, &j->merge, &j->merge_count) && hold_text("command", command, &j->command) &&
+        hold_until(j, until) && call_run(c)) {
+        out = answer_tuple(&j->answer);
+    }
+    answer_free(&j->answer);
+    call_free(c);
+    return out;
+}
+
+/* ---- a network's start ---- */
+
+typedef struct {
+    call call;
+    ptrdiff_t features, member;
+    double *theta;
+} starting;
+
+static int start_work(call *self)
+{
+    starting *s = (starting *)self;
+    return epiq_network_start(self->ctx, &self->options, s->features, s->member, s->theta);
+}
+
+PyObject *start_call(PyObject *module, PyObject *args, PyObject *named)
+{
+    static char *names[] = {"features", "member", "options", NULL};
+    Py_ssize_t features, member;
+    PyObject *options, *theta = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "nnO", names, &features, &member, &options)) {
+        return NULL;
+    }
+    starting *s = call_new(module, sizeof *s, start_work);
+    if (!s) {
+        return NULL;
+    }
+    s->features = features;
+    s->member = member;
+    if (hold_options(&s->call, options)) {
+        ptrdiff_t size = epiq_network_size(&s->call.options, features); /* 0: start_work says why */
+        theta = PyByteArray_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(double));
+        s->theta = theta ? (double *)(void *)PyByteArray_AsString(theta) : NULL;
+        if (theta && !call_run(&s->call)) {
+            Py_CLEAR(theta);
+        }
+    }
+    call_free(&s->call);
+    return theta;
+}

@@ -1,0 +1,131 @@
+"""combine: the same answer for networks of one's own; network_start: where epiq's own begin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _arrays, _epiq, _options
+from ._arrays import Floats
+from ._options import COMBINE, CombineOptions, Options
+from ._result import Result
+
+
+def combine(
+    ensemble: ArrayLike | None = None,
+    batched: ArrayLike | None = None,
+    gram: ArrayLike | None = None,
+    cross: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    yhat: ArrayLike | None = None,
+    jacobian: ArrayLike | None = None,
+    jacobian0: ArrayLike | None = None,
+    *,
+    at: ArrayLike | None = None,
+    append: str | os.PathLike[str] | None = None,
+    merge: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    until: float | None = None,
+    **options: Unpack[CombineOptions],
+) -> Result:
+    """The variances of a prediction of networks trained anywhere, from what they predicted and what that owes to the rows.
+
+    Give whatever there is: ``ensemble`` tells the procedural part, ``gram`` and ``cross`` (or the Jacobians) with ``y`` the
+    data part, ``batched`` their sum. An array of one dimension is one column. Matrices of float32 are read as they are, and
+    memory-mapped ones without a copy.
+
+    Parameters
+    ----------
+    ensemble : array_like, networks by points
+        Predictions of networks trained on all rows, each from a start of its own.
+    batched : array_like, networks by points
+        Predictions of networks trained on one batch of the rows each.
+    gram, cross : array_like, rows by rows and rows by points
+        The networks' tangent kernel between the rows, and between rows and points.
+    y, yhat : array_like, one number a row
+        What the networks were trained on; their mean prediction there (without it, kernel regression's).
+    jacobian, jacobian0 : array_like, rows by parameters and points by parameters
+        Instead of a kernel: derivatives of a network's prediction in its parameters.
+    at : array_like, points by anything
+        Where the points are, so that networks which ``append`` keeps for others are refused.
+    append : path, optional
+        A file that keeps these networks, each once; the answer is that of all networks in it.
+    merge : path or list of paths
+        Such files of other runs: their networks too.
+    until : float, optional
+        Say how many networks it takes until the procedural interval reaches so many times the variance up and down.
+    **options
+        lambda_, ensemble_size, level, influential, correction, probes, seed, threads, backend.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import epiq, numpy as np
+    >>> ensemble = np.random.default_rng(1).normal(size=(20, 3))  # 20 networks at 3 points
+    >>> result = epiq.combine(ensemble)
+    >>> bool(np.allclose(result.procedural, ensemble.var(axis=0, ddof=1)))
+    True
+    >>> result.data
+    array([nan, nan, nan])
+    """
+    given = {
+        "ensemble": ensemble,
+        "batched": batched,
+        "gram": gram,
+        "cross": cross,
+        "y": y,
+        "yhat": yhat,
+        "jacobian": jacobian,
+        "jacobian0": jacobian0,
+        "at": at,
+    }
+    files = [merge] if isinstance(merge, (str, os.PathLike)) else list(merge)
+    texts = _options.texts("combine", options, COMBINE)
+    if append is not None:
+        texts["state"] = str(os.fspath(append))
+    typed: list[str] = [f"{name}={name}" for name, value in given.items() if value is not None]
+    more = {"append": append, "merge": files or None, "until": until, **options}
+    answer = _epiq.combine(
+        {name: _arrays.columns(value, name) for name, value in given.items() if value is not None},
+        {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name]))},
+        tuple(str(os.fspath(file)) for file in files),
+        until,
+        texts,
+        _options.command("combine", typed, more),
+    )
+    return Result._of(answer)
+
+
+def network_start(d: int, member: int = 0, **options: Unpack[Options]) -> list[tuple[Floats, Floats]]:
+    """The weights from which member ``member`` (from 0) of epiq's ensemble starts, for ``d`` features.
+
+    Returns
+    -------
+    list of (W, b)
+        One pair a layer, W units by inputs, in NTK scaling (docs/method.md, section 2): a hidden layer is
+        ``sqrt(2 / width) * relu(W @ g + bias * b)``, the last ``W @ g + bias * b``.
+
+    Examples
+    --------
+    >>> import epiq
+    >>> [W.shape for W, b in epiq.network_start(3, width=64, depth=2)]
+    [(64, 3), (64, 64), (1, 64)]
+    """
+    texts = _options.texts("network_start", options)
+    theta = np.frombuffer(_epiq.network_start(d, member, texts))
+    default: dict[str, Any] = {row[0]: row[4] for row in _epiq.options()}
+    width, depth = (int(texts.get(name, default[name])) for name in ("width", "depth"))
+    sizes = [d] + [width] * depth + [1]
+    layers, at = [], 0
+    for inputs, units in zip(sizes, sizes[1:]):
+        W = theta[at : at + units * inputs].reshape(units, inputs)
+        at += units * inputs
+        layers.append((W, theta[at : at + units]))
+        at += units
+    return layers
