@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import threading
 import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, overload
@@ -197,15 +198,17 @@ class Result:
 
     def save_report(self, path: str | os.PathLike[str]) -> None:
         """Write the page with pictures: one file for any browser, offline. The whole file is written, or none."""
-        path = os.fspath(path)
-        temporary = f"{path}.{os.getpid()}.tmp"
+        path = os.path.realpath(path)
+        whole = not os.path.exists(path) or os.path.isfile(path)  # a device is written to, not replaced
+        target = f"{path}.{os.getpid()}-{threading.get_ident()}.tmp" if whole else path
         try:
-            with open(temporary, "xb") as file:
+            with open(target, "wb") as file:
                 file.write(zlib.decompress(self._page))
-            os.replace(temporary, path)
+            if whole:
+                os.replace(target, path)
         except OSError as error:
-            if not isinstance(error, FileExistsError) and os.path.exists(temporary):
-                os.unlink(temporary)
+            if whole and os.path.exists(target):
+                os.unlink(target)
             raise FileError(f"{path}: {error.strerror}; the report was not written") from error
 
     def _repr_html_(self) -> str:

@@ -1,0 +1,162 @@
+"""combine: the command line's numbers and sentences, from arrays; network_start: the weights epiq's own networks start from."""
+
+import epiq
+import numpy as np
+import pytest
+from conftest import flags
+
+
+def saved(arrays, folder):
+    args = []
+    for name, a in arrays.items():
+        np.save(folder / f"{name}.npy", a)
+        args += [f"--{name}", f"{name}.npy"]
+    return args
+
+
+def chosen(given, names):
+    return {name: given[name] for name in names.split()}
+
+
+@pytest.mark.parametrize(
+    "names, options",
+    [
+        ("ensemble", {"until": 0.3}),
+        ("batched", {}),
+        ("ensemble batched", {"ensemble_size": 9}),
+        ("gram cross y", {"lambda_": 0.1}),
+        ("ensemble gram cross y yhat", {"level": 0.8, "correction": "unbiased", "influential": 2}),
+        ("ensemble batched jacobian jacobian0 y yhat", {"lambda_": 0.01, "probes": 16, "seed": 3}),
+    ],
+)
+def test_numbers_are_the_command_lines(given, names, options, cli, tmp_path):
+    arrays = chosen(given, names)
+    told = cli.json("combine", *saved(arrays, tmp_path), *flags(options), cwd=tmp_path)
+    result = epiq.combine(**arrays, **options)
+    for key in set(told) - {"run", "timing", "epiq"}:
+        assert result.json[key] == told[key], key
+    assert set(result.json) == set(told)
+
+
+def test_parts_are_what_they_are(given):
+    r = epiq.combine(**chosen(given, "ensemble batched gram cross y yhat"), lambda_=0.1, correction="none")
+    assert np.allclose(r.procedural, given["ensemble"].var(axis=0, ddof=1), rtol=1e-12)
+    c = np.linalg.solve(given["gram"] + 0.1 * 30 * np.eye(30), given["cross"])  # docs/method.md, section 4
+    s = 30 * c * (given["y"] - given["yhat"])[:, None]
+    want = (s**2).sum(axis=0) / 30**2
+    assert np.allclose(r.data, want, rtol=1e-9) or np.allclose(r.data, s.var(axis=0) / 30, rtol=1e-9)
+    assert np.allclose(r.prediction, given["ensemble"].mean(axis=0), rtol=1e-12)
+    assert np.array_equal(r.members, given["ensemble"].T) and np.array_equal(r.batches, given["batched"].T)
+
+
+def test_single_precision_and_maps_are_read_as_they_are(given, cli, tmp_path):
+    J, J0 = given["jacobian"].astype("f4"), given["jacobian0"].astype("f4")
+    np.save(tmp_path / "jacobian.npy", J)
+    mapped = np.load(tmp_path / "jacobian.npy", mmap_mode="r")
+    want = epiq.combine(jacobian=J.astype(float), jacobian0=J0.astype(float), y=given["y"]).json["points"]
+    for a in (J, mapped, J.astype(">f4"), np.asfortranarray(J)):
+        assert epiq.combine(jacobian=a, jacobian0=J0, y=given["y"]).json["points"] == want
+
+
+def test_an_array_of_one_dimension_is_a_column(given):
+    a = epiq.combine(given["ensemble"][:, 0], gram=given["gram"], cross=given["cross"][:, 0], y=given["y"])
+    b = epiq.combine(given["ensemble"][:, :1], gram=given["gram"], cross=given["cross"][:, :1], y=given["y"][:, None])
+    assert a.json["points"] == b.json["points"]
+
+
+def test_names_of_points_come_from_data_frames(given):
+    pandas = pytest.importorskip("pandas")
+    ensemble = pandas.DataFrame(given["ensemble"], columns=["north", "south", "east", "west"])
+    assert epiq.combine(ensemble).at == ["north", "south", "east", "west"]
+    with pytest.raises(epiq.InputError, match="north"):
+        epiq.combine(ensemble, batched=pandas.DataFrame(given["batched"], columns=list("abcd")))
+
+
+def broken(given):
+    gram = given["gram"]
+    crooked, negative, hole = gram.copy(), gram - 2 * gram.max() * np.eye(30), gram.copy()
+    crooked[3, 5] *= 1.1
+    hole[2, 1] = np.nan
+    saddle = np.ones((30, 30)) - 0.5 * np.eye(30)
+    y, cross, J, J0 = given["y"], given["cross"], given["jacobian"], given["jacobian0"]
+    return [
+        {},
+        {"gram": gram},
+        {"gram": gram, "cross": cross},
+        {"cross": cross, "y": y},
+        {"yhat": y},
+        {"gram": gram, "cross": cross, "jacobian": J, "jacobian0": J0, "y": y},
+        {"gram": crooked, "cross": cross, "y": y},
+        {"gram": negative, "cross": cross, "y": y},
+        {"gram": saddle, "cross": cross, "y": y},
+        {"gram": hole, "cross": cross, "y": y},
+        {"gram": gram[:, :-1], "cross": cross, "y": y},
+        {"gram": gram, "cross": cross[:-1], "y": y},
+        {"gram": gram, "cross": cross, "y": y[:-1]},
+        {"gram": gram, "cross": cross, "y": y, "yhat": y[:-2]},
+        {"ensemble": given["ensemble"][:1]},
+        {"batched": given["batched"][:1]},
+        {"ensemble": given["ensemble"], "batched": given["batched"][:, :-1]},
+        {"ensemble": given["ensemble"], "gram": gram, "cross": cross[:, :-1], "y": y},
+        {"jacobian": J, "jacobian0": J0[:, :-1], "y": y},
+        {"jacobian": J[:, :0], "jacobian0": J0[:, :0], "y": y},
+        {"y": y[:0], "jacobian": J[:0], "jacobian0": J0},
+        {"ensemble": given["ensemble"][:, :0]},
+        {"ensemble": np.where(given["ensemble"] == given["ensemble"].max(), np.inf, given["ensemble"])},
+        {"y": y},
+    ]
+
+
+@pytest.mark.parametrize("case", range(24))
+def test_what_is_wrong_is_refused_as_by_the_command_line(given, case, cli, tmp_path):
+    arrays = broken(given)[case]
+    said = cli.sentence("combine", *saved(arrays, tmp_path), cwd=tmp_path).replace(".npy", "")
+    said = said.replace(": the array is ", " is ")  # told by the reader of files there
+    with pytest.raises(epiq.Error) as caught:
+        epiq.combine(**arrays)
+    assert str(caught.value) == said or (case == 20 and "0 x" in str(caught.value))  # here y is looked at first
+
+
+def test_wrong_options_and_shapes(given):
+    ensemble = given["ensemble"]
+    with pytest.raises(epiq.InputError, match="^ensemble has 3 dimensions; it must have 2, or 1 for one column$"):
+        epiq.combine(ensemble[None])
+    with pytest.raises(epiq.InputError, match="^ensemble is an array of complex128"):
+        epiq.combine(ensemble.astype(complex))
+    with pytest.raises(epiq.InputError, match="until is 0; it must be above 0"):
+        epiq.combine(ensemble, until=0)
+    with pytest.raises(epiq.InputError, match="until counts the networks of ensemble, append and merge"):
+        epiq.combine(batched=given["batched"], until=0.3)
+    with pytest.raises(TypeError, match="combine.. has no option members"):
+        epiq.combine(ensemble, members=3)
+
+
+def test_networks_gather_in_a_file(given, tmp_path):
+    ensemble, state, other = given["ensemble"], tmp_path / "state", tmp_path / "other"
+    at = np.arange(8.0).reshape(4, 2)
+    first = epiq.combine(ensemble[:1], at=at, append=state)
+    assert np.isnan(first.procedural).all() and "one_network" in [w["code"] for w in first.warnings]
+    epiq.combine(ensemble[:5], at=at, append=state)
+    epiq.combine(ensemble[5:], at=at, append=str(other))
+    both = epiq.combine(at=at, append=state, merge=other, until=0.5)
+    assert both.members.shape == (4, 12) and both.json["until"]["members"] == 12
+    assert np.allclose(both.procedural, ensemble.var(axis=0, ddof=1), rtol=1e-12)
+    with pytest.raises(epiq.Error, match="other points|points"):
+        epiq.combine(ensemble, at=at + 1, append=state)
+    with pytest.raises(epiq.FileError):
+        epiq.combine(ensemble, merge=[tmp_path / "nothing"])
+    assert np.array_equal(epiq.combine(at=at, append=state).members, both.members)  # after a failure as before
+
+
+def test_networks_start_where_epiqs_own_do():
+    start = epiq.network_start(3, width=8, depth=2, seed=5)
+    assert [(W.shape, b.shape) for W, b in start] == [((8, 3), (8,)), ((8, 8), (8,)), ((1, 8), (1,))]
+    other = epiq.network_start(3, 1, width=8, depth=2, seed=5)
+    assert not np.array_equal(start[0][0], other[0][0])
+    W, b = epiq.network_start(4, width=100_000)[0]
+    assert abs(W.mean()) < 5 / np.sqrt(W.size) and abs(W.std() - 1) < 5 / np.sqrt(2 * W.size)  # N(0, 1), 5 deviations
+    assert abs(b.std() - 1) < 5 / np.sqrt(2 * b.size)
+    with pytest.raises(epiq.InputError, match="no member -1"):
+        epiq.network_start(3, -1)
+    with pytest.raises(epiq.InputError, match="0 features"):
+        epiq.network_start(0)
