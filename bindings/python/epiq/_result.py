@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 PARTS = ("procedural", "data", "ensemble", "single")
 
-_STYLE = (
-    "border-collapse:collapse;font-variant-numeric:tabular-nums;text-align:right",
-    "padding:.3em .9em;border-bottom:1px solid #8888;text-align:right",
-    "padding:.3em .9em;border-bottom:1px solid #8883;text-align:right",
-)
+# Colours are the notebook's own, and lines half transparent, so that both light and dark ones read well.
+_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+_HEAD = "padding:.3em .9em;border-bottom:1px solid #8888;text-align:right"
+_CELL = "padding:.3em .9em;border-bottom:1px solid #8883;text-align:right"
+_ASIDE = "opacity:.7;font-size:85%"
+_NOTE = "margin:.5em 0;max-width:60em"
 _MOST_ROWS = 20  # of the table in a notebook
 
 
@@ -212,23 +213,22 @@ class Result:
             raise FileError(f"{path}: {error.strerror}; the report was not written") from error
 
     def _repr_html_(self) -> str:
-        level = 100 * self.json["run"]["options"]["level"]
-        table, head, cell = _STYLE
         titles = ("", "prediction", "procedural", "data", f"ensemble of {self._ensemble_size()}", "one network")
-        lines = [f'<table style="{table}"><thead><tr>']
-        lines += [f'<th style="{head}">{title}</th>' for title in titles]
+        lines = [f'<table style="{_TABLE}"><thead><tr>', *(f'<th style="{_HEAD}">{title}</th>' for title in titles)]
         lines.append("</tr></thead><tbody>")
         for p in self[:_MOST_ROWS]:
-            lines.append(f'<tr><th style="{cell}">{html.escape(p["at"])}</th><td style="{cell}">{p["prediction"]:.6g}</td>')
-            lines += [f'<td style="{cell}">{_cell(p[part])}</td>' for part in PARTS]
+            cells = [f"{p['prediction']:.6g}", *(_cell(p[part]) for part in PARTS)]
+            lines.append(f'<tr><th style="{_CELL}">{html.escape(p["at"])}</th>')
+            lines += [f'<td style="{_CELL}">{cell}</td>' for cell in cells]
             lines.append("</tr>")
         lines.append("</tbody></table>")
-        if len(self) > _MOST_ROWS:
-            lines.append(f"<p>and {len(self) - _MOST_ROWS} more points</p>")
-        note = f"Variances with {level:g} % intervals, in squared units of {html.escape(self._target())}."
-        lines.append(f'<p style="opacity:.7;font-size:90%">{note}</p>')
-        lines += [f"<p><b>Warning:</b> {html.escape(w['message'])}</p>" for w in self.warnings]
-        lines.append(f"<p><b>Advice:</b> {html.escape(self.advice['text'])}</p>")
+        more = f"And {len(self) - _MOST_ROWS} more points. " if len(self) > _MOST_ROWS else ""
+        level = 100 * self.json["run"]["options"]["level"]
+        target = html.escape(self.json["data"]["target"] or "the target")
+        note = f"{more}Variances, their {level:g} % intervals below, in squared units of {target}."
+        lines.append(f'<p style="{_NOTE};{_ASIDE}">{note}</p>')
+        lines.append(f'<p style="{_NOTE}"><b>Advice:</b> {html.escape(self.advice["text"])}</p>')
+        lines += [f'<p style="{_NOTE}"><b>Warning:</b> {html.escape(w["message"])}</p>' for w in self.warnings]
         return "".join(lines)
 
     def _ensemble_size(self) -> str:
@@ -237,14 +237,9 @@ class Result:
                 return str(p["ensemble"]["members"])
         return "m'"
 
-    def _target(self) -> str:
-        return self.json["data"]["target"] or "the target"
-
 
 def _cell(part: dict[str, Any] | None) -> str:
     if not part:
         return "&ndash;"
-    if not part["interval"]:
-        return f"{part['variance']:.4g}"
-    lo, hi = part["interval"]
-    return f'{part["variance"]:.4g}<br><span style="opacity:.7;font-size:85%">{lo:.3g} to {hi:.3g}</span>'
+    interval = "{:.3g} to {:.3g}".format(*part["interval"]) if part["interval"] else "no interval"
+    return f'{part["variance"]:.4g}<br><span style="{_ASIDE}">{interval}</span>'

@@ -98,7 +98,7 @@ def test_tables_for_notebooks(table, result):
     assert "http" not in page and "<script" not in page
     X, y, _ = table
     many = epiq.decompose(X, y, X, engine="infinite")
-    assert "and 40 more points" in many._repr_html_()
+    assert "And 40 more points" in many._repr_html_()
     odd = epiq.combine(np.random.default_rng(1).normal(size=(9, 1)))
     assert re.search(r"squared units of the target", odd._repr_html_())
 
