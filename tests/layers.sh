@@ -17,7 +17,7 @@ for i in "${!order[@]}"; do
         done < <(sed -n 's/^#include "\([a-z]*\/[^"]*\)".*/\1/p' "$file")
     done
 done
-for file in cli/*.[ch] report/*.[ch] study/*.[ch] examples/*.c; do
+for file in cli/*.[ch] report/*.[ch] study/*.[ch] examples/*.c bindings/*/*.[ch]; do
     [ -e "$file" ] || continue
     checked=$((checked + 1))
     if grep -nE '^#include "(\.\./)?(src/|base/|rng/|stats/|la/|data/|solve/|net/|kernel/|train/|engine/|est/|model/|decide/)' "$file"; then
@@ -29,6 +29,11 @@ for file in report/*.[ch] study/*.[ch]; do
     case $file in study/*) above='cli|report' ;; *) above='cli' ;; esac
     if grep -nE "^#include \"($above)/" "$file"; then
         complain "$file includes what lies above it"
+    fi
+done
+for file in bindings/*/*.[ch]; do
+    if grep -nE '^#include "(cli|study)/' "$file"; then
+        complain "$file includes more than epiq.h and the writers"
     fi
 done
 for folder in src/*/; do

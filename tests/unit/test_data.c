@@ -1014,7 +1014,7 @@ TEST(points_are_scaled_as_the_data)
     EQ(epiq_points_add(c, p, "/nowhere.csv"), EPIQ_E_FILE);
     more[3] = INFINITY;
     EQ(epiq_points_add_rows(c, p, 2, more), EPIQ_E_DATA);
-    CONTAINS(epiq_message(c), "x[1][1] is inf");
+    CONTAINS(epiq_message(c), "at[1][1] is inf");
     EQ(epiq_points_add_rows(c, p, 0, more), EPIQ_E_DATA);
     EQ(epiq_points_count(p), 6);
     epiq_points_free(c, p);

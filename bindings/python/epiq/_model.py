@@ -11,6 +11,7 @@ from . import _arrays, _epiq, _options
 from ._arrays import Floats
 from ._epiq import Model, model_from_bytes
 
+_FEW_ROWS = 32  # a team of threads for one call takes longer to gather than these to predict
 PARTS = ("prediction", "procedural", "data", "ensemble")  # bit k of a model's parts is 1 << k
 
 __all__ = ["PARTS", "Model", "fit", "model_from_bytes", "predict"]
@@ -34,7 +35,7 @@ def predict(
     """Each part at every row of X, NaN where it is not known; a part that the model cannot tell is not there."""
     rows = _arrays.matrix(X, "X", "rows", "features")
     wanted = sum(1 << k for k, part in enumerate(PARTS) if part in parts)
-    told = model.predict(rows, wanted, threads, exact)
+    told = model.predict(rows, wanted, threads or int(len(rows) <= _FEW_ROWS), exact)
     known = np.frombuffer(told[4], dtype=np.uint8)
     out = {}
     for k, part in enumerate(PARTS):

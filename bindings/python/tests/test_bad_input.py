@@ -44,7 +44,7 @@ def test_numbers_that_are_none(table):
     bad[3, 1] = -np.inf
     assert refused(bad, y) == "x[3][1] is -inf; only finite numbers can be used"
     assert refused(X, np.where(np.arange(60) == 2, np.inf, y)) == "y[2] is inf; only finite numbers can be used"
-    assert "nan" in refused(X, y, np.full((1, 3), np.nan))
+    assert refused(X, y, np.full((1, 3), np.nan)) == "at[0][0] is nan; only finite numbers can be used"
     assert refused(X, y, group=np.where(np.arange(60) == 5, np.nan, 1)) == "group[5] is nan; every row needs a label"
 
 
