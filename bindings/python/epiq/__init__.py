@@ -12,6 +12,10 @@ True
 ``print(result)`` is the command line's text, ``result.save_report("page.html")`` its page with pictures.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ._combine import combine, network_start
 from ._decompose import decompose
 from ._epiq import Error, FileError, InputError, NumericalError, OutOfMemory
@@ -19,17 +23,31 @@ from ._epiq import version as __version__
 from ._options import CombineOptions, Options
 from ._result import Result
 
+if TYPE_CHECKING:
+    from ._regressor import EpistemicRegressor, Parts
+
 __all__ = [
     "CombineOptions",
+    "EpistemicRegressor",
     "Error",
     "FileError",
     "InputError",
     "NumericalError",
     "Options",
     "OutOfMemory",
+    "Parts",
     "Result",
     "__version__",
     "combine",
     "decompose",
     "network_start",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The regressor when it is first asked for: it imports scikit-learn, which takes a second, where there is one."""
+    if name in ("EpistemicRegressor", "Parts"):
+        from . import _regressor
+
+        return getattr(_regressor, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
