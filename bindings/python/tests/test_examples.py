@@ -1,0 +1,89 @@
+"""The examples run as they stand, and what they find is what plain formulas make of their networks."""
+
+import runpy
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "python"
+
+
+def run(name, capsys):
+    began = time.perf_counter()
+    names = runpy.run_path(str(EXAMPLES / f"{name}.py"))
+    assert time.perf_counter() - began < 60
+    return names, capsys.readouterr().out
+
+
+def test_all_are_here_and_short():
+    tested = {"1_first", "2_regressor", "torch_network", "jax_network", "sklearn_mlp"}
+    assert {p.stem for p in EXAMPLES.glob("*.py")} == tested
+    for p in EXAMPLES.glob("*.py"):
+        text = p.read_text().split('"""', 2)[2]
+        code = [line for line in text.splitlines() if line.strip() and not line.strip().startswith(('"""', "#"))]
+        assert len(code) < 40, (p.name, len(code))
+
+
+def test_first(capsys):
+    names, out = run("1_first", capsys)
+    result = names["result"]
+    members = np.asarray(result.members)
+    np.testing.assert_allclose(result.procedural, members.var(1, ddof=1), rtol=1e-9)
+    np.testing.assert_allclose(result.single, result.data + result.procedural, rtol=1e-9)
+    assert "Advice:" in out and "procedural" in out
+
+
+def test_regressor(capsys):
+    names, out = run("2_regressor", capsys)
+    _, sd, parts = names["predicted"]
+    np.testing.assert_allclose(sd**2, parts.data + parts.procedural / 20, rtol=1e-12)
+    assert sd[2] > 3 * sd[:2].max(), "far outside the rows it knows less"
+    assert names["regressor"].score(names["X"][250:], names["y"][250:]) > 0.8
+    assert "predicts the same: True" in out
+
+
+def check(result, ensemble, batched):
+    """EV and BA by numpy; the whole of it known; BA and IF + EV/m' not far apart, as its few degrees of freedom allow"""
+    m = len(batched)
+    np.testing.assert_allclose(result.prediction, ensemble.mean(0), rtol=1e-9)
+    np.testing.assert_allclose(result.procedural, ensemble.var(0, ddof=1), rtol=1e-9)
+    assert np.isfinite([result.procedural, result.data, result.ensemble, result.single]).all()
+    np.testing.assert_allclose([p["ensemble"]["variance"] for p in result.json["points"]], batched.var(0, ddof=1) / m, rtol=1e-9)
+    return result.ensemble / (result.data + result.procedural / m)
+
+
+def check_influence(result, J, J0, y, yhat, lam):
+    """the influence function as published, by a dense solve; its correction for leverage can only add to it here"""
+    A = J @ J.T + lam * len(y) * np.eye(len(y))
+    v = (y - yhat)[:, None] * np.linalg.solve(A, J @ J0.T)
+    printed = ((v - v.mean(0)) ** 2).sum(0)
+    np.testing.assert_allclose([p["data"]["uncorrected"] for p in result.json["points"]], printed, rtol=1e-8)
+    assert (result.data > printed).all() and (result.data < 3 * printed).all()
+
+
+@pytest.mark.parametrize("name, framework, lam", [("torch_network", "torch", "lam"), ("jax_network", "jax", "LAM")])
+def test_network(name, framework, lam, capsys):
+    pytest.importorskip(framework, reason=f"{framework} is not installed")
+    names, out = run(name, capsys)
+    predict, members, X, X0 = (names[k] for k in ("predict", "members", "X", "X0"))
+    some = members[:5] if isinstance(members, list) else names["some"]
+    array = lambda a: np.asarray(a, dtype=float)
+    J, J0 = (array(names["jacobian"](some, x)) for x in (X, X0))
+    check_influence(names["result"], J, J0, array(names["y"]), array(predict(members, X)).mean(0), names[lam])
+    ratio = check(names["result"], array(predict(members, X0)), array(predict(names["batches"], X0)))
+    # 4 degrees of freedom: 95 % of BA's estimates lie within 0.12 to 2.8 times what they estimate
+    assert (ratio > 0.12).all() and (ratio < 2.8).all(), ratio
+    assert "Advice:" in out
+
+
+def test_sklearn_mlp(capsys):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    names, out = run("sklearn_mlp", capsys)
+    result = names["result"]
+    ensemble, batched = np.asarray(result.members).T, np.asarray(result.batches).T
+    assert ensemble.shape == (30, 3) and batched.shape == (10, 3)
+    check(result, ensemble, batched)
+    np.testing.assert_allclose(result.data, batched.var(0, ddof=1) / 10 - ensemble.var(0, ddof=1) / 10, rtol=1e-9)
+    assert "Advice:" in out
