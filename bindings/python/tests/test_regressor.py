@@ -160,6 +160,16 @@ def test_the_model_is_a_file_of_the_command_line(rows, tmp_path):
         _epiq.model_from_bytes(data[:-1])
 
 
+def test_the_command_line_reads_it_and_predicts_the_same_bits(rows, points, tmp_path, cli):
+    r = EpistemicRegressor(**SMALL).fit(*rows)
+    (tmp_path / "y.epiq").write_bytes(r.model_.to_bytes())
+    np.savetxt(tmp_path / "new.csv", points, "%.17g", ",", header="x1,x2", comments="")
+    done = cli.run("predict", "y.epiq", "new.csv", "--quiet", cwd=tmp_path)
+    h, parts = r.predict(points, return_parts=True)
+    told = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float).T
+    np.testing.assert_array_equal(told, [h, parts.procedural, parts.data, parts.ensemble])
+
+
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))], ids=["deepcopy", "pickle"])
 def test_copies_predict_the_same_bits(rows, points, again):
     r = EpistemicRegressor(**SMALL).fit(*rows)
