@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { COLUMNS = 2048 }; /* of a Jacobian at a time, whatever its size: the order of the sums depends on it */
+enum { COLUMNS = EPIQP_JACOBIAN_COLUMNS };
 
 /* Float32 rounds sums of a million products to about this. */
 static const double ASYMMETRY = 1e-5; /* |K_ij - K_ji| over sqrt(K_ii K_jj) */
@@ -112,10 +112,13 @@ static int judge_gram(epiqp_job *j, const epiq_matrix *m, const epiqp_source *so
     int s = epiqp_tri_new(c, m->rows, &factor);
     s = s ? s : epiqp_ridge_factor(&j->e, source, NEGATIVE * trace, &factor, &jitter, &fill_s, &factor_s);
     epiqp_tri_free(c, &factor);
-    if (s != EPIQ_E_NUMERIC || epiqp_stopping(c)) {
-        return s == EPIQ_E_NUMERIC ? epiqp_report(c, "kernel", 0, 1) : s;
+    if (s != EPIQ_E_NUMERIC) {
+        return s;
     }
     epiqp_clear(c);
+    if (epiqp_stopping(c)) { /* then it was not tried to the end */
+        return epiqp_report(c, "kernel", 0, 1);
+    }
     return epiqp_fail(
         c, s,
         "%s is not positive definite, so it is no kernel's Gram matrix; check that rows and columns are the "

@@ -610,6 +610,22 @@ TEST(every_refusal_says_what_and_what_to_do)
     done();
 }
 
+/* Within the rounding that is allowed, but more than the least lambda makes up for. */
+TEST(a_kernel_may_need_a_larger_lambda)
+{
+    static const double K[] = {1, 1 + 5e-8, 1 + 5e-8, 1}, y[] = {1, 2};
+    epiq_matrix G = doubles("K.npy", 2, 2, K), C = doubles("k0", 2, 1, y), Y = doubles("y", 2, 1, y);
+    epiq_options o = epiq_options_default();
+    o.lambda = 1e-16;
+    EQ(combine(&(epiq_given){.y = &Y, .gram = &G, .cross = &C}, &o), EPIQ_E_NUMERIC);
+    STR(epiq_message(c),
+        "the kernel matrix of K.npy is not positive definite even with lambda n = 2e-16 on its diagonal; use "
+        "a larger --lambda");
+    o.lambda = 1e-3;
+    EQ(combine(&(epiq_given){.y = &Y, .gram = &G, .cross = &C}, &o), EPIQ_OK);
+    done();
+}
+
 /* Float32 rounds K to about 1e-7 of it: neither a little asymmetry nor a little indefiniteness is anybody's mistake. */
 TEST(a_gram_matrix_may_be_rounded)
 {
