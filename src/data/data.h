@@ -45,4 +45,16 @@ struct epiq_points {
     const char **at; /* count: "mean", "row:7", "new.csv:3" (third row of the file), "3" (third of an array) */
 };
 
+/* ---- matrix.c: numbers made elsewhere ---- */
+
+#define EPIQP_LARGEST_GIVEN 1e100 /* of these: products and sums of them stay finite */
+static inline double epiqp_matrix_at(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j)
+{
+    ptrdiff_t k = i * m->columns + j;
+    return m->real == EPIQ_FLOAT32 ? (double)((const float *)m->a)[k] : ((const double *)m->a)[k];
+}
+/* Row i from column j on, as doubles; the place from j on of the first number that cannot be used, -1: all can. */
+ptrdiff_t epiqp_matrix_row(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count, double *out);
+int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j); /* that number, as a sentence */
+
 #endif

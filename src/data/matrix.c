@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -175,4 +176,37 @@ void epiq_matrix_free(epiq_ctx *c, epiq_matrix *m)
         epiqp_table_close(c, &o->t);
         epiqp_free(c, o);
     }
+}
+
+/* ---- its numbers ---- */
+
+ptrdiff_t epiqp_matrix_row(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count, double *out)
+{
+    ptrdiff_t bad = 0;
+    if (m->real == EPIQ_FLOAT32) {
+        const float *from = (const float *)m->a + i * m->columns + j;
+        for (ptrdiff_t k = 0; k < count; k++) {
+            out[k] = (double)from[k] + 0.0; /* no -0: equal rows have equal bytes */
+        }
+    } else {
+        const double *from = (const double *)m->a + i * m->columns + j;
+        for (ptrdiff_t k = 0; k < count; k++) {
+            out[k] = from[k] + 0.0;
+        }
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        bad += !(fabs(out[k]) <= EPIQP_LARGEST_GIVEN);
+    }
+    for (ptrdiff_t k = 0; bad; k++) {
+        if (!(fabs(out[k]) <= EPIQP_LARGEST_GIVEN)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j)
+{
+    return epiqp_fail(c, EPIQ_E_DATA, "%s: row %td, column %td is %g; only finite numbers up to 1e100 can be used",
+                      m->name, i + 1, j + 1, epiqp_matrix_at(m, i, j));
 }

@@ -165,10 +165,6 @@ void epiqp_state_close(epiqp_state *s);
 /* ---- networks given ---- */
 
 enum { EPIQP_JACOBIAN_COLUMNS = 2048 }; /* summed at a time, whatever the size: the order of the sums depends on it */
-#define EPIQP_LARGEST_GIVEN 1e100       /* of numbers given: products and sums of them stay finite */
-/* Row i from column j on, as doubles; the place from j on of the first number that cannot be used, -1: all can. */
-ptrdiff_t epiqp_matrix_row(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count, double *out);
-int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j); /* that number, as a sentence */
 /* Whether pieces, shapes and numbers fit; sets the job's n, the points asked for, and result.given's rows, parameters. */
 int epiqp_given_check(epiqp_job *j, const epiq_given *g);
 /* The ridge solution of the kernel given: its Gram matrix is judged, or made of Jacobians. */

@@ -97,11 +97,10 @@ static int check_single(epiqp_job *j, const char *kind, ptrdiff_t count, const c
                ? epiqp_warn(
                      j->e.c, j->warnings, "one_network",
                      "there is one %s so far, and the prediction of one network has no spread; another is needed", kind)
-               : epiqp_fail(
-                     j->e.c, EPIQ_E_DATA,
-                     "%s has one row, and the prediction of one network has no spread; give two or more, or gather "
-                     "them with --append",
-                     from);
+               : epiqp_fail(j->e.c, EPIQ_E_DATA,
+                            "%s holds one network (one row), and one has no spread; give two or more, or gather them "
+                            "with --append",
+                            from);
 }
 
 static int take_networks(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w)

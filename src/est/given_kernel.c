@@ -13,43 +13,6 @@ enum { COLUMNS = EPIQP_JACOBIAN_COLUMNS };
 static const double ASYMMETRY = 1e-5; /* |K_ij - K_ji| over sqrt(K_ii K_jj) */
 static const double NEGATIVE = 1e-7;  /* the least eigenvalue, over the trace, less than 0 by no more than this */
 
-static double at(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j)
-{
-    ptrdiff_t k = i * m->columns + j;
-    return m->real == EPIQ_FLOAT32 ? (double)((const float *)m->a)[k] : ((const double *)m->a)[k];
-}
-
-ptrdiff_t epiqp_matrix_row(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count, double *out)
-{
-    ptrdiff_t bad = 0;
-    if (m->real == EPIQ_FLOAT32) {
-        const float *from = (const float *)m->a + i * m->columns + j;
-        for (ptrdiff_t k = 0; k < count; k++) {
-            out[k] = (double)from[k] + 0.0; /* no -0: equal rows have equal bytes */
-        }
-    } else {
-        const double *from = (const double *)m->a + i * m->columns + j;
-        for (ptrdiff_t k = 0; k < count; k++) {
-            out[k] = from[k] + 0.0;
-        }
-    }
-    for (ptrdiff_t k = 0; k < count; k++) {
-        bad += !(fabs(out[k]) <= EPIQP_LARGEST_GIVEN);
-    }
-    for (ptrdiff_t k = 0; bad; k++) {
-        if (!(fabs(out[k]) <= EPIQP_LARGEST_GIVEN)) {
-            return k;
-        }
-    }
-    return -1;
-}
-
-int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j)
-{
-    return epiqp_fail(c, EPIQ_E_DATA, "%s: row %td, column %td is %g; only finite numbers up to 1e100 can be used",
-                      m->name, i + 1, j + 1, at(m, i, j));
-}
-
 /* ---- a Gram matrix ---- */
 
 /* The first pair (i > j), row by row, that is not symmetric enough; false: there is none. */
@@ -63,8 +26,8 @@ static bool asymmetric(const epiqp_env *e, const epiq_matrix *m, ptrdiff_t *i_fi
         for (ptrdiff_t j0 = 0; j0 <= i0; j0 += SIDE) {
             for (ptrdiff_t i = i0; i < epiqp_min(i0 + SIDE, n); i++) {
                 for (ptrdiff_t j = j0; j < epiqp_min(j0 + SIDE, i); j++) {
-                    double gap = fabs(at(m, i, j) - at(m, j, i));
-                    if (gap > ASYMMETRY * sqrt(at(m, i, i)) * sqrt(at(m, j, j))) {
+                    double gap = fabs(epiqp_matrix_at(m, i, j) - epiqp_matrix_at(m, j, i));
+                    if (gap > ASYMMETRY * sqrt(epiqp_matrix_at(m, i, i)) * sqrt(epiqp_matrix_at(m, j, j))) {
                         first = epiqp_min(first, i * n + j);
                     }
                 }
@@ -82,7 +45,7 @@ static void gram_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t
     const epiq_matrix *m = self;
     for (ptrdiff_t j = 0; j < cols; j++) {
         for (ptrdiff_t i = 0; i < rows; i++) {
-            out[i + j * ld] = (at(m, i0 + i, j0 + j) + at(m, j0 + j, i0 + i)) / 2;
+            out[i + j * ld] = (epiqp_matrix_at(m, i0 + i, j0 + j) + epiqp_matrix_at(m, j0 + j, i0 + i)) / 2;
         }
     }
 }
@@ -93,20 +56,21 @@ static int judge_gram(epiqp_job *j, const epiq_matrix *m, const epiqp_source *so
     ptrdiff_t row, column;
     double trace = 0, jitter, fill_s = 0, factor_s = 0;
     for (ptrdiff_t i = 0; i < m->rows; i++) {
-        if (at(m, i, i) < 0) {
+        if (epiqp_matrix_at(m, i, i) < 0) {
             return epiqp_fail(c, EPIQ_E_DATA,
                               "%s: row %td, column %td is %g, and the diagonal of a kernel's Gram matrix is not "
                               "negative; check how it was made",
-                              m->name, i + 1, i + 1, at(m, i, i));
+                              m->name, i + 1, i + 1, epiqp_matrix_at(m, i, i));
         }
-        trace += at(m, i, i);
+        trace += epiqp_matrix_at(m, i, i);
     }
     if (asymmetric(&j->e, m, &row, &column)) {
         return epiqp_fail(
             c, EPIQ_E_DATA,
             "%s is not symmetric: row %td, column %td is %g and row %td, column %td is %g; it must be the "
             "kernel between the rows and themselves",
-            m->name, row + 1, column + 1, at(m, row, column), column + 1, row + 1, at(m, column, row));
+            m->name, row + 1, column + 1, epiqp_matrix_at(m, row, column), column + 1, row + 1,
+            epiqp_matrix_at(m, column, row));
     }
     epiqp_tri factor = {0};
     int s = epiqp_tri_new(c, m->rows, &factor);
@@ -133,7 +97,7 @@ static int gram_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out)
     int s = k0 ? judge_gram(j, g->gram, &source) : EPIQ_E_NOMEM;
     for (ptrdiff_t i = 0; !s && i < j->n; i++) {
         for (ptrdiff_t p = 0; p < j->points; p++) {
-            k0[i + p * j->n] = at(g->cross, i, p);
+            k0[i + p * j->n] = epiqp_matrix_at(g->cross, i, p);
         }
     }
     if (s) {

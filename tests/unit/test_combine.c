@@ -584,8 +584,7 @@ TEST(every_refusal_says_what_and_what_to_do)
         {{.y = &Y, .gram = &Z, .cross = &C}, EPIQ_E_NUMERIC, NULL},
         {{.ensemble = &one},
          EPIQ_E_DATA,
-         "m.csv has one row, and the prediction of one network has no spread; give two or more, or gather them with "
-         "--append"},
+         "m.csv holds one network (one row), and one has no spread; give two or more, or gather them with --append"},
         {{.ensemble = &M, .merge = (const char *const[]){"no/such/file"}, .merge_count = 1},
          EPIQ_E_FILE,
          "no/such/file: the state file could not be opened (unable to open database file); check the disk, or name "
@@ -623,6 +622,24 @@ TEST(a_kernel_may_need_a_larger_lambda)
         "a larger --lambda");
     o.lambda = 1e-3;
     EQ(combine(&(epiq_given){.y = &Y, .gram = &G, .cross = &C}, &o), EPIQ_OK);
+    static const double beyond[] = {1, 1 + 1e-6, 1 + 1e-6, 1}; /* -1e-6, where the trace is 2 */
+    G.a = beyond;
+    EQ(combine(&(epiq_given){.y = &Y, .gram = &G, .cross = &C}, &o), EPIQ_E_NUMERIC);
+    CONTAINS(epiq_message(c), "K.npy is not positive definite, so it is no kernel's Gram matrix");
+    done();
+}
+
+TEST(the_mean_of_both_halves_is_used)
+{
+    static const double K[] = {1, 0.5 + 4e-6, 0.5 - 4e-6, 2}, mean[] = {1, 0.5, 0.5, 2}, y[] = {1, 2},
+                        k0[] = {0.3, 0.9};
+    epiq_matrix G = doubles("K", 2, 2, K), C = doubles("k0", 2, 1, k0), Y = doubles("y", 2, 1, y);
+    epiq_options o = epiq_options_default();
+    EQ(combine(&(epiq_given){.y = &Y, .gram = &G, .cross = &C}, &o), EPIQ_OK);
+    double got = r->points[0].data.variance;
+    G.a = mean;
+    EQ(combine(&(epiq_given){.y = &Y, .gram = &G, .cross = &C}, &o), EPIQ_OK);
+    CLOSE(got, r->points[0].data.variance, 1e-13); /* rounding, where either half alone is off by 1e-6 */
     done();
 }
 
