@@ -165,8 +165,10 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         self.seed_ = seed_of(self.random_state)
         names = getattr(self, "feature_names_in_", None)
-        self._rows = _Named(rows, names), _Named(targets, name=_arrays.name_of(y)), _arrays.labels(groups, "groups")
-        self.model_ = _model.fit(*self._rows, function=type(self).__name__, options=self._options())
+        table = _Named(rows, names), _Named(targets, name=_arrays.name_of(y)), _arrays.labels(groups, "groups")
+        options = self._options()
+        self.model_ = _model.fit(*table, function=type(self).__name__, options=options)
+        self._fitted = table, options  # for explain
         self.warnings_ = self.model_.describe()["warnings"]
         for w in self.warnings_:
             if w["code"] in ("unconverged", "stopped_early"):
@@ -217,8 +219,8 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         are the same, and so are the numbers but for rounding. Ask for all points in one call.
         """
         at = _Named(self._check(X), getattr(self, "feature_names_in_", None))
-        rows, targets, labels = self._rows
-        return decompose(rows, targets, at, group=labels, **{**self._options(), **options})
+        (rows, targets, labels), fitted = self._fitted
+        return decompose(rows, targets, at, group=labels, **{**fitted, **options})
 
     def __sklearn_is_fitted__(self) -> bool:  # an underscore at the end, as lambda_ has, would pass for the mark of fit
         return hasattr(self, "model_")

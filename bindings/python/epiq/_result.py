@@ -217,7 +217,7 @@ class Result:
         lines = [f'<table style="{_TABLE}"><thead><tr>', *(f'<th style="{_HEAD}">{title}</th>' for title in titles)]
         lines.append("</tr></thead><tbody>")
         for p in self[:_MOST_ROWS]:
-            cells = [f"{p['prediction']:.6g}", *(_cell(p[part]) for part in PARTS)]
+            cells = [f"{_number(p['prediction']):.6g}", *(_cell(p[part]) for part in PARTS)]
             lines.append(f'<tr><th style="{_CELL}">{html.escape(p["at"])}</th>')
             lines += [f'<td style="{_CELL}">{cell}</td>' for cell in cells]
             lines.append("</tr>")

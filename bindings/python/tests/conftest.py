@@ -14,6 +14,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 QUICK = {"width": 32, "members": 6, "batches": 3, "lambda_": 0.01}
 
 
+def pytest_collection_modifyitems(items):
+    """What loads JAX and PyTorch comes last: both run threads, and other tests fork."""
+    items.sort(key=lambda item: item.path.name in ("test_agreement.py", "test_examples.py"))
+
+
 @pytest.fixture(scope="session")
 def table():
     """60 rows of 3 features, 5 points."""
