@@ -101,6 +101,7 @@ typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD } epiq
 typedef enum { EPIQ_VARY_INIT, EPIQ_VARY_ORDER, EPIQ_VARY_BOTH } epiq_vary;
 typedef enum { EPIQ_SCALE_STANDARD, EPIQ_SCALE_MINMAX, EPIQ_SCALE_NONE } epiq_scale;
 typedef enum { EPIQ_MISSING_REFUSE, EPIQ_MISSING_DROP } epiq_missing;
+typedef enum { EPIQ_SOLVER_EXACT, EPIQ_SOLVER_ITERATIVE, EPIQ_SOLVER_AUTO } epiq_solver;
 typedef enum { EPIQ_BACKEND_BLAS, EPIQ_BACKEND_REF } epiq_backend;
 
 typedef struct {
@@ -140,6 +141,11 @@ typedef struct {
     int correction;    /* epiq_correction for leverage */
     ptrdiff_t probes;  /* random vectors the corrections are estimated from; 0: the inverse itself */
     int linear_kernel; /* epiq_kernel_kind of the linear engine */
+    /* how the kernel matrix is solved with */
+    int solver;          /* epiq_solver; auto: exact if that fits into memory */
+    ptrdiff_t rank;      /* iterative: rows its preconditioner is made of */
+    double tolerance;    /* iterative: relative residual to reach */
+    ptrdiff_t mem_limit; /* bytes that may be used; 0: what the machine has */
     /* how it runs */
     uint64_t seed;
     ptrdiff_t threads; /* 0: all cores */
@@ -315,6 +321,12 @@ typedef struct {
     ptrdiff_t ensemble_size; /* 0 in the options resolved */
     ptrdiff_t threads;       /* likewise */
     const char *backend;
+    int solver;           /* what ran: epiq_solver */
+    ptrdiff_t iterations; /* of the iterative one, for its slowest solution, */
+    double residual;      /* and the largest relative residual of any */
+    struct {
+        double bytes, seconds; /* what it was thought to take before it began */
+    } foreseen;
     struct {
         int known, has_r2;     /* a constant target has no r2 */
         double loo_rmse, r2;   /* leave-one-out, of the kernel predictor, target units; r2 needs has_r2 */

@@ -57,7 +57,17 @@ static void write_run(json *j, const epiq_result *r, const report_run *run)
     json_token(j, "seed", seed);
     json_integer(j, "threads", r->threads);
     json_text(j, "backend", r->backend);
-    json_text(j, "solver", "exact");
+    epiq_options ran = *run->options;
+    ran.solver = r->solver;
+    option_text(j, "solver", &ran, "solver");
+    if (r->iterations) {
+        json_integer(j, "iterations", r->iterations);
+        json_real(j, "residual", r->residual);
+    }
+    json_object(j, "foreseen", JSON_FLAT);
+    json_real(j, "bytes", r->foreseen.bytes);
+    json_real(j, "seconds", r->foreseen.seconds);
+    json_end(j);
     json_real(j, "seconds", run->seconds);
     json_integer(j, "peak_rss_bytes", run->peak_rss_bytes);
     json_text(j, "data_sha256", run->data.sha256 && *run->data.sha256 ? run->data.sha256 : NULL);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { KIND_TEXT, KIND_COUNT, KIND_REAL, KIND_SEED, KIND_CHOICE, KIND_METHODS } kind;
+typedef enum { KIND_TEXT, KIND_COUNT, KIND_REAL, KIND_SEED, KIND_CHOICE, KIND_METHODS, KIND_BYTES } kind;
 
 typedef struct {
     epiq_option_info info;
@@ -95,6 +95,18 @@ static const row TABLE[] = {
           "long)"),
     CHOICE(linear_kernel, "linear-kernel", "population", "population|own", "kernel of engine linear"),
 #undef SECTION
+#define SECTION "Solver"
+    CHOICE(solver, "solver", "exact", "exact|iterative|auto",
+           "exact: factorise the kernel matrix; iterative: conjugate gradients without it; auto: exact if it fits"),
+    COUNT(rank, "rank", "1000", 1, 1e6, "iterative: rows of the data the preconditioner is made of"),
+    REAL(tolerance, "tolerance", "1e-6", 1e-14, 0.1, "iterative: relative residual of every solution"),
+    {{"mem-limit", SECTION, "memory that may be used, in bytes or with K, M or G (0: all there is)", NULL, "0",
+      "BYTES"},
+     KIND_BYTES,
+     AT(mem_limit),
+     0,
+     0},
+#undef SECTION
 #define SECTION "Running"
     {{"seed", SECTION, "of all random numbers", NULL, "1", "S"}, KIND_SEED, AT(seed), 0, 0},
     COUNT(threads, "threads", "0", 0, 4096, "worker threads (0: all cores)"),
@@ -167,6 +179,14 @@ static int row_check(epiq_ctx *c, const epiq_options *o, const row *r)
     }
 }
 
+const char *epiqp_not_iterative(const epiq_options *o)
+{
+    return o->time > 0                                                                ? "--time"
+           : o->kernel == EPIQ_KERNEL_EMPIRICAL && o->methods & (EPIQ_IF | EPIQ_AUTO) ? "--kernel empirical"
+           : o->hbar == EPIQ_HBAR_ENSEMBLE && o->engine == EPIQ_ENGINE_LINEAR         ? "--hbar ensemble"
+                                                                                      : NULL;
+}
+
 int epiqp_options_check(epiq_ctx *c, const epiq_options *o)
 {
     for (ptrdiff_t i = 0; i < ROWS; i++) {
@@ -191,6 +211,10 @@ int epiqp_options_check(epiq_ctx *c, const epiq_options *o)
     if (o->hbar == EPIQ_HBAR_ENSEMBLE && (o->engine == EPIQ_ENGINE_INFINITE || !(o->methods & (EPIQ_EV | EPIQ_AUTO)))) {
         return epiqp_fail(c, EPIQ_E_USAGE,
                           "hbar ensemble needs trained members; add ev to --methods with engine network or linear");
+    }
+    if (o->solver == EPIQ_SOLVER_ITERATIVE && epiqp_not_iterative(o)) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "solver iterative has no factor, which %s needs; leave out one of them",
+                          epiqp_not_iterative(o));
     }
     if (o->time > 0 && o->kernel == EPIQ_KERNEL_EMPIRICAL) {
         return epiqp_fail(c, EPIQ_E_USAGE, "time needs the population kernel; leave out --kernel empirical");
@@ -260,6 +284,22 @@ static int set_choice(epiq_ctx *c, const row *r, const char *value, int *v)
     return not_a_value(c, r, value, list);
 }
 
+/* A whole number of bytes, or of K, M or G of them: powers of 1024. */
+static int set_bytes(epiq_ctx *c, const row *r, const char *value, ptrdiff_t *v)
+{
+    static const char UNITS[] = "KMG";
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    const char *unit = *end ? strchr(UNITS, toupper((unsigned char)*end)) : NULL;
+    int shift = unit ? 10 * (int)(unit - UNITS + 1) : 0;
+    if (!isdigit((unsigned char)*value) || errno || (*end && (!unit || end[1])) || number > (unsigned long long)PTRDIFF_MAX >> shift) {
+        return not_a_value(c, r, value, "a number of bytes, such as 2000000000, 512M or 16G");
+    }
+    *v = (ptrdiff_t)number << shift;
+    return EPIQ_OK;
+}
+
 static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value)
 {
     void *v = field(o, r);
@@ -273,6 +313,8 @@ static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value
         return set_choice(c, r, value, v);
     case KIND_METHODS:
         return set_methods(c, r, value, v);
+    case KIND_BYTES:
+        return set_bytes(c, r, value, v);
     case KIND_SEED:
         errno = 0;
         *(uint64_t *)v = strtoull(value, &end, 10);
@@ -340,6 +382,7 @@ int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer, size
         length = snprintf(buffer, size, "%s", text ? text : "");
         break;
     }
+    case KIND_BYTES:
     case KIND_COUNT:
         length = snprintf(buffer, size, "%td", *(const ptrdiff_t *)v);
         break;

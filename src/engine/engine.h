@@ -15,6 +15,7 @@ typedef struct {
     epiqp_rows rows, at;
     const double *y; /* rows.n */
     bool solved;     /* ridge holds the population kernel's factor, alpha and c */
+    epiqp_population population;
     epiqp_ridge ridge;
 } epiqp_fit;
 

@@ -77,9 +77,13 @@ int epiqp_fit_solve(const epiqp_env *e, epiqp_fit *f)
         return EPIQ_E_NOMEM;
     }
     epiqp_kernel_cross(e, &f->arch, &f->rows, &f->at, k0, NULL);
-    epiqp_population population = {&f->arch, &f->rows};
-    epiqp_source source = epiqp_source_ntk(&population);
-    int s = epiqp_ridge_new(e, f->rows.n, &source, f->o->lambda, f->y, f->at.n, k0, &f->ridge);
+    f->population = (epiqp_population){&f->arch, &f->rows};
+    epiqp_source source = epiqp_source_ntk(&f->population);
+    const epiq_options *o = f->o;
+    int s = o->solver == EPIQ_SOLVER_ITERATIVE
+                ? epiqp_ridge_iterative(e, f->rows.n, &source, o->lambda, f->y, f->at.n, k0, o->rank, o->tolerance,
+                                        o->seed, &f->ridge)
+                : epiqp_ridge_new(e, f->rows.n, &source, o->lambda, f->y, f->at.n, k0, &f->ridge);
     f->solved = !s;
     return s;
 }

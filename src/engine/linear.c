@@ -60,7 +60,7 @@ static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw
     for (ptrdiff_t k = 0; k < f->at.n; k++) {
         at[k] += epiqp_dot(n, ridge->c + k * n, residual);
     }
-    if (rows || keep) {
+    if (rows || keep) { /* there is a factor: epiqp_options_check sees to it */
         epiqp_chol_solve(e, &ridge->factor, 1, weight);
     }
     for (ptrdiff_t i = 0; rows && i < n; i++) { /* h(theta0; X) + K A^-1 residual = y - shift A^-1 residual */

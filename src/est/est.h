@@ -110,7 +110,7 @@ typedef struct {
     double kurtosis; /* of them */
 } epiqp_rowwise;
 /* used: standardised residuals; used_without (groups by n, or NULL): the same without one group of probes. */
-int epiqp_rowwise_new(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, const double *used,
+int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const double *used,
                       const double *used_without, epiqp_rowwise *out);
 /* sum_i c_i^2 excess_i without group g of the probes. */
 double epiqp_rowwise_share(const epiqp_rowwise *w, ptrdiff_t g, const double *c, ptrdiff_t n);
@@ -191,6 +191,11 @@ int epiqp_sweep_plan(epiqp_job *j); /* features and values, if o.sweep asks; rai
 int epiqp_sweep_points(epiqp_job *j, double *at,
                        const char **name); /* from j->asked on, scaled, around the first of `at` */
 void epiqp_sweep_split(epiqp_job *j);      /* each sweep gets its part of the answer's points */
+
+/* ---- beforehand: foresee.c ---- */
+
+bool epiqp_factor_wanted(const epiqp_job *j); /* the population kernel's, or a solution without it */
+int epiqp_foresee(epiqp_job *j); /* memory and time, in result.foreseen; settles o.solver; refuses what does not fit */
 
 /* ---- the answer ---- */
 

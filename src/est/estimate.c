@@ -108,7 +108,7 @@ static int resolve(epiqp_job *j)
     return EPIQ_OK;
 }
 
-static bool factor_wanted(const epiqp_job *j)
+bool epiqp_factor_wanted(const epiqp_job *j)
 {
     const epiq_options *o = &j->o;
     if (o->time > 0) {
@@ -120,48 +120,6 @@ static bool factor_wanted(const epiqp_job *j)
     bool engine_needs = j->engine->needs_solve(o) && (members || !j->engine->member);
     bool bias_check = o->methods & EPIQ_BA && j->n <= EPIQP_CHEAP_ROWS;
     return if_needs || engine_needs || predict_by_kernel || bias_check;
-}
-
-/* The largest blocks, in bytes, against the machine's memory: better a sentence now than the kernel's killer later. */
-static int check_memory(const epiqp_job *j)
-{
-    const epiq_options *o = &j->o;
-    double n = (double)j->n, triangle = (double)epiqp_tri_bytes(j->n), cross = 8 * n * (double)j->points,
-           need = j->more->bytes, have = epiqp_memory();
-    if (factor_wanted(j)) {
-        need += triangle + cross; /* the inverse takes the factor's place */
-    }
-    if (o->methods & EPIQ_IF && o->probes < j->n) {
-        need += 17 * n * (double)o->probes;
-    }
-    if (o->kernel == EPIQ_KERNEL_EMPIRICAL && o->methods & EPIQ_IF) {
-        need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
-    }
-    if (o->time > 0) {
-        need += 40 * n * n + 2 * cross;
-    }
-    if (j->engine->member) {
-        epiqp_net net = epiqp_net_of(o, j->data->d);
-        double own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL
-                         ? triangle + cross + 16 * n * (double)o->width * (double)o->depth
-                         : 0;
-        need +=
-            (double)j->e.threads * (22 * 8 * (double)epiqp_net_params(&net) + own); /* train/flow.c takes 20, and 2 */
-        need += 8 * (double)o->members * (2 * (double)j->points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
-    }
-    if (j->more->keep) { /* the factor beside the inverse, and every network */
-        epiqp_net net = epiqp_net_of(o, j->data->d);
-        need += triangle + 8 * (double)(o->members + o->batches) * (n + (double)epiqp_net_params(&net));
-    }
-    if (need <= have) {
-        return EPIQ_OK;
-    }
-    return epiqp_fail(
-        j->e.c, EPIQ_E_NOMEM,
-        "%td rows, %td points and networks of width %td and depth %td need about %.1f GB and this machine has "
-        "%.1f; use %s",
-        j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9,
-        j->more->bytes > need / 2 ? j->more->less : "less of what is large, or --methods ev,ba");
 }
 
 /* ---- points that deserve a warning ---- */
@@ -299,7 +257,7 @@ static int prepare(epiqp_job *j)
 {
     epiq_ctx *c = j->e.c;
     int s = resolve(j);
-    if (s || (s = epiqp_sweep_plan(j)) || (s = settle_points(j)) || (s = check_memory(j))) {
+    if (s || (s = epiqp_sweep_plan(j)) || (s = settle_points(j))) {
         return s;
     }
     epiq_part **parts[] = {&j->ev, &j->inf, &j->ba, &j->infinite};
@@ -316,6 +274,7 @@ static int prepare(epiqp_job *j)
         return EPIQ_E_NOMEM;
     }
     s = epiqp_fit_new(&j->e, &j->o, j->n, j->data->d, j->data->x, j->data->y, j->points, j->at, &j->fit);
+    s = s ? s : epiqp_foresee(j);
     return !s && j->o.state ? epiqp_state_open(j) : s;
 }
 
@@ -341,7 +300,7 @@ static int solve_kernel(epiqp_job *j)
                 ? epiqp_stopped(&j->e, &j->fit, j->o.time, j->stopped_c, j->stopped_v)
                 : EPIQ_E_NOMEM;
         c = j->stopped_c;
-    } else if (factor_wanted(j)) {
+    } else if (epiqp_factor_wanted(j)) {
         s = epiqp_fit_solve(&j->e, &j->fit);
         c = j->fit.ridge.c;
         j->answer->result.timing.kernel = j->fit.ridge.fill_s;
@@ -394,6 +353,8 @@ static int run(epiqp_job *j)
         return s;
     }
     epiqp_sweep_split(j);
+    r->iterations = j->fit.ridge.worst.iterations;
+    r->residual = j->fit.ridge.worst.residual;
     s = epiqp_keep_rest(j);
     return s ? s : epiqp_advise(j);
 }

@@ -17,13 +17,13 @@ static const double WIDER = 0.2; /* between 0.15 and 0.25 coverage is the same *
 
 /* One term more, with P from probes: s, and what s is without each group of them. There P differs, and so does what it
  * is applied to; of the latter only P's diagonal is taken, for the rest is a mean over many rows' errors. */
-static void next_term(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, const double *q,
-                      const double *used_without, double unit, epiqp_rowwise *out, double *mixed, double *mixed_without)
+static int next_term(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const double *q, const double *used_without,
+                     double unit, epiqp_rowwise *out, double *mixed, double *mixed_without)
 {
     ptrdiff_t n = j->n;
     double *s = out->excess;
-    epiqp_probes_squares_times(&j->e, r, probes, s, mixed, mixed_without);
-    for (ptrdiff_t i = 0; i < n; i++) {
+    int status = epiqp_probes_squares_times(&j->e, r, probes, s, mixed, mixed_without);
+    for (ptrdiff_t i = 0; !status && i < n; i++) {
         double own = fmin(1, r->diagonal[i] * r->diagonal[i] / r->norm2[i]);
         for (ptrdiff_t g = 0; out->without && g < EPIQP_PROBE_GROUPS; g++) {
             double *one = &out->without[i + g * n], z = unit > 0 ? used_without[i + g * n] / unit : 0;
@@ -32,9 +32,10 @@ static void next_term(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, 
         }
         s[i] += q[i] - mixed[i] / r->norm2[i];
     }
+    return status;
 }
 
-int epiqp_rowwise_new(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, const double *used,
+int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const double *used,
                       const double *used_without, epiqp_rowwise *out)
 {
     ptrdiff_t n = j->n, groups = probes->count ? EPIQP_PROBE_GROUPS : 0;
@@ -60,15 +61,12 @@ int epiqp_rowwise_new(epiqp_job *j, const epiqp_ridge *r, epiqp_probes *probes, 
     *out =
         (epiqp_rowwise){excess, used_without ? without : NULL, largest, sum > 0 ? (double)n * sum2 / (sum * sum) : 0};
     for (int k = 0; k < TERMS; k++) {
-        if (groups) {
-            next_term(j, r, probes, q, used_without, largest, out, mixed, without + groups * n);
-            continue;
-        }
-        int s = epiqp_tri_squares_times(&j->e, &r->inverse, excess, mixed);
+        int s = groups ? next_term(j, r, probes, q, used_without, largest, out, mixed, without + groups * n)
+                       : epiqp_tri_squares_times(&j->e, &r->inverse, excess, mixed);
         if (s) {
             return s;
         }
-        for (ptrdiff_t i = 0; i < n; i++) {
+        for (ptrdiff_t i = 0; !groups && i < n; i++) {
             excess[i] += q[i] - mixed[i] / r->norm2[i];
         }
     }

@@ -14,7 +14,7 @@ enum {
 }; /* rows averaged together: a block of all groups' sums stays in the cache */
 
 /* b = z o (B (s o z)) for every probe; s NULL: ones */
-static void apply(const epiqp_env *e, const epiqp_ridge *r, const epiqp_probes *p, const double *s, double *b)
+static int apply(const epiqp_env *e, epiqp_ridge *r, const epiqp_probes *p, const double *s, double *b)
 {
     ptrdiff_t n = p->n, size = n * p->count;
 #pragma omp parallel for schedule(static) num_threads(e->threads) if (size > 100000)
@@ -23,11 +23,12 @@ static void apply(const epiqp_env *e, const epiqp_ridge *r, const epiqp_probes *
             b[i + k * n] = s ? s[i] * p->z[i + k * n] : p->z[i + k * n];
         }
     }
-    epiqp_chol_solve(e, &r->factor, p->count, b);
+    int status = epiqp_ridge_solve(e, r, p->count, b);
 #pragma omp parallel for schedule(static) num_threads(e->threads) if (size > 100000)
     for (ptrdiff_t k = 0; k < size; k++) {
         b[k] *= p->z[k];
     }
+    return status;
 }
 
 /* mean_i = mean over probes of a_i b_i (a NULL: of b_i), and without each group. Probe k is of group k G / count. */
@@ -87,7 +88,11 @@ int epiqp_probes_new(const epiqp_env *e, epiqp_ridge *r, uint64_t seed, ptrdiff_
     for (ptrdiff_t k = 0; k < count; k++) {
         epiqp_signs((epiqp_stream){seed, EPIQP_FOR_PROBE, (uint64_t)k}, n, out->z + k * n);
     }
-    apply(e, r, out, NULL, out->a);
+    int s = apply(e, r, out, NULL, out->a);
+    if (s) {
+        epiqp_probes_free(e->c, out);
+        return s;
+    }
     average(e, out, NULL, out->a, r->diagonal, out->diagonal_without);
     average(e, out, out->a, out->a, r->norm2, out->norm2_without);
     for (ptrdiff_t k = 0; k < (G + 1) * n; k++) {
@@ -105,9 +110,12 @@ void epiqp_probes_free(epiq_ctx *c, epiqp_probes *p)
     *p = (epiqp_probes){0};
 }
 
-void epiqp_probes_squares_times(const epiqp_env *e, const epiqp_ridge *r, epiqp_probes *p, const double *s,
-                                double *sums, double *without)
+int epiqp_probes_squares_times(const epiqp_env *e, epiqp_ridge *r, epiqp_probes *p, const double *s, double *sums,
+                               double *without)
 {
-    apply(e, r, p, s, p->b);
-    average(e, p, p->a, p->b, sums, without);
+    int status = apply(e, r, p, s, p->b);
+    if (!status) {
+        average(e, p, p->a, p->b, sums, without);
+    }
+    return status;
 }

@@ -23,7 +23,7 @@ int epiqp_probes_new(const epiqp_env *e, epiqp_ridge *r, uint64_t seed, ptrdiff_
 void epiqp_probes_free(epiq_ctx *c, epiqp_probes *p);
 
 /* sums_i = estimate of sum_j B_ij^2 s_j; without (groups by n): the same without one group. */
-void epiqp_probes_squares_times(const epiqp_env *e, const epiqp_ridge *r, epiqp_probes *p, const double *s,
-                                double *sums, double *without);
+int epiqp_probes_squares_times(const epiqp_env *e, epiqp_ridge *r, epiqp_probes *p, const double *s, double *sums,
+                               double *without);
 
 #endif

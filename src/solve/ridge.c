@@ -1,6 +1,7 @@
 /* ridge.c - building and freeing what ridge.h describes. */
 #include "solve/ridge.h"
 
+#include <math.h>
 #include <string.h>
 
 int epiqp_ridge_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
@@ -23,6 +24,44 @@ int epiqp_ridge_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel,
     memcpy(out->alpha, y, (size_t)n * sizeof *y);
     epiqp_chol_solve(e, &out->factor, 1, out->alpha);
     epiqp_chol_solve(e, &out->factor, points, out->c);
+    return EPIQ_OK;
+}
+
+int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, ptrdiff_t cols, double *b)
+{
+    if (!r->operator.f) {
+        epiqp_chol_solve(e, &r->factor, cols, b);
+        return EPIQ_OK;
+    }
+    epiqp_pcg_report one = {0};
+    int s = epiqp_operator_solve(e, &r->operator, r->tolerance, cols, b, &one);
+    r->worst.iterations = epiqp_max(r->worst.iterations, one.iterations);
+    r->worst.residual = fmax(r->worst.residual, one.residual);
+    return s;
+}
+
+/* All right-hand sides at once: y comes after the points' columns. */
+int epiqp_ridge_iterative(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
+                          ptrdiff_t points, double *k0, ptrdiff_t rank, double tolerance, uint64_t seed,
+                          epiqp_ridge *out)
+{
+    *out = (epiqp_ridge){.n = n, .points = points, .c = k0, .shift = lambda * (double)n, .tolerance = tolerance};
+    double start = epiqp_now();
+    int s = epiqp_operator_new(e, n, kernel, out->shift, rank, seed, &out->operator);
+    double *both = s ? NULL : epiqp_realloc(e->c, k0, n * points, n * (points + 1), sizeof *both);
+    if (both) {
+        out->c = both;
+        memcpy(both + n * points, y, (size_t)n * sizeof *y);
+        out->fill_s = epiqp_now() - start;
+        s = epiqp_ridge_solve(e, out, points + 1, both);
+        out->factor_s = epiqp_now() - start - out->fill_s;
+    }
+    out->alpha = both && !s ? epiqp_alloc(e->c, n, sizeof(double)) : NULL;
+    if (!out->alpha) {
+        epiqp_ridge_free(e->c, out);
+        return s ? s : EPIQ_E_NOMEM;
+    }
+    memcpy(out->alpha, both + n * points, (size_t)n * sizeof *y);
     return EPIQ_OK;
 }
 
@@ -57,6 +96,7 @@ void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r)
 {
     epiqp_tri_free(c, &r->factor);
     epiqp_tri_free(c, &r->inverse);
+    epiqp_operator_free(c, &r->operator);
     epiqp_free(c, r->alpha);
     epiqp_free(c, r->c);
     epiqp_free(c, r->diagonal);

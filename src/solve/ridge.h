@@ -1,10 +1,11 @@
 /* ridge.h - kernel ridge regression with one factor for everything: A = K + lambda n I, c = A^-1 k0 for every point,
- * alpha = A^-1 y, and on demand diag(A^-1) and the row norms of A^-1 (docs/method.md section 3).
+ * alpha = A^-1 y, and on demand diag(A^-1) and the row norms of A^-1 (docs/method.md section 3). Where the factor would
+ * not fit, the same by iteration, without A; diag and norms then come from probes alone.
  */
 #ifndef EPIQP_RIDGE_H
 #define EPIQP_RIDGE_H
 
-#include "solve/chol.h"
+#include "solve/pcg.h"
 
 typedef struct {
     ptrdiff_t n, points;
@@ -16,12 +17,21 @@ typedef struct {
     epiqp_tri inverse;        /* A^-1, from epiqp_ridge_leverage on until someone frees it */
     double *diagonal, *norm2; /* n each, of A^-1: its diagonal and its rows' squares; NULL until epiqp_ridge_leverage */
     double fill_s, factor_s;
+    epiqp_operator operator; /* instead of the factor; f NULL: there is one */
+    double tolerance;
+    epiqp_pcg_report worst; /* of its solves */
 } epiqp_ridge;
 
 /* k0: points by n, the kernel between rows and points; taken over and turned into c. */
 int epiqp_ridge_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
                     ptrdiff_t points, double *k0, epiqp_ridge *out);
-/* In place of the factor: whoever solves with it must have done so. */
+/* By iteration, to this relative residual; what the kernel points to must live as long. */
+int epiqp_ridge_iterative(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
+                          ptrdiff_t points, double *k0, ptrdiff_t rank, double tolerance, uint64_t seed,
+                          epiqp_ridge *out);
+/* B = A^-1 B for cols columns of length n. */
+int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, ptrdiff_t cols, double *b);
+/* In place of the factor, which there must be: whoever solves with it must have done so. */
 int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r);
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r);
 

@@ -1,0 +1,191 @@
+/* foresee.c - what a job will take in memory and time, before it takes any: counted from its sizes, and timed by two
+ * short products. What does not fit is refused with the alternatives; solver auto chooses among them.
+ */
+#include "est/est.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LARGE = 4000,    /* rows from which on the machine is timed: below, everything takes seconds */
+    ITERATIONS = 14, /* of conjugate gradients, as usual with the default rank */
+    GRADIENTS = 400, /* of a training, as usual */
+    SIDE = 384,      /* of the products that are timed */
+    FEW = 128,       /* rows that are solved with exactly whatever was asked */
+    PROBES = 64,     /* for leverages where there is no inverse */
+};
+static const double PROCESS = 14e6; /* bytes of a run that does nothing: libraries and their threads */
+
+/* ---- memory ---- */
+
+static double networks_bytes(const epiqp_job *j, const epiq_options *o)
+{
+    const double n = (double)j->n, points = (double)j->points;
+    if (!j->engine->member || !(o->methods & (EPIQ_EV | EPIQ_BA))) {
+        return 0;
+    }
+    epiqp_net net = epiqp_net_of(o, j->data->d);
+    bool own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL;
+    double at_work = 22 * 8 * (double)epiqp_net_params(&net); /* train/flow.c takes 20, and 2 */
+    if (own) {
+        at_work += (double)epiqp_tri_bytes(j->n) + 8 * n * points + 16 * n * (double)o->width * (double)o->depth;
+    }
+    return (double)j->e.threads * at_work +
+           8 * (double)o->members * (2 * points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
+}
+
+static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
+{
+    const double n = (double)j->n, d = (double)j->data->d, points = (double)j->points,
+                 triangle = (double)epiqp_tri_bytes(j->n), cross = 8 * n * points;
+    double need = PROCESS + j->more->bytes + 8 * n * (4 * d + 24) + networks_bytes(j, o);
+    bool influence = o->methods & EPIQ_IF;
+    if (epiqp_factor_wanted(j)) {
+        bool strip = !j->engine->member || o->methods & (EPIQ_EV | EPIQ_BA); /* of the closed form */
+        double columns = fmax(points + 1, influence ? (double)o->probes : 0);
+        need += cross + (strip ? 8 * n * 256 : 0);
+        need += o->solver == EPIQ_SOLVER_ITERATIVE
+                    ? epiqp_operator_bytes(j->n, epiqp_min(o->rank, j->n), (ptrdiff_t)columns)
+                    : triangle; /* the inverse takes the factor's place */
+    }
+    if (influence && o->probes < j->n) {
+        need += 17 * n * (double)o->probes + (o->probes ? 8 * n * 6 * EPIQP_PROBE_GROUPS : 0);
+    }
+    if (o->kernel == EPIQ_KERNEL_EMPIRICAL && influence) {
+        need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
+    }
+    if (o->time > 0) {
+        need += 40 * n * n + 2 * cross;
+    }
+    if (j->more->keep) { /* the factor beside the inverse, and every network */
+        epiqp_net net = epiqp_net_of(o, j->data->d);
+        need += triangle + 8 * (double)(o->members + o->batches) * (n + (double)epiqp_net_params(&net));
+    }
+    return need;
+}
+
+/* ---- time ---- */
+
+typedef struct {
+    double flops, entries; /* of products and of the kernel, a second, by all threads */
+} rates;
+
+/* The second of two runs of each: about 10 ms in all. */
+static int time_machine(const epiqp_job *j, rates *out)
+{
+    double *a = epiqp_alloc(j->e.c, 3 * SIDE * SIDE, sizeof *a), start = 0;
+    if (!a) {
+        return EPIQ_E_NOMEM;
+    }
+    memset(a, 0, 3 * SIDE * SIDE * sizeof *a);
+    for (int k = 0; k < 2; k++) {
+        start = epiqp_now();
+        j->e.la->gemm('N', 'T', SIDE, SIDE, SIDE, 1, a, SIDE, a + SIDE * SIDE, SIDE, 0, a + 2 * SIDE * SIDE, SIDE);
+        out->flops = 2.0 * SIDE * SIDE * SIDE * j->e.threads / fmax(epiqp_now() - start, 1e-6);
+    }
+    for (int k = 0; k < 2; k++) {
+        start = epiqp_now();
+        epiqp_kernel_block(&j->fit.arch, &j->fit.rows, 0, EPIQP_BLOCK, &j->fit.rows, EPIQP_BLOCK, EPIQP_BLOCK, a, NULL,
+                           EPIQP_BLOCK);
+        out->entries = (double)EPIQP_BLOCK * EPIQP_BLOCK * j->e.threads / fmax(epiqp_now() - start, 1e-7);
+    }
+    epiqp_free(j->e.c, a);
+    return EPIQ_OK;
+}
+
+static double foresee_seconds(const epiqp_job *j, const epiq_options *o, const rates *rate)
+{
+    const double n = (double)j->n, points = (double)j->points, d = (double)j->data->d, width = (double)o->width;
+    double seconds = 0;
+    if (epiqp_factor_wanted(j)) {
+        bool corrected = o->methods & EPIQ_IF && o->correction != EPIQ_CORRECTION_NONE,
+             rowwise = o->correction == EPIQ_CORRECTION_ROWWISE;
+        double columns = points + 1, again = corrected && o->probes ? (rowwise ? 4 : 1) * (double)o->probes : 0;
+        if (o->solver == EPIQ_SOLVER_ITERATIVE) {
+            double passes = ITERATIONS * (again > 0 ? rowwise ? 5 : 2 : 1), rank = (double)epiqp_min(o->rank, j->n);
+            seconds += passes * n * n / 2 / rate->entries + 2 * n * rank * rank / rate->flops +
+                       ITERATIONS * (columns + again) * (2 * n * n + 4 * n * rank) / rate->flops;
+        } else {
+            double cubes = corrected && !o->probes ? 1 : 1.0 / 3;
+            seconds += n * n / 2 / rate->entries + (cubes * n * n * n + 2 * n * n * (columns + again)) / rate->flops;
+        }
+        if (!j->engine->member || o->methods & (EPIQ_EV | EPIQ_BA)) {
+            seconds += n * n / 2 / rate->entries + n * n * points / rate->flops;
+        }
+    }
+    if (j->engine->trains &&
+        o->methods & (EPIQ_EV | EPIQ_BA)) { /* in single precision where they are thin: half the time */
+        double gradient = 6 * n * width * (d + 1 + (double)(o->depth - 1) * width) / rate->flops;
+        double networks = (o->methods & EPIQ_EV ? (double)o->members : 0) + (o->methods & EPIQ_BA ? 1 : 0);
+        seconds += GRADIENTS * networks * gradient * (o->depth == 1 && d <= 64 ? 0.5 : 1);
+    }
+    return seconds;
+}
+
+/* ---- the choice, and the refusal ---- */
+
+/* The options with another solver, and what that asks for. Few rows are solved with exactly whatever was asked. */
+static epiq_options with_solver(const epiqp_job *j, int solver)
+{
+    epiq_options o = j->o;
+    ptrdiff_t probes = o.probes ? o.probes : PROBES;
+    o.solver = solver == EPIQ_SOLVER_ITERATIVE && j->n <= epiqp_max(FEW, probes) ? EPIQ_SOLVER_EXACT : solver;
+    if (o.solver == EPIQ_SOLVER_ITERATIVE && (o.correction != EPIQ_CORRECTION_NONE || o.influential > 0)) {
+        o.probes = probes; /* there is no inverse to take them from */
+    }
+    return o;
+}
+
+static const char *say(char *text, size_t size, double bytes, double seconds)
+{
+    double time = seconds < 90 ? fmax(seconds, 1) : seconds < 5400 ? seconds / 60 : seconds / 3600;
+    snprintf(text, size, "%.2f GB and about %.*f %s", bytes / 1e9, seconds < 5400 ? 0 : 1, time,
+             seconds < 90     ? "s"
+             : seconds < 5400 ? "min"
+                              : "h");
+    return text;
+}
+
+static int refuse(const epiqp_job *j, double have, const rates *rate)
+{
+    const epiq_options *o = &j->o, other = with_solver(j, EPIQ_SOLVER_ITERATIVE);
+    double need = foresee_bytes(j, o), bytes = foresee_bytes(j, &other);
+    char instead[192] = "", cost[64];
+    if (o->solver == EPIQ_SOLVER_EXACT && !epiqp_not_iterative(o) && bytes <= have) {
+        snprintf(instead, sizeof instead, "--solver iterative (%s, to a relative residual of %.0e), or ",
+                 say(cost, sizeof cost, bytes, foresee_seconds(j, &other, rate)), o->tolerance);
+    }
+    return epiqp_fail(j->e.c, EPIQ_E_NOMEM,
+                      "%td rows, %td points and networks of width %td and depth %td need about %.2f GB and %.2f may be "
+                      "used; use %s%s",
+                      j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9, instead,
+                      j->more->bytes > need / 2 ? j->more->less
+                      : o->methods & EPIQ_IF && j->engine->member
+                          ? "--methods ev,ba, which need no kernel matrix, or fewer rows"
+                          : "fewer rows or points");
+}
+
+int epiqp_foresee(epiqp_job *j)
+{
+    epiq_options *o = &j->o, exact = with_solver(j, EPIQ_SOLVER_EXACT);
+    epiq_result *r = &j->answer->result;
+    rates rate = {5e10, 1e8};
+    double have = epiqp_memory(), whole = foresee_bytes(j, &exact);
+    have = o->mem_limit > 0 ? fmin((double)o->mem_limit, have) : have;
+    int s = j->n >= LARGE ? time_machine(j, &rate) : EPIQ_OK;
+    bool iterate = o->solver == EPIQ_SOLVER_ITERATIVE;
+    if (o->solver == EPIQ_SOLVER_AUTO && whole > have && epiqp_factor_wanted(j) && !epiqp_not_iterative(o)) {
+        iterate = true;
+        s = s ? s
+              : epiqp_warn(j->e.c, j->warnings, "approximated",
+                           "the exact solution would need %.2f GB and %.2f may be used, so the kernel matrix is solved "
+                           "with by iteration, to a relative residual of %.0e",
+                           whole / 1e9, have / 1e9, o->tolerance);
+    }
+    *o = with_solver(j, iterate ? EPIQ_SOLVER_ITERATIVE : EPIQ_SOLVER_EXACT);
+    r->solver = o->solver;
+    r->foreseen.bytes = foresee_bytes(j, o);
+    r->foreseen.seconds = foresee_seconds(j, o, &rate);
+    return s || r->foreseen.bytes <= have ? s : refuse(j, have, &rate);
+}

@@ -1,0 +1,380 @@
+/* pcg.c - conjugate gradients for many columns at once (pcg.h). Each column has its own recurrence; what they share is
+ * the product with K, by far the largest part. Work is shared out in fixed blocks: the bits do not depend on the threads.
+ */
+#include "solve/pcg.h"
+
+#include "rng/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUP = 32, /* columns of one product */
+    MOST = 1000 /* iterations: more than that is a preconditioner that does not help */
+};
+static const int ROUNDS = 4; /* of iterating and then measuring what is left */
+
+/* ---- the preconditioner ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    ptrdiff_t x = *(const ptrdiff_t *)a, y = *(const ptrdiff_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* F'F, a block at a time */
+typedef struct {
+    const epiqp_la *la;
+    const epiqp_operator *a;
+} gram;
+
+static void gram_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                       ptrdiff_t ld)
+{
+    const gram *g = self;
+    ptrdiff_t n = g->a->n;
+    g->la->gemm('T', 'N', rows, cols, n, 1, g->a->f + i0 * n, n, g->a->f + j0 * n, n, 0, out, ld);
+}
+
+/* K(S,S), of which K(:,S) lies in f */
+typedef struct {
+    const double *f;
+    const ptrdiff_t *chosen;
+    ptrdiff_t n;
+} corner;
+
+static void corner_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                         ptrdiff_t ld)
+{
+    const corner *k = self;
+    for (ptrdiff_t j = 0; j < cols; j++) {
+        for (ptrdiff_t i = 0; i < rows; i++) {
+            out[i + j * ld] = k->f[k->chosen[i0 + i] + (j0 + j) * k->n];
+        }
+    }
+}
+
+/* Rows of F = K(:,S) L^-T, panel by panel of L: a triangle has no leading dimension of its own. */
+static void times_inverse(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t rows, double *f, ptrdiff_t n)
+{
+    for (ptrdiff_t p = 0; p < l->panels; p++) {
+        ptrdiff_t cols = epiqp_tri_rows(l, p), left = p * l->height;
+        if (left) {
+            e->la->gemm('N', 'T', rows, cols, left, -1, f, n, epiqp_tri_at(l, p, 0, 0), cols, 1, f + left * n, n);
+        }
+        e->la->trsm('R', 'T', rows, cols, epiqp_tri_at(l, p, 0, left), cols, f + left * n, n);
+    }
+}
+
+static int precondition(const epiqp_env *e, uint64_t seed, epiqp_operator *a)
+{
+    ptrdiff_t n = a->n, rank = a->rank, *chosen = epiqp_alloc(e->c, n, sizeof *chosen);
+    double jitter, unused = 0, small;
+    epiqp_tri l = {0};
+    int s = chosen ? epiqp_tri_new(e->c, rank, &l) : EPIQ_E_NOMEM;
+    if (s) {
+        goto end;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        chosen[i] = i;
+    }
+    epiqp_shuffle((epiqp_stream){seed, EPIQP_FOR_LANDMARK, 0}, 0, n, chosen);
+    qsort(chosen, (size_t)rank, sizeof *chosen, by_number);
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
+    for (ptrdiff_t j = 0; j < rank; j++) {
+        for (ptrdiff_t i = 0; i < n; i += EPIQP_BLOCK) {
+            a->kernel.block(a->kernel.self, i, epiqp_min(EPIQP_BLOCK, n - i), chosen[j], 1, a->f + i + j * n, n);
+        }
+    }
+    double trace = 0;
+    for (ptrdiff_t j = 0; j < rank; j++) {
+        trace += a->f[chosen[j] + j * n];
+    }
+    small = fmax(1e-12 * trace, 1e-3 * a->shift); /* equal rows may be among them; far below shift it costs nothing */
+    epiqp_source source = {corner_block, &(corner){a->f, chosen, n}};
+    if ((s = epiqp_ridge_factor(e, &source, small, &l, &jitter, &unused, &unused))) {
+        goto end;
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
+    for (ptrdiff_t i = 0; i < n; i += EPIQP_STRIP) {
+        times_inverse(e, &l, epiqp_min(EPIQP_STRIP, n - i), a->f + i, n);
+    }
+    source = (epiqp_source){gram_block, &(gram){e->la, a}};
+    s = epiqp_ridge_factor(e, &source, a->shift, &a->inner, &jitter, &unused, &unused);
+end:
+    epiqp_tri_free(e->c, &l);
+    epiqp_free(e->c, chosen);
+    return s;
+}
+
+int epiqp_operator_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double shift, ptrdiff_t rank,
+                       uint64_t seed, epiqp_operator *out)
+{
+    rank = epiqp_min(rank, n);
+    *out = (epiqp_operator){.n = n, .rank = rank, .shift = shift, .kernel = *kernel};
+    out->f = epiqp_alloc(e->c, n * rank, sizeof *out->f);
+    int s = out->f ? epiqp_tri_new(e->c, rank, &out->inner) : EPIQ_E_NOMEM;
+    s = s ? s : precondition(e, seed, out);
+    if (s) {
+        epiqp_operator_free(e->c, out);
+    }
+    return s;
+}
+
+void epiqp_operator_free(epiq_ctx *c, epiqp_operator *a)
+{
+    epiqp_free(c, a->f);
+    epiqp_tri_free(c, &a->inner);
+    a->f = NULL;
+}
+
+double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols)
+{
+    return 8.0 * (double)n * (double)(rank + 4 * cols + EPIQP_STRIP) + 2 * (double)epiqp_tri_bytes(rank) +
+           8.0 * (double)rank * (double)cols;
+}
+
+/* z = (F F' + shift I)^-1 r; t: rank by cols, scratch */
+static void soften(const epiqp_env *e, const epiqp_operator *a, ptrdiff_t cols, const double *r, double *t, double *z)
+{
+    ptrdiff_t n = a->n, k = a->rank;
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) collapse(2)
+    for (ptrdiff_t j = 0; j < cols; j += GROUP) {
+        for (ptrdiff_t i = 0; i < k; i += EPIQP_BLOCK) {
+            e->la->gemm('T', 'N', epiqp_min(EPIQP_BLOCK, k - i), epiqp_min(GROUP, cols - j), n, 1, a->f + i * n, n,
+                        r + j * n, n, 0, t + i + j * k, k);
+        }
+    }
+    epiqp_chol_solve(e, &a->inner, cols, t);
+    const double scale = 1 / a->shift;
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
+    for (ptrdiff_t i = 0; i < n; i += EPIQP_STRIP) {
+        ptrdiff_t rows = epiqp_min(EPIQP_STRIP, n - i);
+        for (ptrdiff_t j = 0; j < cols; j++) {
+            for (ptrdiff_t l = i; l < i + rows; l++) {
+                z[l + j * n] = scale * r[l + j * n];
+            }
+        }
+        e->la->gemm('N', 'N', rows, cols, k, -scale, a->f + i, n, t, k, 1, z + i, n);
+    }
+}
+
+/* ---- the product ---- */
+
+/* A strip of rows at a time, up to its diagonal block: what lies left of that block serves twice, as it stands and
+ * transposed. Tiles write to rows of y of their own, then groups of columns to theirs. */
+void epiqp_operator_times(const epiqp_env *e, const epiqp_operator *a, ptrdiff_t cols, const double *x, double *strip,
+                          double *y)
+{
+    const ptrdiff_t n = a->n;
+#pragma omp parallel for schedule(static) num_threads(e->threads)
+    for (ptrdiff_t k = 0; k < cols; k++) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            y[i + k * n] = a->shift * x[i + k * n];
+        }
+    }
+    for (ptrdiff_t i = 0; i < n; i += EPIQP_STRIP) {
+        const ptrdiff_t rows = epiqp_min(EPIQP_STRIP, n - i);
+#pragma omp parallel num_threads(e->threads)
+        {
+#pragma omp for schedule(dynamic)
+            for (ptrdiff_t j = 0; j < i + rows; j += EPIQP_BLOCK) {
+                ptrdiff_t wide = epiqp_min(EPIQP_BLOCK, i + rows - j);
+                double *tile = strip + j * rows;
+                for (ptrdiff_t k = 0; k < rows; k += EPIQP_BLOCK) {
+                    a->kernel.block(a->kernel.self, i + k, epiqp_min(EPIQP_BLOCK, rows - k), j, wide, tile + k, rows);
+                }
+                if (j < i) {
+                    e->la->gemm('T', 'N', wide, cols, rows, 1, tile, rows, x + i, n, 1, y + j, n);
+                }
+            }
+#pragma omp for schedule(dynamic)
+            for (ptrdiff_t k = 0; k < cols; k += GROUP) {
+                e->la->gemm('N', 'N', rows, epiqp_min(GROUP, cols - k), i + rows, 1, strip, rows, x + k * n, n, 1,
+                            y + i + k * n, n);
+            }
+        }
+        if (epiqp_stopping(e->c)) {
+            return; /* whoever asked looks before using y */
+        }
+    }
+}
+
+/* ---- the iteration ---- */
+
+typedef struct {
+    const epiqp_operator *a;
+    double tolerance;
+    ptrdiff_t cols, active;
+    double *x, *r, *p, *q, *t,
+        *strip; /* x in the order of b; r and p of the columns still active, in the order of which */
+    ptrdiff_t *which;
+    double *norm, *rz, *left; /* of each column: |b|, r'z, |r|/|b| */
+    ptrdiff_t iterations;
+} iteration;
+
+static void copy(double *to, const double *from, ptrdiff_t n)
+{
+    memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+/* The columns of r that have arrived make room. */
+static void retire(iteration *w)
+{
+    ptrdiff_t n = w->a->n, kept = 0;
+    for (ptrdiff_t k = 0; k < w->active; k++) {
+        if (w->left[w->which[k]] > w->tolerance) {
+            if (kept < k) {
+                w->which[kept] = w->which[k];
+                copy(w->r + kept * n, w->r + k * n, n);
+                copy(w->p + kept * n, w->p + k * n, n);
+            }
+            kept++;
+        }
+    }
+    w->active = kept;
+}
+
+/* p = z + beta p, with z in q; from nothing when first */
+static void redirect(const epiqp_env *e, iteration *w, bool first)
+{
+    ptrdiff_t n = w->a->n;
+    soften(e, w->a, w->active, w->r, w->t, w->q);
+#pragma omp parallel for schedule(static) num_threads(e->threads)
+    for (ptrdiff_t k = 0; k < w->active; k++) {
+        double *z = w->q + k * n, *p = w->p + k * n, rz = epiqp_dot(n, w->r + k * n, z), *old = &w->rz[w->which[k]];
+        double beta = first ? 0 : rz / *old;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            p[i] = first ? z[i] : z[i] + beta * p[i];
+        }
+        *old = rz;
+    }
+}
+
+/* x += alpha p, r -= alpha A p. False: some p'A p is not positive. */
+static bool step(const epiqp_env *e, iteration *w)
+{
+    ptrdiff_t n = w->a->n, broken = 0;
+    epiqp_operator_times(e, w->a, w->active, w->p, w->strip, w->q);
+#pragma omp parallel for schedule(static) num_threads(e->threads) reduction(+ : broken)
+    for (ptrdiff_t k = 0; k < w->active; k++) {
+        ptrdiff_t column = w->which[k];
+        double *r = w->r + k * n, *p = w->p + k * n, *q = w->q + k * n, bent = epiqp_dot(n, p, q);
+        double alpha = w->rz[column] / bent;
+        if (!(bent > 0 && isfinite(alpha))) {
+            broken++;
+            continue;
+        }
+        epiqp_axpy(n, alpha, p, w->x + column * n);
+        epiqp_axpy(n, -alpha, q, r);
+        w->left[column] = sqrt(epiqp_dot(n, r, r)) / w->norm[column];
+    }
+    w->iterations++;
+    return !broken;
+}
+
+static double worst(const iteration *w)
+{
+    double most = 0;
+    for (ptrdiff_t k = 0; k < w->cols; k++) {
+        most = fmax(most, w->left[k]);
+    }
+    return most;
+}
+
+/* r = b - A x of all columns, measured. */
+static int measure(const epiqp_env *e, iteration *w, const double *b)
+{
+    ptrdiff_t n = w->a->n;
+    epiqp_operator_times(e, w->a, w->cols, w->x, w->strip, w->q);
+    if (epiqp_stopping(e->c)) {
+        return epiqp_report(e->c, "solve", w->iterations, MOST);
+    }
+    w->active = w->cols;
+    for (ptrdiff_t k = 0; k < w->cols; k++) {
+        double *r = w->r + k * n;
+        w->which[k] = k;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            r[i] = b[i + k * n] - w->q[i + k * n];
+        }
+        w->left[k] = w->norm[k] > 0 ? sqrt(epiqp_dot(n, r, r)) / w->norm[k] : 0;
+    }
+    return EPIQ_OK;
+}
+
+static int iterate(const epiqp_env *e, iteration *w)
+{
+    for (bool first = true; w->active > 0; first = false) {
+        redirect(e, w, first);
+        bool fine = step(e, w);
+        int s = epiqp_report(e->c, "solve", w->iterations, MOST);
+        if (s) {
+            return s;
+        }
+        if (!fine || w->iterations >= MOST) {
+            return epiqp_fail(
+                e->c, EPIQ_E_NUMERIC,
+                "the iterative solver %s after %td iterations, at a relative residual of %.2g where %.2g was "
+                "wanted; use a larger --rank, a larger --lambda, or --solver exact",
+                fine ? "has not arrived" : "broke down", w->iterations, worst(w), w->tolerance);
+        }
+        retire(w);
+    }
+    return EPIQ_OK;
+}
+
+static int solve(const epiqp_env *e, iteration *w, double *b)
+{
+    ptrdiff_t n = w->a->n;
+    memset(w->x, 0, (size_t)(n * w->cols) * sizeof *w->x);
+    copy(w->r, b, n * w->cols);
+    w->active = w->cols;
+    for (ptrdiff_t k = 0; k < w->cols; k++) {
+        w->which[k] = k;
+        w->norm[k] = sqrt(epiqp_dot(n, b + k * n, b + k * n));
+        w->left[k] = w->norm[k] > 0 ? 1 : 0;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        retire(w);
+        int s = iterate(e, w);
+        if (s || (s = measure(e, w, b))) {
+            return s;
+        }
+        if (worst(w) <= w->tolerance) {
+            copy(b, w->x, n * w->cols);
+            return EPIQ_OK;
+        }
+    }
+    return epiqp_fail(
+        e->c, EPIQ_E_NUMERIC,
+        "the iterative solver stays at a relative residual of %.2g where %.2g was wanted; that is rounding: use a "
+        "larger --tolerance, a larger --lambda, or --solver exact",
+        worst(w), w->tolerance);
+}
+
+int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double tolerance, ptrdiff_t cols, double *b,
+                         epiqp_pcg_report *report)
+{
+    ptrdiff_t n = a->n;
+    iteration w = {.a = a, .tolerance = tolerance, .cols = cols};
+    double *all = epiqp_alloc(e->c, 4 * n * cols + n * EPIQP_STRIP + a->rank * cols + 3 * cols, sizeof *all);
+    w.which = epiqp_alloc(e->c, cols, sizeof *w.which);
+    int s = all && w.which ? EPIQ_OK : EPIQ_E_NOMEM;
+    if (!s) {
+        w.x = all;
+        w.r = w.x + n * cols;
+        w.p = w.r + n * cols;
+        w.q = w.p + n * cols;
+        w.strip = w.q + n * cols;
+        w.t = w.strip + n * EPIQP_STRIP;
+        w.norm = w.t + a->rank * cols;
+        w.rz = w.norm + cols;
+        w.left = w.rz + cols;
+        s = solve(e, &w, b);
+        *report = (epiqp_pcg_report){w.iterations, worst(&w)};
+    }
+    epiqp_free(e->c, all);
+    epiqp_free(e->c, w.which);
+    return s;
+}

@@ -1,0 +1,39 @@
+/* pcg.h - A X = B for many right-hand sides at once without ever having A = K + shift I: conjugate gradients on blocks
+ * of K made anew for each product, preconditioned by what K is on some of its rows (Nystrom):
+ *     K ~ F F',  F = K(:,S) L^-T,  L L' = K(S,S),  S rank rows drawn at random
+ *     (F F' + shift I)^-1 r = (r - F G^-1 F'r)/shift,  G = shift I + F'F
+ * Memory is n (rank + 4 columns) and a strip of K, not n^2; a product costs n^2/2 entries of K and 2 n^2 columns flops.
+ */
+#ifndef EPIQP_PCG_H
+#define EPIQP_PCG_H
+
+#include "solve/chol.h"
+
+typedef struct {
+    ptrdiff_t n, rank;
+    double shift;
+    epiqp_source kernel; /* what it points to must live as long */
+    double *f;           /* n by rank, column-major */
+    epiqp_tri inner;     /* factor of G */
+} epiqp_operator;
+
+int epiqp_operator_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double shift, ptrdiff_t rank,
+                       uint64_t seed, epiqp_operator *out);
+void epiqp_operator_free(epiq_ctx *c, epiqp_operator *a);
+
+typedef struct {
+    ptrdiff_t iterations; /* products with A until the slowest column was there */
+    double residual;      /* the largest |b - A x|/|b|, measured, not the recurrence's */
+} epiqp_pcg_report;
+
+/* B = A^-1 B for cols columns of length n, each to |b - A x| <= tolerance |b|; what does not get there is a failure. */
+int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double tolerance, ptrdiff_t cols, double *b,
+                         epiqp_pcg_report *report);
+double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols); /* of operator and solve, B apart */
+
+/* y = A x, cols columns. strip: EPIQP_STRIP by n, scratch. */
+enum { EPIQP_STRIP = 256 };
+void epiqp_operator_times(const epiqp_env *e, const epiqp_operator *a, ptrdiff_t cols, const double *x, double *strip,
+                          double *y);
+
+#endif
