@@ -146,6 +146,7 @@ typedef struct {
     ptrdiff_t rank;      /* iterative: rows its preconditioner is made of */
     double tolerance;    /* iterative: relative residual to reach */
     ptrdiff_t mem_limit; /* bytes that may be used; 0: what the machine has */
+    const char *scratch; /* folder for the factor when it does not fit into memory; NULL: refuse */
     /* how it runs */
     uint64_t seed;
     ptrdiff_t threads; /* 0: all cores */

@@ -106,6 +106,7 @@ static const row TABLE[] = {
      AT(mem_limit),
      0,
      0},
+    TEXT(scratch, "scratch", "DIR", "exact: keep the factor in a file there where it does not fit into memory"),
 #undef SECTION
 #define SECTION "Running"
     {{"seed", SECTION, "of all random numbers", NULL, "1", "S"}, KIND_SEED, AT(seed), 0, 0},
@@ -293,7 +294,8 @@ static int set_bytes(epiq_ctx *c, const row *r, const char *value, ptrdiff_t *v)
     unsigned long long number = strtoull(value, &end, 10);
     const char *unit = *end ? strchr(UNITS, toupper((unsigned char)*end)) : NULL;
     int shift = unit ? 10 * (int)(unit - UNITS + 1) : 0;
-    if (!isdigit((unsigned char)*value) || errno || (*end && (!unit || end[1])) || number > (unsigned long long)PTRDIFF_MAX >> shift) {
+    if (!isdigit((unsigned char)*value) || errno || (*end && (!unit || end[1])) ||
+        number > (unsigned long long)PTRDIFF_MAX >> shift) {
         return not_a_value(c, r, value, "a number of bytes, such as 2000000000, 512M or 16G");
     }
     *v = (ptrdiff_t)number << shift;

@@ -16,6 +16,7 @@ typedef struct {
     const double *y; /* rows.n */
     bool solved;     /* ridge holds the population kernel's factor, alpha and c */
     epiqp_population population;
+    ptrdiff_t resident; /* bytes of a factor in o->scratch that may be in memory; 0: it is not there */
     epiqp_ridge ridge;
 } epiqp_fit;
 

@@ -83,7 +83,8 @@ int epiqp_fit_solve(const epiqp_env *e, epiqp_fit *f)
     int s = o->solver == EPIQ_SOLVER_ITERATIVE
                 ? epiqp_ridge_iterative(e, f->rows.n, &source, o->lambda, f->y, f->at.n, k0, o->rank, o->tolerance,
                                         o->seed, &f->ridge)
-                : epiqp_ridge_new(e, f->rows.n, &source, o->lambda, f->y, f->at.n, k0, &f->ridge);
+                : epiqp_ridge_scratch(e, f->rows.n, &source, o->lambda, f->y, f->at.n, k0,
+                                      f->resident ? o->scratch : NULL, f->resident, &f->ridge);
     f->solved = !s;
     return s;
 }

@@ -70,7 +70,7 @@ static int check_bias(epiqp_job *j, const batch *batches)
     if (!j->fit.solved || !j->infinite[0].known) {
         return EPIQ_OK;
     }
-    if (!j->fit.ridge.diagonal && (j->n > EPIQP_CHEAP_ROWS || !j->fit.ridge.factor.a)) {
+    if (!j->fit.ridge.diagonal && (j->n > EPIQP_CHEAP_ROWS || !j->fit.ridge.factor.a || j->fit.ridge.factor.resident)) {
         return EPIQ_OK; /* two more factorisations only for a warning */
     }
     int status = epiqp_keep_factor(j, &j->fit.ridge);

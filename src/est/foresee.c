@@ -15,7 +15,7 @@ enum {
     FEW = 128,       /* rows that are solved with exactly whatever was asked */
     PROBES = 64,     /* for leverages where there is no inverse */
 };
-static const double PROCESS = 14e6; /* bytes of a run that does nothing: libraries and their threads */
+static const double PROCESS = 9.5e6; /* bytes of a run that does nothing: libraries and their threads */
 
 /* ---- memory ---- */
 
@@ -137,33 +137,66 @@ static epiq_options with_solver(const epiqp_job *j, int solver)
     return o;
 }
 
-static const char *say(char *text, size_t size, double bytes, double seconds)
+/* The factor could lie in a scratch file: it is wanted, and nothing needs its inverse. */
+static bool may_spill(const epiqp_job *j, const epiq_options *o)
 {
-    double time = seconds < 90 ? fmax(seconds, 1) : seconds < 5400 ? seconds / 60 : seconds / 3600;
-    snprintf(text, size, "%.2f GB and about %.*f %s", bytes / 1e9, seconds < 5400 ? 0 : 1, time,
-             seconds < 90     ? "s"
-             : seconds < 5400 ? "min"
-                              : "h");
-    return text;
+    bool whole = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0;
+    return o->solver == EPIQ_SOLVER_EXACT && epiqp_factor_wanted(j) && !j->more->keep && !j->more->leverage &&
+           (!(o->methods & EPIQ_IF) || !whole || (o->probes > 0 && o->probes < j->n));
+}
+
+/* Memory for a factor in a scratch file, beside everything else: four of its panels at least. 0: there is none. */
+static double spilled(const epiqp_job *j, const epiq_options *o, double have)
+{
+    double left = have - (foresee_bytes(j, o) - (double)epiqp_tri_bytes(j->n));
+    return left >= 4 * 8 * (double)epiqp_tri_shape(j->n).height * (double)j->n ? left : 0;
+}
+
+/* One way to have it within `have` bytes, after those said before: "--solver iterative (0.2 GB and about 3 min)". */
+static void offer(const epiqp_job *j, const char *flags, const epiq_options *o, double bytes, double have,
+                  const rates *rate, const char *error, char *text, size_t size)
+{
+    size_t used = strlen(text);
+    double seconds = foresee_seconds(j, o, rate), time = seconds < 90     ? fmax(seconds, 1)
+                                                         : seconds < 5400 ? seconds / 60
+                                                                          : seconds / 3600;
+    if (bytes <= have) {
+        snprintf(text + used, size - used, "%s (%.2f GB, about %.*f %s%s%s), ", flags, bytes / 1e9,
+                 seconds < 5400 ? 0 : 1, time,
+                 seconds < 90     ? "s"
+                 : seconds < 5400 ? "min"
+                                  : "h",
+                 *error ? ", " : "", error);
+    }
 }
 
 static int refuse(const epiqp_job *j, double have, const rates *rate)
 {
-    const epiq_options *o = &j->o, other = with_solver(j, EPIQ_SOLVER_ITERATIVE);
-    double need = foresee_bytes(j, o), bytes = foresee_bytes(j, &other);
-    char instead[192] = "", cost[64];
-    if (o->solver == EPIQ_SOLVER_EXACT && !epiqp_not_iterative(o) && bytes <= have) {
-        snprintf(instead, sizeof instead, "--solver iterative (%s, to a relative residual of %.0e), or ",
-                 say(cost, sizeof cost, bytes, foresee_seconds(j, &other, rate)), o->tolerance);
+    const epiq_options *o = &j->o;
+    epiq_options iterative = with_solver(j, EPIQ_SOLVER_ITERATIVE), disk = *o, trained = *o;
+    double need = foresee_bytes(j, o);
+    char instead[640] = "", residual[48];
+    snprintf(residual, sizeof residual, "relative residual %.0e", o->tolerance);
+    if (o->solver == EPIQ_SOLVER_EXACT && !epiqp_not_iterative(o) && iterative.solver == EPIQ_SOLVER_ITERATIVE) {
+        offer(j, "--solver iterative", &iterative, foresee_bytes(j, &iterative), have, rate, residual, instead,
+              sizeof instead);
+    }
+    disk.probes = o->probes ? o->probes : PROBES;
+    if (!o->scratch && may_spill(j, &disk) && spilled(j, &disk, have) > 0) {
+        offer(j, may_spill(j, o) ? "--scratch DIR" : "--scratch DIR --probes 64", &disk, have, have, rate,
+              "a file there", instead, sizeof instead);
+    }
+    trained.methods = EPIQ_EV | EPIQ_BA;
+    if (o->methods & EPIQ_IF && j->engine->trains && !j->more->keep && !j->more->then) {
+        offer(j, "--methods ev,ba", &trained,
+              PROCESS + networks_bytes(j, &trained) + 8 * (double)j->n * (double)j->data->d * 4, have, rate,
+              "no kernel matrix", instead, sizeof instead);
     }
     return epiqp_fail(j->e.c, EPIQ_E_NOMEM,
                       "%td rows, %td points and networks of width %td and depth %td need about %.2f GB and %.2f may be "
-                      "used; use %s%s",
-                      j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9, instead,
-                      j->more->bytes > need / 2 ? j->more->less
-                      : o->methods & EPIQ_IF && j->engine->member
-                          ? "--methods ev,ba, which need no kernel matrix, or fewer rows"
-                          : "fewer rows or points");
+                      "used; use %s%s%s",
+                      j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9, instead, *instead ? "or " : "",
+                      j->more->bytes > need / 2 ? j->more->less : "fewer rows or points");
 }
 
 int epiqp_foresee(epiqp_job *j)
@@ -187,5 +220,15 @@ int epiqp_foresee(epiqp_job *j)
     r->solver = o->solver;
     r->foreseen.bytes = foresee_bytes(j, o);
     r->foreseen.seconds = foresee_seconds(j, o, &rate);
+    double room = o->scratch && may_spill(j, o) ? spilled(j, o, have) : 0;
+    if (!s && r->foreseen.bytes > have && room > 0) {
+        j->fit.resident = (ptrdiff_t)room;
+        r->foreseen.bytes = have;
+        s = epiqp_warn(
+            j->e.c, j->warnings, "scratch",
+            "the factor does not fit into the %.2f GB that may be used, so its %.2f GB lie in a file in %s while "
+            "this runs",
+            have / 1e9, (double)epiqp_tri_bytes(j->n) / 1e9, o->scratch);
+    }
     return s || r->foreseen.bytes <= have ? s : refuse(j, have, &rate);
 }

@@ -288,7 +288,7 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     const epiq_options *o = &j->o;
     ptrdiff_t n = j->n;
     bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage ||
-                    (n <= EPIQP_CHEAP_ROWS && r->factor.a); /* else two thirds of the time */
+                    (n <= EPIQP_CHEAP_ROWS && r->factor.a && !r->factor.resident); /* else two thirds of the time */
     epiqp_probes probes = {0};
     shared w;
     int s = EPIQ_OK;

@@ -4,7 +4,13 @@
 #include "solve/chol.h"
 #include "solve/tasks.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- storage ---- */
 
@@ -24,7 +30,7 @@ ptrdiff_t epiqp_tri_bytes(ptrdiff_t n)
 epiqp_tri epiqp_tri_shape(ptrdiff_t n)
 {
     ptrdiff_t height = height_of(n);
-    return (epiqp_tri){n, height, (n + height - 1) / height, NULL};
+    return (epiqp_tri){.n = n, .height = height, .panels = (n + height - 1) / height};
 }
 
 int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out)
@@ -34,10 +40,52 @@ int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out)
     return out->a ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
+int epiqp_tri_scratch(epiq_ctx *c, ptrdiff_t n, const char *folder, ptrdiff_t resident, epiqp_tri *out)
+{
+    *out = epiqp_tri_shape(n);
+    out->resident = epiqp_max(resident, 1);
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s/epiq-XXXXXX", folder);
+    int fd = length > 0 && (size_t)length < sizeof path ? mkstemp(path) : -1;
+    if (fd < 0) {
+        return epiqp_fail(c, EPIQ_E_FILE, "%s: no scratch file can be made there (%s); name another folder", folder,
+                          strerror(errno));
+    }
+    unlink(path);                                          /* nothing stays, however this ends */
+    int full = posix_fallocate(fd, 0, epiqp_tri_bytes(n)); /* all of it now: a mapped file that cannot grow kills */
+    out->a = full ? MAP_FAILED
+                  : mmap(NULL, (size_t)epiqp_tri_bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    close(fd);
+    if (out->a == MAP_FAILED) {
+        out->a = NULL;
+        return epiqp_fail(c, EPIQ_E_FILE,
+                          "%s: the scratch file needs %.1f GB there (%s); free that much, or name another folder",
+                          folder, (double)epiqp_tri_bytes(n) / 1e9, strerror(full ? full : errno));
+    }
+    return EPIQ_OK;
+}
+
 void epiqp_tri_free(epiq_ctx *c, epiqp_tri *t)
 {
-    epiqp_free(c, t->a);
+    if (t->resident && t->a) {
+        munmap(t->a, (size_t)epiqp_tri_bytes(t->n));
+    } else {
+        epiqp_free(c, t->a);
+    }
     t->a = NULL;
+}
+
+/* Panels p0 .. p1-1 of a scratch file need not be in memory for now. */
+static void let_go(const epiqp_tri *t, ptrdiff_t p0, ptrdiff_t p1)
+{
+    if (t->resident && p1 > p0) {
+        ptrdiff_t page = sysconf(_SC_PAGESIZE), from = (char *)epiqp_tri_at(t, p0, 0, 0) - (char *)t->a,
+                  to = p1 == t->panels ? epiqp_tri_bytes(t->n) : (char *)epiqp_tri_at(t, p1, 0, 0) - (char *)t->a;
+        from = (from + page - 1) / page * page;
+        if (to > from) {
+            madvise((char *)t->a + from, (size_t)(to - from), MADV_DONTNEED); /* to the file, if not there yet */
+        }
+    }
 }
 
 double epiqp_tri_get(const epiqp_tri *t, ptrdiff_t i, ptrdiff_t j)
@@ -64,11 +112,13 @@ epiqp_source epiqp_source_stored(const epiqp_tri *t)
     return (epiqp_source){.block = copy_stored, .self = t};
 }
 
-void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t)
+/* Panels p0 .. p1-1 */
+static void fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t, ptrdiff_t p0, ptrdiff_t p1)
 {
-    ptrdiff_t tiles = (t->n + EPIQP_BLOCK - 1) / EPIQP_BLOCK, count = tiles * (tiles + 1) / 2;
+    ptrdiff_t top = p0 * t->height / EPIQP_BLOCK,
+              bottom = (epiqp_min(p1 * t->height, t->n) + EPIQP_BLOCK - 1) / EPIQP_BLOCK;
 #pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (t->n > EPIQP_ALONE || from->heavy)
-    for (ptrdiff_t k = 0; k < count; k++) {
+    for (ptrdiff_t k = top * (top + 1) / 2; k < bottom * (bottom + 1) / 2; k++) {
         ptrdiff_t i = 0, before = 0;
         while (before + i + 1 <= k) { /* tile row i starts at tile number i (i + 1) / 2 */
             before += ++i;
@@ -77,6 +127,11 @@ void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t)
         from->block(from->self, i0, epiqp_min(EPIQP_BLOCK, t->n - i0), j0, epiqp_min(EPIQP_BLOCK, t->n - j0),
                     epiqp_tri_at(t, p, i0 % t->height, j0), epiqp_tri_rows(t, p));
     }
+}
+
+void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t)
+{
+    fill(e, from, t, 0, t->panels);
 }
 
 /* ---- factor ---- */
@@ -143,31 +198,51 @@ static void factor_block(factoring *f, ptrdiff_t p, ptrdiff_t j)
     atomic_store(&f->done[p], j + 1);
 }
 
-/* Returns 0 or the number of the pivot that failed. Tasks are taken column by column from the top: whatever one waits
- * for was taken before it, so that any number of threads comes to an end. */
-static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done)
+/* Panels p0 .. p1-1, those above being finished. Returns 0 or the number of the pivot that failed. Tasks are taken
+ * column by column from the top: whatever one waits for was taken before it, so that any number of threads comes to an
+ * end. */
+static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done, ptrdiff_t p0, ptrdiff_t p1)
 {
     factoring f = {.t = t, .la = e->la, .width = epiqp_min(t->height, 256), .done = done};
-    ptrdiff_t columns = (t->n + f.width - 1) / f.width;
-    for (ptrdiff_t p = 0; p < t->panels; p++) {
+    ptrdiff_t columns = (epiqp_min(p1 * t->height, t->n) + f.width - 1) / f.width;
+    for (ptrdiff_t p = p0; p < p1; p++) {
         atomic_store(&done[p], 0);
     }
 #pragma omp parallel num_threads(e->threads) if (t->n > EPIQP_ALONE)
     {
-        ptrdiff_t j = 0, first = 0, top = 0; /* block column, its first task, its first panel */
+        ptrdiff_t j = 0, first = 0, top = p0; /* block column, its first task, its first panel */
         for (ptrdiff_t task; !atomic_load(&f.failed);) {
             task = atomic_fetch_add(&f.next, 1);
-            while (j < columns && task >= first + t->panels - top) {
-                first += t->panels - top;
-                top = ++j * f.width / t->height;
+            while (j < columns && task >= first + p1 - top) {
+                first += p1 - top;
+                top = epiqp_max(p0, ++j * f.width / t->height);
             }
             if (j == columns) {
                 break;
+            }
+            ptrdiff_t panel =
+                j * f.width / t->height; /* whose rows all these blocks read; the one before is done with */
+            if (task == first && panel > 0 && panel <= p0 && j * f.width % t->height == 0) {
+                let_go(t, panel - 1, panel);
             }
             factor_block(&f, top + task - first, j);
         }
     }
     return atomic_load(&f.failed);
+}
+
+/* As many panels from p0 on as may be in memory together, beside two above them that are being read. */
+static ptrdiff_t together(const epiqp_tri *t, ptrdiff_t p0)
+{
+    if (!t->resident) {
+        return t->panels;
+    }
+    const ptrdiff_t square = (ptrdiff_t)sizeof(double) * t->height * t->height;
+    ptrdiff_t p1 = p0 + 1, used = 3 * p1 * square;
+    while (p1 < t->panels && (used += (p1 + 1) * square) <= t->resident) {
+        p1++;
+    }
+    return p1;
 }
 
 int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridge, epiqp_tri *t, double *jitter,
@@ -179,30 +254,37 @@ int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridg
     if (!done) {
         return EPIQ_E_NOMEM;
     }
+    double mean = 0;
+    int s = EPIQ_OK;
     for (double relative = 1e-15; relative < 2e-8; relative *= 10) { /* the first try adds nothing */
-        double start = epiqp_now(), mean = 0;
-        epiqp_tri_fill(e, from, t);
-        for (ptrdiff_t i = 0; i < t->n; i++) {
-            mean += *diagonal_at(t, i) / (double)t->n;
-        }
         *jitter = relative < 5e-15 ? 0 : relative * mean;
-        for (ptrdiff_t i = 0; i < t->n; i++) {
-            *diagonal_at(t, i) += ridge + *jitter;
+        pivot = 0;
+        for (ptrdiff_t p = 0, next; p < t->panels && !pivot && !s; p = next) {
+            double start = epiqp_now();
+            next = together(t, p);
+            fill(e, from, t, p, next);
+            for (ptrdiff_t i = p * t->height; i < epiqp_min(next * t->height, t->n); i++) {
+                mean += relative < 5e-15 ? *diagonal_at(t, i) / (double)t->n : 0;
+                *diagonal_at(t, i) += ridge + *jitter;
+            }
+            double filled = epiqp_now();
+            pivot = factor(e, t, done, p, next);
+            *fill_s += filled - start;
+            *factor_s += epiqp_now() - filled;
+            let_go(t, p, next);
+            s = t->resident ? epiqp_report(e->c, "factor", next, t->panels) : EPIQ_OK;
         }
-        double filled = epiqp_now();
-        pivot = factor(e, t, done);
-        *fill_s += filled - start;
-        *factor_s += epiqp_now() - filled;
         if (!pivot || !(mean > 0 && mean <= 1e300) || epiqp_stopping(e->c)) {
             break;
         }
     }
     epiqp_free(e->c, done);
-    return pivot ? epiqp_fail(e->c, EPIQ_E_NUMERIC,
-                              "the kernel matrix is not positive definite (pivot %td of %td) with ridge %.3g; use a "
-                              "larger --lambda, or --scale standard",
-                              pivot, t->n, ridge)
-                 : EPIQ_OK;
+    return s       ? s
+           : pivot ? epiqp_fail(e->c, EPIQ_E_NUMERIC,
+                                "the kernel matrix is not positive definite (pivot %td of %td) with ridge %.3g; use a "
+                                "larger --lambda, or --scale standard",
+                                pivot, t->n, ridge)
+                   : EPIQ_OK;
 }
 
 /* ---- solves ---- */
@@ -236,11 +318,13 @@ static void solve_together(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t col
         ptrdiff_t rows = epiqp_tri_rows(l, p), left = p * l->height;
         product(e, 'N', rows, left, epiqp_tri_at(l, p, 0, 0), rows, cols, b, b + left, l->n);
         e->la->trsm('L', 'N', rows, cols, epiqp_tri_at(l, p, 0, left), rows, b + left, l->n);
+        let_go(l, p, p + 1);
     }
     for (ptrdiff_t p = l->panels - 1; p >= 0; p--) { /* B = L^-T B */
         ptrdiff_t rows = epiqp_tri_rows(l, p), left = p * l->height;
         e->la->trsm('L', 'T', rows, cols, epiqp_tri_at(l, p, 0, left), rows, b + left, l->n);
         product(e, 'T', left, rows, epiqp_tri_at(l, p, 0, 0), rows, cols, b + left, b, l->n);
+        let_go(l, p, p + 1);
     }
 }
 

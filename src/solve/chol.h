@@ -17,9 +17,14 @@ enum {
 typedef struct {
     ptrdiff_t n, height, panels;
     double *a;
+    ptrdiff_t resident; /* of a scratch file: bytes of it to keep in memory; 0: all of it is */
 } epiqp_tri;
 
 int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out);
+/* In a file of this folder that has no name and is gone with the process. About `resident` bytes of it, two panels at
+ * least, are in memory at a time, by epiqp_ridge_factor and epiqp_chol_solve: what else there is would read all of it
+ * again and again. */
+int epiqp_tri_scratch(epiq_ctx *c, ptrdiff_t n, const char *folder, ptrdiff_t resident, epiqp_tri *out);
 void epiqp_tri_free(epiq_ctx *c, epiqp_tri *t);
 ptrdiff_t epiqp_tri_bytes(ptrdiff_t n);
 epiqp_tri epiqp_tri_shape(ptrdiff_t n); /* without memory */

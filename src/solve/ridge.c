@@ -7,9 +7,15 @@
 int epiqp_ridge_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
                     ptrdiff_t points, double *k0, epiqp_ridge *out)
 {
+    return epiqp_ridge_scratch(e, n, kernel, lambda, y, points, k0, NULL, 0, out);
+}
+
+int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
+                        ptrdiff_t points, double *k0, const char *folder, ptrdiff_t resident, epiqp_ridge *out)
+{
     *out = (epiqp_ridge){.n = n, .points = points, .c = k0};
     double ridge = lambda * (double)n;
-    int s = epiqp_tri_new(e->c, n, &out->factor);
+    int s = folder ? epiqp_tri_scratch(e->c, n, folder, resident, &out->factor) : epiqp_tri_new(e->c, n, &out->factor);
     if (!s) {
         s = epiqp_ridge_factor(e, kernel, ridge, &out->factor, &out->jitter, &out->fill_s, &out->factor_s);
     }

@@ -25,6 +25,10 @@ typedef struct {
 /* k0: points by n, the kernel between rows and points; taken over and turned into c. */
 int epiqp_ridge_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
                     ptrdiff_t points, double *k0, epiqp_ridge *out);
+/* With the factor in a scratch file of that folder, of which `resident` bytes may be in memory: no leverages but from
+ * probes. */
+int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
+                        ptrdiff_t points, double *k0, const char *folder, ptrdiff_t resident, epiqp_ridge *out);
 /* By iteration, to this relative residual; what the kernel points to must live as long. */
 int epiqp_ridge_iterative(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
                           ptrdiff_t points, double *k0, ptrdiff_t rank, double tolerance, uint64_t seed,

@@ -1,8 +1,10 @@
-/* Backends against each other and against planted answers; Cholesky, solves, inverse, jitter; bits against threads. */
+/* Backends against each other and against planted answers; Cholesky, solves, inverse, jitter; bits against threads; a
+ * factor in a scratch file and solutions by iteration against the factor in memory. */
 #include "rng/rng.h"
 #include "solve/ridge.h"
 #include "test.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const epiqp_la *const BACKENDS[] = {&epiqp_la_ref, &epiqp_la_blas};
@@ -272,4 +274,131 @@ TEST(a_singular_matrix_is_rescued_and_an_indefinite_one_refused)
         EQ(epiqp_ridge_factor(&e, &source, 1, &l, &jitter, &s, &s), EPIQ_E_NUMERIC);
         epiqp_tri_free(e.c, &l);
     }
+}
+
+/* exp(-|i - j|/200), whose eigenvalues fall slowly, with some rows repeated */
+static void decaying_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                           ptrdiff_t ld)
+{
+    const double *scale = self;
+    for (ptrdiff_t j = 0; j < cols; j++) {
+        for (ptrdiff_t i = 0; i < rows; i++) {
+            out[i + j * ld] = *scale * exp(-fabs((double)((i0 + i) / 3 - (j0 + j) / 3)) / 200);
+        }
+    }
+}
+
+TEST(iteration_arrives_where_the_factor_does)
+{
+    enum { N = 1301, COLS = 41 };
+    double one = 1, jitter, spent = 0, *first = NULL;
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    for (int threads = 1; threads <= 3; threads++) {
+        epiqp_env e = env(&epiqp_la_blas, threads);
+        double *b = random_matrix(N, COLS, 31), *exact = random_matrix(N, COLS, 31);
+        memset(b + 5 * N, 0, N * sizeof *b); /* nothing to do, and nothing to divide by */
+        memset(exact + 5 * N, 0, N * sizeof *b);
+        epiqp_operator a;
+        epiqp_tri l;
+        epiqp_pcg_report report;
+        EQ(epiqp_operator_new(&e, N, &source, 0.5, 60, 1, &a), EPIQ_OK);
+        EQ(epiqp_operator_solve(&e, &a, 1e-9, COLS, b, &report), EPIQ_OK);
+        TRUE(report.iterations > 5 && report.iterations < 200);
+        TRUE(report.residual > 0 && report.residual <= 1e-9);
+        EQ(epiqp_tri_new(e.c, N, &l), EPIQ_OK);
+        EQ(epiqp_ridge_factor(&e, &source, 0.5, &l, &jitter, &spent, &spent), EPIQ_OK);
+        epiqp_chol_solve(&e, &l, COLS, exact);
+        for (ptrdiff_t k = 0; k < COLS; k++) { /* |A^-1| = 2: the error is at most twice the residual, |b| about 36 */
+            for (ptrdiff_t i = 0; i < N; i++) {
+                NEAR(b[i + k * N], exact[i + k * N], 2 * 1e-9 * 40);
+            }
+        }
+        if (first) {
+            EQ(memcmp(first, b, sizeof *b * N * COLS), 0);
+            free(b);
+        } else {
+            first = b;
+        }
+        epiqp_operator_free(e.c, &a);
+        epiqp_tri_free(e.c, &l);
+        EQ(e.c->live_blocks, 0);
+        free(exact);
+    }
+    free(first);
+}
+
+TEST(iteration_that_does_not_arrive_is_a_failure)
+{
+    enum { N = 600 };
+    epiqp_env e = env(&epiqp_la_blas, 2);
+    double one = 1, minus = -1, *b = random_matrix(N, 1, 32);
+    epiqp_operator a;
+    epiqp_pcg_report report;
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    EQ(epiqp_operator_new(&e, N, &source, 1e-9, 1, 1, &a), EPIQ_OK);
+    EQ(epiqp_operator_solve(&e, &a, 1e-17, 1, b, &report), EPIQ_E_NUMERIC); /* below rounding */
+    CONTAINS(epiq_message(e.c), "--solver exact");
+    TRUE(report.residual > 1e-17);
+    a.kernel.self = &minus; /* no longer what the preconditioner was made of, and indefinite */
+    epiqp_clear(e.c);
+    EQ(epiqp_operator_solve(&e, &a, 1e-9, 1, b, &report), EPIQ_E_NUMERIC);
+    CONTAINS(epiq_message(e.c), "--lambda");
+    epiqp_operator_free(e.c, &a);
+    EQ(e.c->live_blocks, 0);
+    free(b);
+}
+
+TEST(every_allocation_of_the_iteration_may_fail)
+{
+    enum { N = 300 };
+    double one = 1, y[N];
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    for (int after = 0;; after++) {
+        epiqp_env e = env(&epiqp_la_blas, 1);
+        epiqp_ridge r;
+        double *k0 = epiqp_alloc(e.c, 2 * N, sizeof *k0);
+        epiqp_normals((epiqp_stream){99, 0, 33}, 2 * N, k0);
+        epiqp_normals((epiqp_stream){99, 0, 34}, N, y);
+        e.c->fail_after = after;
+        int s = epiqp_ridge_iterative(&e, N, &source, 1e-2, y, 2, k0, 40, 1e-8, 1, &r);
+        bool all = e.c->fail_after >= 0;
+        e.c->fail_after = -1;
+        EQ(s, all ? EPIQ_OK : EPIQ_E_NOMEM);
+        if (!s) {
+            TRUE(after > 5);
+            epiqp_ridge_free(e.c, &r);
+        }
+        EQ(e.c->live_blocks, 0);
+        if (!s) {
+            break;
+        }
+    }
+}
+
+TEST(a_factor_in_a_scratch_file_has_the_same_bits)
+{
+    enum { N = 1400, COLS = 3 }; /* panels of 256 rows */
+    double one = 1, jitter, spent = 0;
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    for (ptrdiff_t resident = 1; resident < 1 << 25; resident = resident * 64 + (1 << 20)) {
+        epiqp_env e = env(&epiqp_la_blas, 2);
+        double *b = random_matrix(N, COLS, 35), *scratch = random_matrix(N, COLS, 35);
+        epiqp_tri l, t;
+        EQ(epiqp_tri_new(e.c, N, &l), EPIQ_OK);
+        EQ(epiqp_tri_scratch(e.c, N, "/tmp", resident, &t), EPIQ_OK);
+        EQ(epiqp_ridge_factor(&e, &source, 0.5, &l, &jitter, &spent, &spent), EPIQ_OK);
+        EQ(epiqp_ridge_factor(&e, &source, 0.5, &t, &jitter, &spent, &spent), EPIQ_OK);
+        epiqp_chol_solve(&e, &l, COLS, b);
+        epiqp_chol_solve(&e, &t, COLS, scratch);
+        EQ(memcmp(b, scratch, sizeof *b * N * COLS), 0);
+        epiqp_tri_free(e.c, &l);
+        epiqp_tri_free(e.c, &t);
+        EQ(e.c->live_blocks, 0);
+        free(b);
+        free(scratch);
+    }
+    epiqp_env e = env(&epiqp_la_blas, 1);
+    epiqp_tri t;
+    EQ(epiqp_tri_scratch(e.c, N, "/nonexistent", 1, &t), EPIQ_E_FILE);
+    CONTAINS(epiq_message(e.c), "name another folder");
 }

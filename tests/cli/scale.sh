@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# More rows than memory: what is foreseen, what is refused and with which alternatives, and that those keep their word.
+. "$(dirname "$0")/lib.inc"
+
+field() { # field FILE NAME: the first number or word of that name
+    sed -n 's/.*"'"$2"'": "\{0,1\}\([^",}]*\).*/\1/p' "$1" | head -n 1
+}
+near() { # near A B RELATIVE
+    awk -v a="$1" -v b="$2" -v r="$3" 'BEGIN { exit !(a - b <= r * b && b - a <= r * b) }'
+}
+"$epiq" synth 1 --n 2500 --d 4 --seed 2 >rows.csv
+"$epiq" synth 1 --n 5 --d 4 --seed 3 | cut -d, -f 1-4 >points.csv
+asked=(rows.csv --target y --methods if --at points.csv)
+printed=("${asked[@]}" --correction none --influential 0)
+
+# what was foreseen is what was used
+expect_ok "$epiq" estimate "${printed[@]}" --quiet --json exact.json
+check 'solver' test "$(field exact.json solver)" = exact
+check 'memory within 10 %' near "$(field exact.json bytes)" "$(field exact.json peak_rss_bytes)" 0.1
+
+# by iteration
+expect_ok "$epiq" estimate "${printed[@]}" --quiet --json iterative.json --solver iterative
+check 'solver' test "$(field iterative.json solver)" = iterative
+check 'residual' awk -v r="$(field iterative.json residual)" 'BEGIN { exit !(r > 0 && r <= 1e-6) }'
+variances() { sed -n 's/.*"data": {"variance": \([^,]*\),.*/\1/p' "$1"; }
+check 'IF as printed within 1e-3 of exact' awk 'NR == FNR { a[NR] = $1; next } { d = $1 / a[FNR] - 1; bad += d > 1e-3 || d < -1e-3; n++ }
+    END { exit bad || n != 5 }' <(variances exact.json) <(variances iterative.json)
+expect_ok "$epiq" estimate "${asked[@]}" --quiet --json exact-rowwise.json
+expect_ok "$epiq" estimate "${asked[@]}" --quiet --json probed.json --solver iterative --probes 256
+check 'IF corrected from probes within 3 of its stated errors' awk 'NR == FNR { a[NR] = $1; next }
+    { d = ($1 / a[FNR] - 1) / $2; bad += d > 3 || d < -3; n++ } END { exit bad || n != 5 }' <(variances exact-rowwise.json) \
+    <(sed -n 's/.*"data": {"variance": \([^,]*\),.*"probe_error": \([^,}]*\).*/\1 \2/p' probed.json)
+for threads in 1 2 3; do
+    expect_ok "$epiq" estimate "${printed[@]}" --quiet --json "t$threads.json" --solver iterative --threads $threads
+done
+check 'threads change no bit' cmp <(points t1.json) <(points t2.json)
+check 'threads change no bit' cmp <(points t1.json) <(points t3.json)
+
+# on disk
+mkdir disk
+expect_ok "$epiq" estimate "${printed[@]}" --quiet --json disk.json --scratch disk --mem-limit 34M
+check 'the same bits' cmp <(points exact.json) <(points disk.json)
+check 'a warning' says disk.json '"code": "scratch"'
+check 'under the limit' test "$(field disk.json peak_rss_bytes)" -le $((34 * 1024 * 1024))
+check 'nothing left there' test -z "$(ls -A disk)"
+
+# auto
+expect_ok "$epiq" estimate "${printed[@]}" --json auto.json --solver auto
+check 'exact where it fits' test "$(field auto.json solver)" = exact
+expect_ok "$epiq" estimate "${printed[@]}" --json auto.json --solver auto --mem-limit 34M --rank 200
+check 'iterative where it does not' test "$(field auto.json solver)" = iterative
+check 'and says so' says auto.json '"code": "approximated"'
+check 'and says so to the person' says "$out" 'by iteration'
+
+# refusals: one sentence, exit 3, with what else there is
+expect_exit 3 'need about 0.0[0-9] GB.*--solver iterative \(0.0[0-9] GB, about [0-9]+ s, relative residual 1e-06\)' \
+    "$epiq" estimate "${printed[@]}" --mem-limit 34M --rank 200
+expect_exit 3 '--scratch DIR \(0.04 GB' "$epiq" estimate "${printed[@]}" --mem-limit 34M
+expect_exit 3 '--scratch DIR --probes 64' "$epiq" estimate "${asked[@]}" --mem-limit 36M
+expect_exit 3 '0.00 may be used; use fewer rows or points' "$epiq" estimate "${printed[@]}" --mem-limit 1K
+expect_exit 3 'need about' "$epiq" estimate "${printed[@]}" --solver iterative --mem-limit 15M
+expect_exit 2 'no scratch file can be made' "$epiq" estimate "${printed[@]}" --scratch nowhere --mem-limit 34M
+expect_exit 2 'the scratch file needs 0.0 GB there .*free that much' bash -c 'ulimit -f 100; exec "$@"' x "$epiq" estimate "${printed[@]}" \
+    --scratch disk --mem-limit 34M
+expect_exit 1 'rank is 0; it must lie in' "$epiq" estimate "${printed[@]}" --solver iterative --rank 0
+expect_exit 1 'mem-limit is "12X"; it must be a number of bytes' "$epiq" estimate "${printed[@]}" --mem-limit 12X
+expect_exit 1 'mem-limit is "-1"' "$epiq" estimate "${printed[@]}" --mem-limit -1
+expect_exit 1 'mem-limit is "99999999999G"' "$epiq" estimate "${printed[@]}" --mem-limit 99999999999G
+expect_exit 1 'solver is "fast"; it must be one of exact' "$epiq" estimate "${printed[@]}" --solver fast
+expect_exit 1 'solver iterative has no factor, which --kernel empirical needs' "$epiq" estimate "${printed[@]}" --solver iterative \
+    --kernel empirical
+expect_exit 1 'which --time needs' "$epiq" estimate "${printed[@]}" --solver iterative --engine infinite --time 3
+expect_exit 3 'relative residual of .* use a larger --tolerance' "$epiq" estimate "${printed[@]}" --solver iterative --tolerance 1e-14 \
+    --lambda 1e-12
+finish
