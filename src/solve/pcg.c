@@ -131,8 +131,9 @@ void epiqp_operator_free(epiq_ctx *c, epiqp_operator *a)
 
 double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols)
 {
-    return 8.0 * (double)n * (double)(rank + 4 * cols + EPIQP_STRIP) + 2 * (double)epiqp_tri_bytes(rank) +
-           8.0 * (double)rank * (double)cols;
+    double triangle = (double)epiqp_tri_bytes(rank),
+           solve = 8.0 * ((double)n * (double)(4 * cols + EPIQP_STRIP) + (double)rank * (double)cols);
+    return 8.0 * (double)n * (double)rank + triangle + fmax(triangle, solve); /* of K(S,S), which is gone by then */
 }
 
 /* z = (F F' + shift I)^-1 r; t: rank by cols, scratch */

@@ -23,7 +23,7 @@ static int apply(const epiqp_env *e, epiqp_ridge *r, const epiqp_probes *p, cons
             b[i + k * n] = s ? s[i] * p->z[i + k * n] : p->z[i + k * n];
         }
     }
-    int status = epiqp_ridge_solve(e, r, p->count, b);
+    int status = epiqp_ridge_solve(e, r, true, p->count, b); /* probes tell a few per cent at best */
 #pragma omp parallel for schedule(static) num_threads(e->threads) if (size > 100000)
     for (ptrdiff_t k = 0; k < size; k++) {
         b[k] *= p->z[k];

@@ -19,7 +19,7 @@ typedef struct {
     double fill_s, factor_s;
     epiqp_operator operator; /* instead of the factor; f NULL: there is one */
     double tolerance;
-    epiqp_pcg_report worst; /* of its solves */
+    epiqp_pcg_report worst; /* of its solves, the rough ones apart */
 } epiqp_ridge;
 
 /* k0: points by n, the kernel between rows and points; taken over and turned into c. */
@@ -33,8 +33,8 @@ int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *ker
 int epiqp_ridge_iterative(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
                           ptrdiff_t points, double *k0, ptrdiff_t rank, double tolerance, uint64_t seed,
                           epiqp_ridge *out);
-/* B = A^-1 B for cols columns of length n. */
-int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, ptrdiff_t cols, double *b);
+/* B = A^-1 B for cols columns of length n; rough: by iteration a relative residual of 1e-4 will do. */
+int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, bool rough, ptrdiff_t cols, double *b);
 /* In place of the factor, which there must be: whoever solves with it must have done so. */
 int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r);
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r);
