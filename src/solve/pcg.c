@@ -92,7 +92,7 @@ static int precondition(const epiqp_env *e, uint64_t seed, epiqp_operator *a)
         trace += a->f[chosen[j] + j * n];
     }
     small = fmax(1e-12 * trace, 1e-3 * a->shift); /* equal rows may be among them; far below shift it costs nothing */
-    epiqp_source source = {corner_block, &(corner){a->f, chosen, n}};
+    epiqp_source source = {.block = corner_block, .self = &(corner){a->f, chosen, n}};
     if ((s = epiqp_ridge_factor(e, &source, small, &l, &jitter, &unused, &unused))) {
         goto end;
     }
@@ -100,7 +100,7 @@ static int precondition(const epiqp_env *e, uint64_t seed, epiqp_operator *a)
     for (ptrdiff_t i = 0; i < n; i += EPIQP_STRIP) {
         times_inverse(e, &l, epiqp_min(EPIQP_STRIP, n - i), a->f + i, n);
     }
-    source = (epiqp_source){gram_block, &(gram){e->la, a}};
+    source = (epiqp_source){.block = gram_block, .self = &(gram){e->la, a}, .heavy = true};
     s = epiqp_ridge_factor(e, &source, a->shift, &a->inner, &jitter, &unused, &unused);
 end:
     epiqp_tri_free(e->c, &l);
