@@ -67,7 +67,7 @@ EPIQ_API const char *epiq_status_text(int status);
 typedef struct epiq_ctx epiq_ctx;
 
 typedef struct {
-    const char *stage;   /* "kernel", "factor", "members", "batches", "points", "picks", "models", "networks" */
+    const char *stage;   /* "kernel", "factor", "parts", "members", "batches", "points", "picks", "models", "networks" */
     ptrdiff_t done, all; /* units finished, units in all */
 } epiq_progress;
 
@@ -101,7 +101,7 @@ typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD } epiq
 typedef enum { EPIQ_VARY_INIT, EPIQ_VARY_ORDER, EPIQ_VARY_BOTH } epiq_vary;
 typedef enum { EPIQ_SCALE_STANDARD, EPIQ_SCALE_MINMAX, EPIQ_SCALE_NONE } epiq_scale;
 typedef enum { EPIQ_MISSING_REFUSE, EPIQ_MISSING_DROP } epiq_missing;
-typedef enum { EPIQ_SOLVER_EXACT, EPIQ_SOLVER_ITERATIVE, EPIQ_SOLVER_AUTO } epiq_solver;
+typedef enum { EPIQ_SOLVER_EXACT, EPIQ_SOLVER_ITERATIVE, EPIQ_SOLVER_DIVIDED, EPIQ_SOLVER_AUTO } epiq_solver;
 typedef enum { EPIQ_BACKEND_BLAS, EPIQ_BACKEND_REF } epiq_backend;
 
 typedef struct {
@@ -145,6 +145,7 @@ typedef struct {
     int solver;          /* epiq_solver; auto: exact if that fits into memory */
     ptrdiff_t rank;      /* iterative: rows its preconditioner is made of */
     double tolerance;    /* iterative: relative residual to reach */
+    ptrdiff_t parts;     /* divided: parts of the rows; 0: 2, or as many as keep each at 8000 rows */
     ptrdiff_t mem_limit; /* bytes that may be used; 0: what the machine has */
     const char *scratch; /* folder for the factor when it does not fit into memory; NULL: refuse */
     /* how it runs */
@@ -325,6 +326,7 @@ typedef struct {
     int solver;           /* what ran: epiq_solver */
     ptrdiff_t iterations; /* of the iterative one, for its slowest solution, */
     double residual;      /* and the largest relative residual of any */
+    ptrdiff_t parts;      /* of the divided one; 0: another ran */
     struct {
         double bytes, seconds; /* what it was thought to take before it began */
     } foreseen;

@@ -64,6 +64,9 @@ static void write_run(json *j, const epiq_result *r, const report_run *run)
         json_integer(j, "iterations", r->iterations);
         json_real(j, "residual", r->residual);
     }
+    if (r->parts) {
+        json_integer(j, "parts", r->parts);
+    }
     json_object(j, "foreseen", JSON_FLAT);
     json_real(j, "bytes", r->foreseen.bytes);
     json_real(j, "seconds", r->foreseen.seconds);

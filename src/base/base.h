@@ -53,7 +53,7 @@ __attribute__((format(printf, 4, 5))) int epiqp_warn(epiq_ctx *c, epiqp_warnings
 
 int epiqp_options_check(epiq_ctx *c, const epiq_options *o); /* every value against the table, and those that clash */
 
-const char *epiqp_not_iterative(const epiq_options *o); /* the option that needs the kernel's factor; NULL: none does */
+const char *epiqp_needs_factor(const epiq_options *o); /* the option that needs one of all rows; NULL: none does */
 
 double epiqp_now(void);    /* seconds on a clock that only goes forward */
 double epiqp_memory(void); /* bytes that the machine has */

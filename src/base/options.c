@@ -96,10 +96,12 @@ static const row TABLE[] = {
     CHOICE(linear_kernel, "linear-kernel", "population", "population|own", "kernel of engine linear"),
 #undef SECTION
 #define SECTION "Solver"
-    CHOICE(solver, "solver", "exact", "exact|iterative|auto",
-           "exact: factorise the kernel matrix; iterative: conjugate gradients without it; auto: exact if it fits"),
+    CHOICE(solver, "solver", "exact", "exact|iterative|divided|auto",
+           "exact: factorise the kernel matrix; iterative: conjugate gradients without it; divided: the mean of "
+           "solutions on parts of the rows; auto: exact if it fits, else iterative"),
     COUNT(rank, "rank", "1000", 1, 1e6, "iterative: rows of the data the preconditioner is made of"),
     REAL(tolerance, "tolerance", "1e-6", 1e-14, 0.1, "iterative: relative residual of every solution"),
+    COUNT(parts, "parts", "0", 0, 1e6, "divided: parts of the rows (0: 2, or as many as keep each at 8000 rows)"),
     {{"mem-limit", SECTION, "memory that may be used, in bytes or with K, M or G (0: all there is)", NULL, "0",
       "BYTES"},
      KIND_BYTES,
@@ -180,7 +182,7 @@ static int row_check(epiq_ctx *c, const epiq_options *o, const row *r)
     }
 }
 
-const char *epiqp_not_iterative(const epiq_options *o)
+const char *epiqp_needs_factor(const epiq_options *o)
 {
     return o->time > 0                                                                ? "--time"
            : o->kernel == EPIQ_KERNEL_EMPIRICAL && o->methods & (EPIQ_IF | EPIQ_AUTO) ? "--kernel empirical"
@@ -213,9 +215,10 @@ int epiqp_options_check(epiq_ctx *c, const epiq_options *o)
         return epiqp_fail(c, EPIQ_E_USAGE,
                           "hbar ensemble needs trained members; add ev to --methods with engine network or linear");
     }
-    if (o->solver == EPIQ_SOLVER_ITERATIVE && epiqp_not_iterative(o)) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "solver iterative has no factor, which %s needs; leave out one of them",
-                          epiqp_not_iterative(o));
+    bool apart = o->solver == EPIQ_SOLVER_ITERATIVE || o->solver == EPIQ_SOLVER_DIVIDED;
+    if (apart && epiqp_needs_factor(o)) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "solver %s has no factor of all rows, which %s needs; leave out one of them",
+                          o->solver == EPIQ_SOLVER_DIVIDED ? "divided" : "iterative", epiqp_needs_factor(o));
     }
     if (o->time > 0 && o->kernel == EPIQ_KERNEL_EMPIRICAL) {
         return epiqp_fail(c, EPIQ_E_USAGE, "time needs the population kernel; leave out --kernel empirical");

@@ -6,6 +6,7 @@
 #define EPIQP_DATA_H
 
 #include "base/base.h"
+#include "rng/rng.h"
 
 /* How to read the same features from another file. */
 struct epiqp_columns {
@@ -36,6 +37,10 @@ struct epiq_data {
     epiqp_warnings warnings;
     struct epiqp_columns *columns;
 };
+
+/* Rows into parts at random, groups whole; without groups sizes differ by at most one: deal.c. sizes: parts */
+int epiqp_deal(epiq_ctx *c, const epiq_data *data, epiqp_stream s, ptrdiff_t parts, ptrdiff_t *part_of_row,
+               ptrdiff_t *sizes);
 
 struct epiq_points {
     epiqp_arena arena;

@@ -262,11 +262,14 @@ static int check_ask(epiq_ctx *c, const epiq_options *o, const epiq_exploration 
     if (ask->batch < 1) {
         return epiqp_fail(c, EPIQ_E_USAGE, "batch is %td; it must be at least 1", ask->batch);
     }
-    if (ask->batch > 1 && (o->time > 0 || o->kernel == EPIQ_KERNEL_EMPIRICAL)) {
+    bool divided = o->solver == EPIQ_SOLVER_DIVIDED;
+    if (ask->batch > 1 && (divided || o->time > 0 || o->kernel == EPIQ_KERNEL_EMPIRICAL)) {
         return epiqp_fail(c, EPIQ_E_USAGE,
                           "picks of a batch are taken as observed by the population kernel's factor, which %s does "
                           "without; leave it out, or pick one at a time",
-                          o->time > 0 ? "--time" : "--kernel empirical");
+                          divided       ? "--solver divided"
+                          : o->time > 0 ? "--time"
+                                        : "--kernel empirical");
     }
     return EPIQ_OK;
 }

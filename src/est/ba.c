@@ -12,37 +12,6 @@ typedef struct {
     ptrdiff_t n;
 } batch;
 
-/* Shuffle the groups, then give each in turn to the batch that has the fewest rows. Without groups: sizes differ by
- * one. */
-static int deal(epiqp_job *j, ptrdiff_t *batch_of_row, ptrdiff_t *sizes)
-{
-    const epiq_data *data = j->data;
-    ptrdiff_t *order = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * data->groups, sizeof *order);
-    if (!order) {
-        return EPIQ_E_NOMEM;
-    }
-    ptrdiff_t *group_size = order + data->groups, *batch_of_group = group_size + data->groups;
-    for (ptrdiff_t i = 0; i < data->n; i++) {
-        group_size[data->group[i]]++;
-    }
-    for (ptrdiff_t g = 0; g < data->groups; g++) {
-        order[g] = g;
-    }
-    epiqp_shuffle((epiqp_stream){j->o.seed, EPIQP_FOR_SHUFFLE, 0}, 0, data->groups, order);
-    for (ptrdiff_t g = 0; g < data->groups; g++) {
-        ptrdiff_t least = 0;
-        for (ptrdiff_t b = 1; b < j->o.batches; b++) {
-            least = sizes[b] < sizes[least] ? b : least;
-        }
-        batch_of_group[order[g]] = least;
-        sizes[least] += group_size[order[g]];
-    }
-    for (ptrdiff_t i = 0; i < data->n; i++) {
-        batch_of_row[i] = batch_of_group[data->group[i]];
-    }
-    return EPIQ_OK;
-}
-
 static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t number, ptrdiff_t size, batch *b)
 {
     ptrdiff_t d = j->data->d;
@@ -58,8 +27,13 @@ static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t numb
         }
     }
     int s = epiqp_fit_new(&j->e, &j->o, b->n, d, b->x, b->y, j->points, j->at, &b->fit);
-    bool solve = j->engine->needs_solve(&j->o) || j->fit.solved; /* the latter for the check of the bias */
-    return !s && solve ? epiqp_fit_solve(&j->e, &b->fit) : s;
+    bool divided = j->o.solver == EPIQ_SOLVER_DIVIDED;
+    bool solve = j->engine->needs_solve(&j->o) || (j->fit.solved && !divided); /* the latter for check_bias */
+    s = !s && solve ? epiqp_fit_solve(&j->e, &b->fit) : s;
+    if (divided) { /* one triangle at a time: c is all that is used of it */
+        epiqp_tri_free(j->e.c, &b->fit.ridge.factor);
+    }
+    return s;
 }
 
 /* Expected BA over its target at infinite width and equal noise s2: data part s2 |c|^2, procedural part tau^2, in the
@@ -132,7 +106,7 @@ int epiqp_estimate_ba(epiqp_job *j)
         return EPIQ_E_NOMEM;
     }
     ptrdiff_t *sizes = batch_of_row + j->n;
-    int s = deal(j, batch_of_row, sizes);
+    int s = epiqp_deal(j->e.c, j->data, (epiqp_stream){o->seed, EPIQP_FOR_SHUFFLE, 0}, count, batch_of_row, sizes);
     bool sgd = o->optimizer == EPIQ_OPTIMIZER_SGD; /* what is the same for all members is the same for all batches */
     for (; !s && made < count; made++) {
         epiqp_stream init = {o->seed, EPIQP_FOR_BATCH, (uint64_t)made};

@@ -119,23 +119,39 @@ double epiqp_rowwise_share(const epiqp_rowwise *w, ptrdiff_t g, const double *c,
 epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double uncorrected,
                            double *u, double level, bool *floored);
 
+/* The strongest few of the rows that pass, in order. count: those kept so far, room at most. */
+void epiqp_influence_keep(epiq_influence *kept, ptrdiff_t *count, ptrdiff_t room, epiq_influence one);
+int epiqp_warn_of_probes(epiqp_job *j); /* their error, from the points' */
+
 int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r); /* result.fit, from the leverages */
+/* The same from what each row is less its prediction by the others, that difference's standard deviation over the
+ * noise's (NULL: not known exactly), and the noise's own. Scaled, n each. */
+int epiqp_describe_errors(epiqp_job *j, const double *left_out, const double *wider, double noise_sd);
 
 /* Where a new observation would fall, by leaving rows out, or whole groups: predictive.c. */
 typedef struct {
     bool known;
     double *residual, *weight; /* n each: of row i without its group, scaled; 1 / rows of its group */
-    double below;              /* the weight that may lie beyond an end, groups weighing 1 each */
-    double *moved;             /* threads by n: scratch, and so are the values */
+    const double *moves; /* n: without group g, c'y becomes c'y - c_g'moves_g; residual unless rows lie in parts */
+    double below;        /* the weight that may lie beyond an end, groups weighing 1 each */
+    double *moved;       /* threads by n: scratch, and so are the values */
     epiqp_weighted *values;
 } epiqp_predictive;
 int epiqp_predictive_new(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *out); /* needs the ridge's inverse */
+int epiqp_predictive_room(epiqp_job *j, epiqp_predictive *out); /* its first half; residual stays NULL where withheld */
+int epiqp_leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *w); /* known, residual, weight */
 void epiqp_predictive_at(const epiqp_job *j, const epiqp_predictive *w, const double *c, int thread, epiq_point *point);
 int epiqp_predictive_check(epiqp_job *j); /* a warning where the prediction lies outside */
 
 /* Gradient flow stopped at time t (engine infinite): c (points by n) and, if v is not NULL, v (points by n), closed in
  * the eigenbasis of the kernel. */
 int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v);
+
+/* ---- the kernel predictor averaged over parts of the rows: divided.c ---- */
+
+ptrdiff_t epiqp_parts(const epiq_options *o, ptrdiff_t n); /* o.parts, or those chosen */
+int epiqp_divided_solve(epiqp_job *j);                     /* j->fit's c, and IF where it needs no members */
+int epiqp_divided_if(epiqp_job *j);                        /* IF where it does */
 
 /* ---- members ---- */
 
@@ -204,11 +220,12 @@ typedef struct epiqp_more {
     epiqp_keep *keep; /* NULL, or zero with an owner that frees its arena and its factor, also when this fails */
     int (*then)(epiqp_job *j, void *user); /* NULL, or done while the job is still alive; a status */
     void *user;
-    double bytes;     /* that it takes, */
-    const char *less; /* and what to use to make them fewer */
-    bool may_finish;  /* when asked to: with the networks there are */
-    bool predictive;  /* where new observations would fall */
-    bool leverage;    /* result.fit, even where nothing else needs it */
+    double bytes;               /* that it takes, */
+    const char *less;           /* and what to use to make them fewer */
+    bool may_finish;            /* when asked to: with the networks there are */
+    bool predictive;            /* where new observations would fall */
+    bool leverage;              /* result.fit, even where nothing else needs it */
+    epiqp_predictive *left_out; /* NULL, or whose residuals and weights are wanted, though nothing at the points */
 } epiqp_more;
 int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                    const epiqp_more *more, epiq_result **out);

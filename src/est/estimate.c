@@ -118,7 +118,7 @@ bool epiqp_factor_wanted(const epiqp_job *j)
     bool members = j->engine->member && o->methods & EPIQ_EV;
     bool predict_by_kernel = !members && !(o->methods & EPIQ_IF);
     bool engine_needs = j->engine->needs_solve(o) && (members || !j->engine->member);
-    bool bias_check = o->methods & EPIQ_BA && j->n <= EPIQP_CHEAP_ROWS;
+    bool bias_check = o->methods & EPIQ_BA && j->n <= EPIQP_CHEAP_ROWS && o->solver != EPIQ_SOLVER_DIVIDED;
     return if_needs || engine_needs || predict_by_kernel || bias_check;
 }
 
@@ -301,7 +301,7 @@ static int solve_kernel(epiqp_job *j)
                 : EPIQ_E_NOMEM;
         c = j->stopped_c;
     } else if (epiqp_factor_wanted(j)) {
-        s = epiqp_fit_solve(&j->e, &j->fit);
+        s = j->o.solver == EPIQ_SOLVER_DIVIDED ? epiqp_divided_solve(j) : epiqp_fit_solve(&j->e, &j->fit);
         c = j->fit.ridge.c;
         j->answer->result.timing.kernel = j->fit.ridge.fill_s;
         j->answer->result.timing.factor = j->fit.ridge.factor_s;
@@ -335,7 +335,7 @@ static int run(epiqp_job *j)
             if (s || (s = epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : EPIQ_OK)) {
                 return s;
             }
-            *(double *)((char *)r + TABLE[k].seconds) = epiqp_now() - start;
+            *(double *)((char *)r + TABLE[k].seconds) += epiqp_now() - start;
         }
     }
     if (j->o.engine == EPIQ_ENGINE_LINEAR && j->o.linear_kernel == EPIQ_KERNEL_EMPIRICAL) {

@@ -19,6 +19,21 @@ static const double PROCESS = 9.5e6; /* bytes of a run that does nothing: librar
 
 /* ---- memory ---- */
 
+/* Rows that are solved with at a time. */
+static ptrdiff_t rows_at_once(const epiqp_job *j, const epiq_options *o)
+{
+    return o->solver == EPIQ_SOLVER_DIVIDED ? (j->n + o->parts - 1) / o->parts : j->n;
+}
+
+/* A part with its triangle and its points' columns; before or after them a batch of engine linear with its own. */
+static double divided_bytes(const epiqp_job *j, const epiq_options *o)
+{
+    ptrdiff_t rows = rows_at_once(j, o);
+    bool batches = j->engine->needs_solve(o) && o->methods & EPIQ_BA;
+    double part = (double)epiqp_tri_bytes(rows) + 8 * (double)rows * (double)(j->points + 2 * j->data->d + 24);
+    return 8 * 8 * (double)j->n + fmax(part, batches ? (double)epiqp_tri_bytes(j->n / o->batches) : 0);
+}
+
 static double networks_bytes(const epiqp_job *j, const epiq_options *o)
 {
     const double n = (double)j->n, points = (double)j->points;
@@ -47,10 +62,12 @@ static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
         need += cross + (strip ? 8 * n * 256 : 0);
         need += o->solver == EPIQ_SOLVER_ITERATIVE
                     ? epiqp_operator_bytes(j->n, epiqp_min(o->rank, j->n), (ptrdiff_t)columns)
-                    : triangle; /* the inverse takes the factor's place */
+                : o->solver == EPIQ_SOLVER_DIVIDED ? divided_bytes(j, o)
+                                                   : triangle; /* the inverse takes the factor's place */
     }
     if (influence && o->probes < j->n) {
-        need += 17 * n * (double)o->probes + (o->probes ? 8 * n * 6 * EPIQP_PROBE_GROUPS : 0);
+        double rows = (double)rows_at_once(j, o);
+        need += 17 * rows * (double)o->probes + (o->probes ? 8 * rows * 6 * EPIQP_PROBE_GROUPS : 0);
     }
     if (o->kernel == EPIQ_KERNEL_EMPIRICAL && influence) {
         need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
@@ -106,9 +123,12 @@ static double foresee_seconds(const epiqp_job *j, const epiq_options *o, const r
             double passes = ITERATIONS * (again > 0 ? rowwise ? 5 : 2 : 1), rank = (double)epiqp_min(o->rank, j->n);
             seconds += passes * n * n / 2 / rate->entries + 2 * n * rank * rank / rate->flops +
                        ITERATIONS * (columns + again) * (2 * n * n + 4 * n * rank) / rate->flops;
-        } else {
-            double cubes = corrected && !o->probes ? 1 : 1.0 / 3;
-            seconds += n * n / 2 / rate->entries + (cubes * n * n * n + 2 * n * n * (columns + again)) / rate->flops;
+        } else { /* all rows, or every part; there each also predicts the rows of the others */
+            double cubes = corrected && !o->probes ? 1 : 1.0 / 3, rows = (double)rows_at_once(j, o), squares = n * rows;
+            seconds +=
+                squares / 2 / rate->entries + (cubes * squares * rows + 2 * squares * (columns + again)) / rate->flops;
+            bool others = o->solver == EPIQ_SOLVER_DIVIDED && o->methods & EPIQ_IF && (corrected || o->influential > 0);
+            seconds += others ? n * n / rate->entries : 0;
         }
         if (!j->engine->member || o->methods & (EPIQ_EV | EPIQ_BA)) {
             seconds += n * n / 2 / rate->entries + n * n * points / rate->flops;
@@ -131,6 +151,7 @@ static epiq_options with_solver(const epiqp_job *j, int solver)
     epiq_options o = j->o;
     ptrdiff_t probes = o.probes ? o.probes : PROBES;
     o.solver = solver == EPIQ_SOLVER_ITERATIVE && j->n <= epiqp_max(FEW, probes) ? EPIQ_SOLVER_EXACT : solver;
+    o.parts = epiqp_parts(&o, j->n);
     if (o.solver == EPIQ_SOLVER_ITERATIVE && (o.correction != EPIQ_CORRECTION_NONE || o.influential > 0)) {
         o.probes = probes; /* there is no inverse to take them from */
     }
@@ -173,12 +194,17 @@ static void offer(const epiqp_job *j, const char *flags, const epiq_options *o, 
 static int refuse(const epiqp_job *j, double have, const rates *rate)
 {
     const epiq_options *o = &j->o;
-    epiq_options iterative = with_solver(j, EPIQ_SOLVER_ITERATIVE), disk = *o, trained = *o;
+    epiq_options iterative = with_solver(j, EPIQ_SOLVER_ITERATIVE), divided = with_solver(j, EPIQ_SOLVER_DIVIDED), disk = *o,
+                 trained = *o;
     double need = foresee_bytes(j, o);
     char instead[640] = "", residual[48];
     snprintf(residual, sizeof residual, "relative residual %.0e", o->tolerance);
-    if (o->solver == EPIQ_SOLVER_EXACT && !epiqp_not_iterative(o) && iterative.solver == EPIQ_SOLVER_ITERATIVE) {
+    if (o->solver == EPIQ_SOLVER_EXACT && !epiqp_needs_factor(o) && iterative.solver == EPIQ_SOLVER_ITERATIVE) {
         offer(j, "--solver iterative", &iterative, foresee_bytes(j, &iterative), have, rate, residual, instead,
+              sizeof instead);
+    }
+    if (o->solver != EPIQ_SOLVER_DIVIDED && !epiqp_needs_factor(o) && !j->more->keep && !j->more->then) { /* who need one factor */
+        offer(j, "--solver divided", &divided, foresee_bytes(j, &divided), have, rate, "DIVIDED_ERROR", instead,
               sizeof instead);
     }
     disk.probes = o->probes ? o->probes : PROBES;
@@ -196,7 +222,9 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
                       "%td rows, %td points and networks of width %td and depth %td need about %.2f GB and %.2f may be "
                       "used; use %s%s%s",
                       j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9, instead, *instead ? "or " : "",
-                      j->more->bytes > need / 2 ? j->more->less : "fewer rows or points");
+                      j->more->bytes > need / 2          ? j->more->less
+                      : o->solver == EPIQ_SOLVER_DIVIDED ? "more --parts"
+                                                         : "fewer rows or points");
 }
 
 int epiqp_foresee(epiqp_job *j)
@@ -207,8 +235,8 @@ int epiqp_foresee(epiqp_job *j)
     double have = epiqp_memory(), whole = foresee_bytes(j, &exact);
     have = o->mem_limit > 0 ? fmin((double)o->mem_limit, have) : have;
     int s = j->n >= LARGE ? time_machine(j, &rate) : EPIQ_OK;
-    bool iterate = o->solver == EPIQ_SOLVER_ITERATIVE;
-    if (o->solver == EPIQ_SOLVER_AUTO && whole > have && epiqp_factor_wanted(j) && !epiqp_not_iterative(o)) {
+    bool iterate = o->solver == EPIQ_SOLVER_ITERATIVE, divide = o->solver == EPIQ_SOLVER_DIVIDED;
+    if (o->solver == EPIQ_SOLVER_AUTO && whole > have && epiqp_factor_wanted(j) && !epiqp_needs_factor(o)) {
         iterate = true;
         s = s ? s
               : epiqp_warn(j->e.c, j->warnings, "approximated",
@@ -216,8 +244,9 @@ int epiqp_foresee(epiqp_job *j)
                            "with by iteration, to a relative residual of %.0e",
                            whole / 1e9, have / 1e9, o->tolerance);
     }
-    *o = with_solver(j, iterate ? EPIQ_SOLVER_ITERATIVE : EPIQ_SOLVER_EXACT);
+    *o = with_solver(j, divide ? EPIQ_SOLVER_DIVIDED : iterate ? EPIQ_SOLVER_ITERATIVE : EPIQ_SOLVER_EXACT);
     r->solver = o->solver;
+    r->parts = divide ? o->parts : 0;
     r->foreseen.bytes = foresee_bytes(j, o);
     r->foreseen.seconds = foresee_seconds(j, o, &rate);
     double room = o->scratch && may_spill(j, o) ? spilled(j, o, have) : 0;

@@ -184,22 +184,26 @@ static bool stronger(epiq_influence a, epiq_influence b)
     return fabs(a.influence) > fabs(b.influence) || (fabs(a.influence) == fabs(b.influence) && a.row < b.row);
 }
 
-/* Deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii. The strongest few are kept in order as rows pass. */
+void epiqp_influence_keep(epiq_influence *kept, ptrdiff_t *count, ptrdiff_t room, epiq_influence one)
+{
+    if (*count == room && !stronger(one, kept[room - 1])) {
+        return;
+    }
+    *count += *count < room;
+    ptrdiff_t at = *count - 1;
+    for (; at > 0 && stronger(one, kept[at - 1]); at--) {
+        kept[at] = kept[at - 1];
+    }
+    kept[at] = one;
+}
+
+/* Deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii. */
 static void list_influential(const epiqp_job *j, const shared *w, const double *c, epiq_influence *kept,
                              epiq_point *point)
 {
     ptrdiff_t count = 0;
     for (ptrdiff_t i = 0; i < j->n; i++) {
-        epiq_influence one = {j->data->row[i], w->deletion[i] * c[i]};
-        if (count == w->room && !stronger(one, kept[w->room - 1])) {
-            continue;
-        }
-        count += count < w->room;
-        ptrdiff_t at = count - 1;
-        for (; at > 0 && stronger(one, kept[at - 1]); at--) {
-            kept[at] = kept[at - 1];
-        }
-        kept[at] = one;
+        epiqp_influence_keep(kept, &count, w->room, (epiq_influence){j->data->row[i], w->deletion[i] * c[i]});
     }
     point->influential = kept;
     point->influential_count = count;
@@ -269,7 +273,7 @@ static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *scratch
     return low;
 }
 
-static int warn_of_probes(epiqp_job *j)
+int epiqp_warn_of_probes(epiqp_job *j)
 {
     double largest = 0;
     for (ptrdiff_t p = 0; p < j->asked; p++) {
@@ -302,6 +306,7 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     s = s ? s : share(j, r, &probes, leverage, &w);
     bool predictive = j->more->predictive && r->inverse.a && j->answer->result.fit.known;
     s = s || !predictive ? s : epiqp_predictive_new(j, r, &w.predictive);
+    s = s || !j->more->left_out || !r->inverse.a ? s : epiqp_leave_groups_out(j, r, j->more->left_out);
     epiqp_tri_free(j->e.c, &r->inverse);
     epiqp_probes_free(j->e.c, &probes);
     double *scratch = s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads, sizeof *scratch);
@@ -326,7 +331,7 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
             floored, j->asked);
     }
     if (!s && w.probes) {
-        s = warn_of_probes(j);
+        s = epiqp_warn_of_probes(j);
     }
     return s || r == &j->fit.ridge ? s : epiqp_warn_jitter(j, r->jitter);
 }
@@ -347,6 +352,9 @@ int epiqp_estimate_if(epiqp_job *j)
 {
     if (j->stopped_v) {
         return from_stopped(j);
+    }
+    if (j->o.solver == EPIQ_SOLVER_DIVIDED) {
+        return epiqp_divided_if(j);
     }
     if (j->o.kernel == EPIQ_KERNEL_POPULATION) {
         int s = epiqp_fit_solve(&j->e, &j->fit);

@@ -11,19 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Leave-one-out error and noise of the kernel predictor, free with the leverages; each row's when they are exact. */
-int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r)
+int epiqp_describe_errors(epiqp_job *j, const double *left_out, const double *wider, double noise_sd)
 {
-    double loo2 = 0, frobenius = 0, spread = epiqp_variance(j->data->y, j->n) * (double)(j->n - 1),
-           unit = j->data->y_factor;
-    for (ptrdiff_t i = 0; i < j->n; i++) {
-        double loo = r->alpha[i] / r->diagonal[i];
-        loo2 += loo * loo;
-        frobenius += r->norm2[i];
-    }
+    double loo2 = epiqp_dot(j->n, left_out, left_out), unit = j->data->y_factor,
+           spread = epiqp_variance(j->data->y, j->n) * (double)(j->n - 1);
     epiq_result *out = &j->answer->result;
-    double rmse = unit * sqrt(loo2 / (double)j->n),
-           noise_sd = unit * sqrt(epiqp_dot(j->n, r->alpha, r->alpha) / frobenius);
+    double rmse = unit * sqrt(loo2 / (double)j->n);
+    noise_sd *= unit;
     if (!(rmse <= DBL_MAX && noise_sd * noise_sd <= DBL_MAX)) {
         return EPIQ_OK; /* the warning out_of_range tells why */
     }
@@ -32,7 +26,7 @@ int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r)
     out->fit.loo_rmse = rmse;
     out->fit.r2 = spread > 0 ? 1 - loo2 / spread : 0;
     out->fit.noise_variance = noise_sd * noise_sd;
-    if (out->probes) {
+    if (!wider) {
         return EPIQ_OK;
     }
     double *observed = epiqp_arena_alloc(j->e.c, &j->answer->arena, 3 * j->n, sizeof *observed);
@@ -42,13 +36,30 @@ int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r)
     double *loo = observed + j->n, *loo_sd = loo + j->n;
     for (ptrdiff_t i = 0; i < j->n; i++) {
         observed[i] = j->data->y_shift + unit * j->data->y[i];
-        loo[i] = j->data->y_shift + unit * (j->data->y[i] - r->alpha[i] / r->diagonal[i]);
-        loo_sd[i] = noise_sd * sqrt(r->norm2[i]) / r->diagonal[i];
+        loo[i] = j->data->y_shift + unit * (j->data->y[i] - left_out[i]);
+        loo_sd[i] = noise_sd * wider[i];
     }
     out->fit.observed = observed;
     out->fit.loo = loo;
     out->fit.loo_sd = loo_sd;
     return EPIQ_OK;
+}
+
+/* Leave-one-out error and noise of the kernel predictor, free with the leverages; each row's when they are exact. */
+int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r)
+{
+    double *left_out = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * j->n, sizeof *left_out), *wider = left_out + j->n,
+           frobenius = 0;
+    if (!left_out) {
+        return EPIQ_E_NOMEM;
+    }
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        left_out[i] = r->alpha[i] / r->diagonal[i];
+        wider[i] = sqrt(r->norm2[i]) / r->diagonal[i];
+        frobenius += r->norm2[i];
+    }
+    return epiqp_describe_errors(j, left_out, j->answer->result.probes ? NULL : wider,
+                                 sqrt(epiqp_dot(j->n, r->alpha, r->alpha) / frobenius));
 }
 
 /* ---- a new observation ---- */
@@ -83,8 +94,7 @@ static bool leave_out(const epiqp_job *j, const epiqp_ridge *r, const ptrdiff_t 
     return true;
 }
 
-/* Residuals of every row without its group, in w->residual, if they can be had. */
-static int leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *w)
+int epiqp_leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *w)
 {
     ptrdiff_t n = j->n, groups = j->data->groups, largest = 0;
     ptrdiff_t *start = epiqp_arena_alloc(j->e.c, &j->scratch, groups + 2 + n, sizeof *start);
@@ -130,7 +140,7 @@ static int leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive
     return s || w->known ? s : withhold(j, "some group cannot be left out numerically; use a larger --lambda");
 }
 
-int epiqp_predictive_new(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *out)
+int epiqp_predictive_room(epiqp_job *j, epiqp_predictive *out)
 {
     ptrdiff_t n = j->n, groups = j->data->groups;
     double a = 1 - j->o.level;
@@ -146,10 +156,16 @@ int epiqp_predictive_new(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *o
     if (!block || !out->values) {
         return EPIQ_E_NOMEM;
     }
-    out->residual = block;
+    out->moves = out->residual = block;
     out->weight = block + n;
     out->moved = block + 2 * n;
-    return leave_groups_out(j, r, out);
+    return EPIQ_OK;
+}
+
+int epiqp_predictive_new(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *out)
+{
+    int s = epiqp_predictive_room(j, out);
+    return s || !out->residual ? s : epiqp_leave_groups_out(j, r, out);
 }
 
 void epiqp_predictive_at(const epiqp_job *j, const epiqp_predictive *w, const double *c, int thread, epiq_point *point)
@@ -160,7 +176,7 @@ void epiqp_predictive_at(const epiqp_job *j, const epiqp_predictive *w, const do
     epiqp_weighted *values = w->values + thread * n;
     memset(moved, 0, (size_t)j->data->groups * sizeof *moved);
     for (ptrdiff_t i = 0; i < n; i++) {
-        moved[group[i]] -= c[i] * w->residual[i];
+        moved[group[i]] -= c[i] * w->moves[i];
     }
     for (int k = 0; k < 2; k++) { /* the upper end is the lower one of what is turned over */
         double sign = k ? -1 : 1;

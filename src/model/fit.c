@@ -204,6 +204,9 @@ static int refuse(epiq_ctx *c, const epiq_options *o)
     if (o->kernel == EPIQ_KERNEL_EMPIRICAL) {
         return epiqp_fail(c, EPIQ_E_USAGE, "a model needs the population kernel; leave out --kernel empirical");
     }
+    if (o->solver == EPIQ_SOLVER_DIVIDED) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "a model needs one factor of all rows; leave out --solver divided");
+    }
     return o->state
                ? epiqp_fail(c, EPIQ_E_USAGE,
                             "a state keeps predictions at points, and a model needs the members; leave out --state")

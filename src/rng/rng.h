@@ -18,7 +18,8 @@ typedef enum {
     EPIQP_FOR_BATCH_ORDER = 7, /* likewise of a batch's network */
     EPIQP_FOR_PROBE = 8,       /* stream = probe */
     EPIQP_FOR_SEARCH = 9,      /* of leading directions: where it starts */
-    EPIQP_FOR_LANDMARK = 10    /* rows of a preconditioner */
+    EPIQP_FOR_LANDMARK = 10,   /* rows of a preconditioner */
+    EPIQP_FOR_PARTS = 11       /* of rows into parts */
 } epiqp_purpose;
 
 typedef struct {

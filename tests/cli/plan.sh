@@ -48,7 +48,7 @@ check 'page: closed' says page.html '</html>'
 expect_ok "$epiq" plan "${small[@]}" "${prices[@]}" --goal 1e-4 --quiet --threads 1 --json one.json
 expect_ok "$epiq" plan "${small[@]}" "${prices[@]}" --goal 1e-4 --quiet --threads 3 --json three.json
 check 'quiet' test ! -s "$out"
-check 'threads' cmp <(sed -n '/"parts"/,/"caveat"/p' one.json) <(sed -n '/"parts"/,/"caveat"/p' three.json)
+check 'threads' cmp <(sed -n '/^  "parts"/,/"caveat"/p' one.json) <(sed -n '/^  "parts"/,/"caveat"/p' three.json)
 
 # a budget, one network, points, the closed form
 expect_ok "$epiq" plan "${small[@]}" "${prices[@]}" --budget 20 --engine infinite --ensemble-size 1 --at row:3 --at mean --json -
