@@ -170,5 +170,6 @@ int study_normality(lab *l);
 int study_coverage(lab *l);
 int study_scaling(lab *l);
 int study_decomposition(lab *l);
+int study_divided(lab *l);
 
 #endif

@@ -48,6 +48,10 @@ static const struct {
       false},
      study_decomposition,
      EPIQ_ENGINE_NETWORK},
+    {{"divided", "Solver divided against the exact solution, in 2 to 16 parts",
+      "n = 400, 2 and 4 parts, J = 40; n = 400 and 1600, J = 200; n = 3200 too, J = 400", false},
+     study_divided,
+     EPIQ_ENGINE_INFINITE},
 };
 enum { COUNT = sizeof STUDIES / sizeof *STUDIES };
 

@@ -12,7 +12,7 @@ same_cells() {
 }
 
 expect_ok "$epiq" study list
-for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition; do
+for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition divided; do
     check "$name is listed" says "$out" "^$name "
 done
 

@@ -1,0 +1,155 @@
+/* divided.c - what --solver divided costs: the prediction, both parts and the error of the kernel predictor averaged over
+ * parts of the rows, against the exact one on the same rows; and whether its own data variance is what IF says.
+ */
+#include "study/lab.h"
+
+static const ptrdiff_t PARTS[] = {2, 4, 8, 16};
+enum { PART_COUNT = sizeof PARTS / sizeof *PARTS, MOST = 12 * (1 + PART_COUNT) };
+
+/* ---- against the exact solution of the same repetitions ---- */
+
+typedef enum { PREDICTION, DATA, PROCEDURAL, ERROR2 } measure;
+
+typedef struct {
+    const lab_cell *exact; /* beside the cell it is asked about */
+    measure what;
+} beside;
+
+static double measured(const lab_cell *c, ptrdiff_t rep, measure what)
+{
+    double x0[64], error;
+    switch (what) {
+    case DATA:
+        return lab_get(c, rep, S_IF + EPIQ_CORRECTION_ROWWISE);
+    case PROCEDURAL:
+        return lab_get(c, rep, S_INFINITE);
+    case ERROR2:
+        for (ptrdiff_t k = 0; k < c->d; k++) {
+            x0[k] = LAB_X0;
+        }
+        error = lab_get(c, rep, S_KERNEL) - lab_true_function(c->set, c->d, x0);
+        return error * error;
+    default:
+        return lab_get(c, rep, S_KERNEL);
+    }
+}
+
+static double mean_without(const lab_cell *c, ptrdiff_t leave_out, measure what)
+{
+    double sum = 0, n = 0;
+    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+        if (rep != leave_out) {
+            sum += measured(c, rep, what);
+            n++;
+        }
+    }
+    return sum / n;
+}
+
+/* Mean over mean; of predictions the rms difference over the exact one's standard deviation, as IF gives it. */
+static double compared(const lab_cell *c, ptrdiff_t leave_out, const void *how)
+{
+    const beside *b = how;
+    if (b->what != PREDICTION) {
+        return mean_without(c, leave_out, b->what) / mean_without(b->exact, leave_out, b->what);
+    }
+    double sum = 0, n = 0;
+    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+        if (rep != leave_out) {
+            double off = measured(c, rep, PREDICTION) - measured(b->exact, rep, PREDICTION);
+            sum += off * off;
+            n++;
+        }
+    }
+    return sqrt(sum / n / mean_without(b->exact, leave_out, DATA));
+}
+
+static void add_comparison(lab *l, const lab_cell *c, const lab_cell *exact, measure what)
+{
+    static const char *const QUANTITY[] = {"prediction_difference", "data", "procedural", "squared_error"};
+    beside b = {exact, what};
+    study_cell line = lab_line(c, QUANTITY[what], lab_text(l, "%td_parts", c->o.parts));
+    lab_number ratio = lab_jackknife(c, compared, &b);
+    if (what == PREDICTION) {
+        line.estimate = ratio.value;
+        line.estimate_se = ratio.se;
+    } else { /* the ratio's error, on the same rows, is far less than that of either mean */
+        line.truth = mean_without(exact, -1, what);
+        line.estimate = mean_without(c, -1, what);
+        line.ratio_se = ratio.se;
+    }
+    lab_add(l, line);
+}
+
+/* ---- cells ---- */
+
+static ptrdiff_t add_cells(lab_cell base, ptrdiff_t count, lab_cell *cells)
+{
+    base.o.engine = EPIQ_ENGINE_INFINITE;
+    base.o.methods = EPIQ_IF | EPIQ_EV;
+    base.o.solver = EPIQ_SOLVER_EXACT;
+    cells[0] = base;
+    base.o.solver = EPIQ_SOLVER_DIVIDED;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        base.o.parts = PARTS[k];
+        cells[1 + k] = base;
+    }
+    return 1 + count;
+}
+
+/* Real tables have one data set: their repetitions are deals of its rows. */
+static ptrdiff_t add_tables(const lab *l, ptrdiff_t reps, ptrdiff_t count, lab_cell *cells)
+{
+    ptrdiff_t made = 0;
+    for (const lab_table *t = LAB_TABLES; l->job->data_dir && !l->job->n && !l->job->d && t->name; t++) {
+        if (t->n > 1000) {
+            lab_cell c = {.table = t, .n = t->n, .d = t->d, .reps = reps, .o = l->result->options};
+            c.o.scale = l->job->scale_given ? c.o.scale : EPIQ_SCALE_MINMAX;
+            made += add_cells(c, count, cells + made);
+        }
+    }
+    return made;
+}
+
+int study_divided(lab *l)
+{
+    static const ptrdiff_t N[] = {400, 1600, 3200}, D = 4;
+    bool quick = l->job->size == STUDY_QUICK;
+    ptrdiff_t sizes = quick ? 1 : l->job->size == STUDY_FULL ? 3 : 2, parts = quick ? 2 : PART_COUNT, count = 0;
+    lab_cell cells[MOST];
+    for (int set = 1; set <= 3; set++) {
+        for (ptrdiff_t k = 0; k < sizes; k++) {
+            if (lab_wanted(l, N[k], D)) {
+                count += add_cells(lab_synthetic(l, set, N[k], D, lab_reps(l, 40, 200, 400)), parts, cells + count);
+            }
+        }
+    }
+    count += add_tables(l, lab_reps(l, 3, 10, 20), parts, cells + count);
+    if (count == 0) {
+        return lab_nothing(l);
+    }
+    int s = lab_run(l, cells, count);
+    for (ptrdiff_t k = 0; !s && k < count; k++) {
+        const lab_cell *c = &cells[k], *exact = c - k % (1 + parts);
+        if (c == exact) {
+            continue;
+        }
+        for (measure what = PREDICTION; what <= (c->table ? PROCEDURAL : ERROR2); what++) {
+            add_comparison(l, c, exact, what);
+        }
+        if (!c->table) {
+            study_cell own = lab_line(c, "data_truth", lab_text(l, "%td_parts", c->o.parts));
+            lab_line_truth(c, LAB_DATA, &own);
+            lab_line_estimate(c, S_IF + EPIQ_CORRECTION_ROWWISE, S_IF_DF + EPIQ_CORRECTION_ROWWISE, LAB_DATA, &own);
+            lab_add(l, own);
+        }
+    }
+    if (!s) {
+        lab_note(l, "prediction_difference is the rms difference from the exact prediction over that one's standard "
+                    "deviation, the root of its mean IF. data, procedural and squared_error (against the true "
+                    "function) are means over the data sets, beside those of the exact solution on the same rows.");
+        lab_note(l, "data_truth holds IF of the divided predictor against the variance that predictor itself has over "
+                    "the data sets: being another predictor than the exact one, it has another.");
+    }
+    return s;
+}
