@@ -64,11 +64,16 @@ static double compared(const lab_cell *c, ptrdiff_t leave_out, const void *how)
     return sqrt(sum / n / mean_without(b->exact, leave_out, DATA));
 }
 
+static const char *method_of(lab *l, const lab_cell *c)
+{
+    return c->o.solver == EPIQ_SOLVER_EXACT ? "exact" : lab_text(l, "%td_parts", c->o.parts);
+}
+
 static void add_comparison(lab *l, const lab_cell *c, const lab_cell *exact, measure what)
 {
     static const char *const QUANTITY[] = {"prediction_difference", "data", "procedural", "squared_error"};
     beside b = {exact, what};
-    study_cell line = lab_line(c, QUANTITY[what], lab_text(l, "%td_parts", c->o.parts));
+    study_cell line = lab_line(c, QUANTITY[what], method_of(l, c));
     lab_number ratio = lab_jackknife(c, compared, &b);
     if (what == PREDICTION) {
         line.estimate = ratio.value;
@@ -78,6 +83,15 @@ static void add_comparison(lab *l, const lab_cell *c, const lab_cell *exact, mea
         line.estimate = mean_without(c, -1, what);
         line.ratio_se = ratio.se;
     }
+    lab_add(l, line);
+}
+
+/* IF of a predictor against the variance which that predictor has over the data sets. */
+static void add_truth(lab *l, const lab_cell *c)
+{
+    study_cell line = lab_line(c, "data_truth", method_of(l, c));
+    lab_line_truth(c, LAB_DATA, &line);
+    lab_line_estimate(c, S_IF + EPIQ_CORRECTION_ROWWISE, S_IF_DF + EPIQ_CORRECTION_ROWWISE, LAB_DATA, &line);
     lab_add(l, line);
 }
 
@@ -131,25 +145,19 @@ int study_divided(lab *l)
     int s = lab_run(l, cells, count);
     for (ptrdiff_t k = 0; !s && k < count; k++) {
         const lab_cell *c = &cells[k], *exact = c - k % (1 + parts);
-        if (c == exact) {
-            continue;
-        }
-        for (measure what = PREDICTION; what <= (c->table ? PROCEDURAL : ERROR2); what++) {
+        for (measure what = PREDICTION; c != exact && what <= (c->table ? PROCEDURAL : ERROR2); what++) {
             add_comparison(l, c, exact, what);
         }
         if (!c->table) {
-            study_cell own = lab_line(c, "data_truth", lab_text(l, "%td_parts", c->o.parts));
-            lab_line_truth(c, LAB_DATA, &own);
-            lab_line_estimate(c, S_IF + EPIQ_CORRECTION_ROWWISE, S_IF_DF + EPIQ_CORRECTION_ROWWISE, LAB_DATA, &own);
-            lab_add(l, own);
+            add_truth(l, c);
         }
     }
     if (!s) {
         lab_note(l, "prediction_difference is the rms difference from the exact prediction over that one's standard "
                     "deviation, the root of its mean IF. data, procedural and squared_error (against the true "
                     "function) are means over the data sets, beside those of the exact solution on the same rows.");
-        lab_note(l, "data_truth holds IF of the divided predictor against the variance that predictor itself has over "
-                    "the data sets: being another predictor than the exact one, it has another.");
+        lab_note(l, "data_truth holds IF of each predictor against the variance which that predictor has over the data "
+                    "sets. The truth is known to sqrt(2/J), and its error moves all lines of a cell together.");
     }
     return s;
 }

@@ -93,6 +93,16 @@ if [ -n "$long" ]; then
     must 'EV with 12 data sets' networks.json '"method": "ev"' 'ratio > 0.5 && ratio < 2'
 fi
 
+# ---- solver divided, beside the exact solution on the same rows ----
+expect_ok "$epiq" study divided --quick --json divided.json --quiet
+must 'half the rows at a time: the same prediction' divided.json '"prediction_difference", "method": "2_parts"' 'estimate > 0 && estimate < 0.25'
+must 'the same data variance within a tenth' divided.json '"data", "method": "2_parts"' 'ratio > 0.92 && ratio < 1.01'
+must 'and a procedural one that is larger' divided.json '"procedural", "method": "2_parts"' 'ratio > 1.02 && ratio < 1.15'
+must 'more so in quarters' divided.json '"procedural", "method": "4_parts"' 'ratio > 1.1 && ratio < 1.4'
+must 'with less of the data variance' divided.json '"data", "method": "4_parts"' 'ratio > 0.83 && ratio < 0.97'
+# 40 data sets tell the truth to 22 %
+must 'IF is right about the divided predictor' divided.json '"data_truth"' 'ratio > 0.6 && ratio < 1.5 && coverage > 0.8'
+
 # ---- real tables ----
 if [ -r "${EPIQ_DATA:-}/boston.csv" ]; then
     for name in table2 figure-members timing; do

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# --solver divided as a person would use it: what it says of itself, what it goes with, what it refuses.
+. "$(dirname "$0")/lib.inc"
+
+"$epiq" synth 1 --n 60 --d 3 --seed 5 >rows.csv
+awk -F, 'NR == 1 { print "g," $0; next } { print (NR < 34 ? "a" : NR) "," $0 }' rows.csv >groups.csv
+closed=(--target y --engine infinite --solver divided)
+
+expect_ok "$epiq" estimate rows.csv "${closed[@]}" --at mean --at row:7 --json two.json
+check 'what ran' says two.json '^    "solver": "divided",$'
+check 'in two parts unless asked' says two.json '^    "parts": 2,$'
+check 'is JSON' is_json two.json
+check 'a new observation' says two.json '"method": "jackknife\+"'
+check 'five influential rows a point' test "$(grep -c '"influence": ' two.json)" -eq 10
+expect_ok "$epiq" estimate rows.csv "${closed[@]}" --parts 4 --at mean --json four.json --quiet
+check 'four if asked' says four.json '^    "parts": 4,$'
+expect_ok "$epiq" estimate rows.csv --target y --engine infinite --at mean --json exact.json --quiet
+check 'the exact solution has none' lacks exact.json '"parts": [1-9]'
+expect_ok "$epiq" estimate rows.csv "${closed[@]}" --parts 1 --at mean --json one.json --quiet
+check 'one part is the exact solution' test "$(points one.json | grep prediction)" = "$(points exact.json | grep prediction)"
+for engine in network linear; do
+    expect_ok "$epiq" estimate rows.csv --target y --solver divided --engine $engine --width 32 --members 4 --batches 3 \
+        --methods if,ev,ba --json beside.json --quiet
+    check "beside $engine" says beside.json '"method": "ba"'
+done
+expect_ok "$epiq" compare rows.csv --target y --solver divided --engine infinite --lambda 1e-3,1e-2 --json compared.json --quiet
+check 'compared by leave-one-out' says compared.json '"loo_rmse": [0-9]'
+
+# one sentence, and the exit code that says whose fault it is
+expect_exit 2 '60 rows are too few for 16 parts of at least 4; use fewer --parts' "$epiq" estimate rows.csv "${closed[@]}" --parts 16
+expect_exit 2 'a group of 32 rows fills a part of 30 alone' "$epiq" estimate groups.csv --group g "${closed[@]}"
+expect_exit 1 'parts is "two"; it must be a whole number' "$epiq" estimate rows.csv "${closed[@]}" --parts two
+expect_exit 1 'parts is -1' "$epiq" estimate rows.csv "${closed[@]}" --parts -1
+expect_exit 1 'solver divided has no factor of all rows, which --time needs' "$epiq" estimate rows.csv "${closed[@]}" --time 5
+expect_exit 1 'which --kernel empirical needs' "$epiq" estimate rows.csv "${closed[@]}" --kernel empirical
+expect_exit 1 'which --hbar ensemble needs' "$epiq" estimate rows.csv --target y --solver divided --engine linear --hbar ensemble
+expect_exit 1 'leave out --solver divided' "$epiq" fit rows.csv --target y --solver divided -o m.epiq
+"$epiq" synth 1 --n 6000 --d 3 >long.csv
+expect_exit 3 '--solver divided \(0.[0-9]+ GB and about [0-9]+ s' "$epiq" estimate long.csv --target y --engine infinite --mem-limit 120M
+expect_exit 3 'may be used; use more --parts than 2, ' "$epiq" estimate long.csv "${closed[@]}" --mem-limit 60M
+finish
