@@ -179,8 +179,9 @@ const verb VERB_COMBINE = {
                "predictions owe to the rows (matrices as CSV, with or without a header, or NPY; - is standard input)",
     .flags = FLAGS,
     .model = true,
-    .without = (const char *const[]){"Columns", "methods", "members", "batches", "sweep", "engine", "width", "depth",
-                                     "bias", "bias-sd", "Training", "kernel", "hbar", "linear-kernel", "state", NULL},
+    .without =
+        (const char *const[]){"Columns", "methods", "members", "batches", "sweep", "engine", "width", "depth", "bias",
+                              "bias-sd", "Training", "kernel", "hbar", "linear-kernel", "Solver", "state", NULL},
     .inputs = INPUTS,
     .run = run,
 };

@@ -93,7 +93,8 @@ static const flag FLAGS[] = {
 };
 
 /* A model holds the population kernel, trained to the end; intervals and influential rows belong to estimate. */
-static const char *const WITHOUT[] = {"time", "kernel", "state", "influential", "sweep", "level", NULL};
+static const char *const WITHOUT[] = {"time",   "kernel", "state",     "influential", "sweep",   "level",
+                                      "solver", "rank",   "tolerance", "parts",       "scratch", NULL};
 
 const verb VERB_FIT = {
     .name = "fit",

@@ -67,10 +67,14 @@ static void write_run(json *j, const epiq_result *r, const report_run *run)
     if (r->parts) {
         json_integer(j, "parts", r->parts);
     }
-    json_object(j, "foreseen", JSON_FLAT);
-    json_real(j, "bytes", r->foreseen.bytes);
-    json_real(j, "seconds", r->foreseen.seconds);
-    json_end(j);
+    if (r->foreseen.bytes > 0) { /* not of combine */
+        json_object(j, "foreseen", JSON_FLAT);
+        json_real(j, "bytes", r->foreseen.bytes);
+        json_real(j, "seconds", r->foreseen.seconds);
+        json_end(j);
+    } else {
+        json_null(j, "foreseen");
+    }
     json_real(j, "seconds", run->seconds);
     json_integer(j, "peak_rss_bytes", run->peak_rss_bytes);
     json_text(j, "data_sha256", run->data.sha256 && *run->data.sha256 ? run->data.sha256 : NULL);

@@ -197,7 +197,8 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
     epiq_options iterative = with_solver(j, EPIQ_SOLVER_ITERATIVE), divided = with_solver(j, EPIQ_SOLVER_DIVIDED),
                  disk = *o, trained = *o;
     double need = foresee_bytes(j, o);
-    char instead[640] = "", residual[48];
+    char instead[640] = "", residual[48], parts[96];
+    snprintf(parts, sizeof parts, "more --parts than %td, or fewer rows or points", o->parts);
     snprintf(residual, sizeof residual, "relative residual %.0e", o->tolerance);
     if (o->solver == EPIQ_SOLVER_EXACT && !epiqp_needs_factor(o) && iterative.solver == EPIQ_SOLVER_ITERATIVE) {
         offer(j, "--solver iterative", &iterative, foresee_bytes(j, &iterative), have, rate, residual, instead,
@@ -224,7 +225,7 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
                       "used; use %s%s%s",
                       j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9, instead, *instead ? "or " : "",
                       j->more->bytes > need / 2          ? j->more->less
-                      : o->solver == EPIQ_SOLVER_DIVIDED ? "more --parts"
+                      : o->solver == EPIQ_SOLVER_DIVIDED ? parts
                                                          : "fewer rows or points");
 }
 

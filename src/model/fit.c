@@ -204,8 +204,9 @@ static int refuse(epiq_ctx *c, const epiq_options *o)
     if (o->kernel == EPIQ_KERNEL_EMPIRICAL) {
         return epiqp_fail(c, EPIQ_E_USAGE, "a model needs the population kernel; leave out --kernel empirical");
     }
-    if (o->solver == EPIQ_SOLVER_DIVIDED) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "a model needs one factor of all rows; leave out --solver divided");
+    if (o->solver == EPIQ_SOLVER_DIVIDED || o->solver == EPIQ_SOLVER_ITERATIVE) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "a model needs one factor of all rows; leave out --solver %s",
+                          o->solver == EPIQ_SOLVER_DIVIDED ? "divided" : "iterative");
     }
     return o->state
                ? epiqp_fail(c, EPIQ_E_USAGE,

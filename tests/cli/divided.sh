@@ -34,8 +34,8 @@ expect_exit 1 'parts is -1' "$epiq" estimate rows.csv "${closed[@]}" --parts -1
 expect_exit 1 'solver divided has no factor of all rows, which --time needs' "$epiq" estimate rows.csv "${closed[@]}" --time 5
 expect_exit 1 'which --kernel empirical needs' "$epiq" estimate rows.csv "${closed[@]}" --kernel empirical
 expect_exit 1 'which --hbar ensemble needs' "$epiq" estimate rows.csv --target y --solver divided --engine linear --hbar ensemble
-expect_exit 1 'leave out --solver divided' "$epiq" fit rows.csv --target y --solver divided -o m.epiq
+expect_exit 1 'has no flag --solver' "$epiq" fit rows.csv --target y --solver divided -o m.epiq
 "$epiq" synth 1 --n 6000 --d 3 >long.csv
-expect_exit 3 '--solver divided \(0.[0-9]+ GB and about [0-9]+ s' "$epiq" estimate long.csv --target y --engine infinite --mem-limit 120M
+expect_exit 3 '--solver divided \(0.[0-9]+ GB, about [0-9]+ s' "$epiq" estimate long.csv --target y --engine infinite --mem-limit 120M
 expect_exit 3 'may be used; use more --parts than 2, ' "$epiq" estimate long.csv "${closed[@]}" --mem-limit 60M
 finish

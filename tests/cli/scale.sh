@@ -67,7 +67,7 @@ expect_exit 1 'mem-limit is "12X"; it must be a number of bytes' "$epiq" estimat
 expect_exit 1 'mem-limit is "-1"' "$epiq" estimate "${printed[@]}" --mem-limit -1
 expect_exit 1 'mem-limit is "99999999999G"' "$epiq" estimate "${printed[@]}" --mem-limit 99999999999G
 expect_exit 1 'solver is "fast"; it must be one of exact' "$epiq" estimate "${printed[@]}" --solver fast
-expect_exit 1 'solver iterative has no factor, which --kernel empirical needs' "$epiq" estimate "${printed[@]}" --solver iterative \
+expect_exit 1 'solver iterative has no factor of all rows, which --kernel empirical needs' "$epiq" estimate "${printed[@]}" --solver iterative \
     --kernel empirical
 expect_exit 1 'which --time needs' "$epiq" estimate "${printed[@]}" --solver iterative --engine infinite --time 3
 expect_exit 3 'relative residual of .* use a larger --tolerance' "$epiq" estimate "${printed[@]}" --solver iterative --tolerance 1e-14 \

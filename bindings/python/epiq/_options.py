@@ -47,6 +47,12 @@ class Options(TypedDict, total=False):
     correction: Literal["rowwise", "unbiased", "jackknife", "none"]
     probes: int
     linear_kernel: Literal["population", "own"]
+    solver: Literal["exact", "iterative", "divided", "auto"]
+    rank: int
+    tolerance: float
+    parts: int
+    mem_limit: int | str
+    scratch: str | os.PathLike[str]
     seed: int
     threads: int
     state: str | os.PathLike[str]
