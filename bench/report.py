@@ -13,6 +13,9 @@ TITLES = {
     "points": "Many test points",
     "ba": "BA",
     "process": "Processes, threads, environment",
+    "growth": "Growth with the rows",
+    "large": "At the edge of the memory",
+    "iterative": "Without the kernel matrix",
 }
 rows = [json.loads(line) for part in TITLES if (OUT / f"{part}.jsonl").exists()
         for line in open(OUT / f"{part}.jsonl")]
@@ -77,6 +80,9 @@ def goals():
         plain = find("process", case, "nothing set", "environment")
         return most(over(statistics.median(r["values"]), plain)
                     for r in every("process", case=case, what="environment") if r["who"] != "nothing set")
+
+    def large(who):
+        return over(find("large", "n = 40000", f"epiq, {who}", "process"), find("large", "n = 40000", "bare", "process"))
     boston = next((r["case"] for r in rows if r["part"] == "process" and "506" in r["case"]), "?")
     return [
         ("EV, 506 rows, 50 members", "<", 5, epiq, "s"),
@@ -105,6 +111,16 @@ def goals():
         ("slowest setting of BLAS and OpenMP variables over none: EV", "<=", 1.05, environment("EV"), "x"),
         ("slowest setting of BLAS and OpenMP variables over none: IF", "<=", 1.05, environment("IF"), "x"),
         ("epiq --version, whole process", "<", 0.01, find("process", "start-up", "epiq"), "s"),
+        ("n = 40,000 as printed over bare dpotrf", "<=", 1.4, large("as printed"), "x"),
+        ("n = 40,000, exact correction, over the same", "<=", 3.3, large("exact correction"), "x"),
+        ("n = 40,000, 64 probes, over the same", "<=", 1.6, large("64 probes"), "x"),
+        ("iterative, n = 100,000, 100 points: relative residual", "<=", 1e-6,
+         find("iterative", "n = 100000", what="largest relative"), ""),
+        ("IF as printed, iterative from exact, worst of 20 points, n = 12,000", "<=", 0.02,
+         find("iterative", "n = 12000", what="IF as printed"), ""),
+        ("iterative, n = 200,000, 10 points: peak memory", "<=", 25.7, find("iterative", "n = 200000", what="peak"), "GB"),
+        ("memory foreseen, farthest from used, over all runs", "<=", 0.1,
+         most(abs(r["values"][0] - 1) for p in ("growth", "large", "iterative") for r in every(p, what="memory foreseen")), ""),
     ]
 
 
