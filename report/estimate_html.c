@@ -331,11 +331,11 @@ static void write_given_manifest(const estimate_page *g)
     free(correction);
 }
 
-/* The verb out of the command line: its first two words. */
+/* The verb out of the command line: its first two words, or what comes before a parenthesis. */
 static void verb_of(const char *command, char *verb, size_t size)
 {
-    size_t length = strcspn(command, " ");
-    length += command[length] ? 1 + strcspn(command + length + 1, " ") : 0;
+    size_t length = strcspn(command, " (");
+    length += command[length] == ' ' ? 1 + strcspn(command + length + 1, " ") : 0;
     snprintf(verb, size, "%.*s", (int)length, command);
 }
 

@@ -239,8 +239,9 @@ int epiqp_check_finite(epiq_ctx *c, const char *name, ptrdiff_t n, ptrdiff_t d, 
     for (ptrdiff_t i = 0; i < n; i++) {
         for (ptrdiff_t j = 0; j < d; j++) {
             if (!isfinite(x[i * d + j])) {
-                return epiqp_fail(c, EPIQ_E_DATA, "%s[%td][%td] is %g; only finite numbers can be used", name, i, j,
-                                  x[i * d + j]);
+                return epiqp_fail(c, EPIQ_E_DATA,
+                                  "%s[%td][%td] is %g; only finite numbers can be used, so leave that row out", name, i,
+                                  j, x[i * d + j]);
             }
         }
     }
@@ -254,7 +255,8 @@ static int copy_arrays(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, c
     status = status ? status : epiqp_check_finite(c, "x", n, d, x);
     for (ptrdiff_t i = 0; i < n && !status; i++) {
         if (!isfinite(y[i])) {
-            status = epiqp_fail(c, EPIQ_E_DATA, "y[%td] is %g; only finite numbers can be used", i, y[i]);
+            status = epiqp_fail(c, EPIQ_E_DATA, "y[%td] is %g; only finite numbers can be used, so leave that row out",
+                                i, y[i]);
         }
     }
     if (status || !(data->row = epiqp_arena_alloc(c, &data->arena, n, sizeof *data->row))) {

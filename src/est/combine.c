@@ -95,9 +95,12 @@ static int list_predictions(epiqp_job *j)
     return EPIQ_OK;
 }
 
+static const double NARROW = 2; /* degrees of freedom: below, an interval's upper end is some 40 times the variance */
+
 /* What could not be given, to be counted and said. */
 typedef struct {
     ptrdiff_t negative, lost, apart, first_apart; /* apart: BA and the other two */
+    ptrdiff_t narrow, first_narrow;               /* data variances that rest on a row or two */
     double raw;                                   /* the first negative difference */
 } withheld;
 
@@ -129,6 +132,9 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     out->procedural = in_units(procedural, unit2, w);
     out->data = in_units(data, unit2, w);
     w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
+    if (out->data.has_interval && out->data.df < NARROW) {
+        w->first_narrow = w->narrow++ ? w->first_narrow : p;
+    }
     out->single = in_units(epiqp_sum_of(data, procedural, 1, o->level, both.method), unit2, w);
     out->ensemble = in_units(epiqp_ensemble_of(&both, ba, o), unit2, w);
     out->prediction_variance = j->members_trained
@@ -173,6 +179,14 @@ int epiqp_combine(epiqp_job *j)
             j->e.c, j->warnings, "out_of_range",
             "some variances are too large or too small for a double in squared units of the target, so they are "
             "withheld; express the target in other units");
+    }
+    if (!s && asked.narrow) {
+        const epiq_point *first = &j->answer->points[asked.first_narrow];
+        s = epiqp_warn(
+            j->e.c, j->warnings, "few_rows_decide",
+            "at %td of %td points the data variance rests on one or two rows (first: %s, %.2g degrees of freedom), so "
+            "the upper end of its interval says little; points at training rows are often so",
+            asked.narrow, j->asked, first->at, first->data.df);
     }
     if (!s && (double)asked.apart > 2 * (1 - o->level) * (double)j->asked) { /* more than chance explains */
         const epiq_point *first = &j->answer->points[asked.first_apart];

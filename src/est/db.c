@@ -1,7 +1,10 @@
 /* db.c - opening a state file, whoever else has it open, and what can be said when that fails (db.h). */
 #include "est/db.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 enum {
     APPLICATION = 0x65706971, /* "epiq", in the file's header */
@@ -106,6 +109,9 @@ int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *
 int epiqp_db_read(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d)
 {
     *d = (epiqp_db){.c = c, .path = path};
+    if (access(path, F_OK)) {
+        return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that --append has made", path, strerror(errno));
+    }
     if (sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
         return epiqp_db_trouble(d, "opened");
     }

@@ -61,9 +61,13 @@ void epiqp_ev_points(epiqp_job *j, ptrdiff_t m, const double *h)
 int epiqp_warn_few_members(epiqp_job *j)
 {
     return j->o.members < 10
-               ? epiqp_warn(j->e.c, j->warnings, "few_members",
-                            "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%",
-                            j->o.members)
+               ? epiqp_warn(
+                     j->e.c, j->warnings, "few_members",
+                     "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%%s",
+                     j->o.members,
+                     !j->engine && j->o.members < 5 && j->points > j->o.members
+                         ? ". A row is a network and a column a point: transpose what is given if it is not so"
+                         : "")
                : EPIQ_OK;
 }
 

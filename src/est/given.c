@@ -240,6 +240,52 @@ static int use_kernel(epiqp_job *j, const epiq_given *g)
     return s;
 }
 
+/* What kernel regression cannot explain is taken for noise: a mean left in the target, or predictions of another target,
+ * make the data variance anything. */
+static int check_fit(epiqp_job *j, const epiq_given *g)
+{
+    const epiq_result *r = &j->answer->result;
+    double off = 0, spread = sqrt(epiqp_variance(j->data->y, j->n));
+    for (ptrdiff_t i = 0; j->members_mean && i < j->n; i++) {
+        off += (j->data->y[i] - j->members_mean[i]) / (double)j->n;
+    }
+    if (fabs(off) > spread / 2) {
+        return epiqp_warn(
+            j->e.c, j->warnings, "yhat_off",
+            "%s lies %.3g off %s on average, whose standard deviation is %.3g, so the data variance means "
+            "little; are both in the same units, and is a mean taken out of one only?",
+            g->yhat->name, -off, g->y->name, spread);
+    }
+    if (!j->members_mean && r->fit.has_r2 && r->fit.r2 < 0) {
+        return epiqp_warn(
+            j->e.c, j->warnings, "kernel_off",
+            "kernel regression with this kernel and lambda %.3g predicts left-out rows of %s worse than their "
+            "mean does (R2 %.3g), so the data variance means little; take the mean out of %s, check --lambda, or "
+            "give the networks' own predictions with --yhat",
+            j->o.lambda, g->y->name, r->fit.r2, g->y->name);
+    }
+    return EPIQ_OK;
+}
+
+/* The numbers 0, 1, 2 .. or 1, 2, 3 .. are what programs write over columns without a name. */
+static int check_header(epiqp_job *j, const epiq_matrix *m)
+{
+    double first = 0;
+    bool counts = m && !m->column && m->columns > 1;
+    for (ptrdiff_t k = 0; counts && k < m->columns; k++) {
+        double one;
+        epiqp_matrix_row(m, 0, k, 1, &one);
+        first = k ? first : one;
+        counts = one == first + (double)k && (first == 0 || first == 1);
+    }
+    return counts
+               ? epiqp_warn(j->e.c, j->warnings, "counted_header",
+                            "the first row of %s is %g, %g and so on, as if it numbered the columns, but counts as a "
+                            "network; leave that line out if it is a header",
+                            m->name, first, first + 1)
+               : EPIQ_OK;
+}
+
 static int use_networks(epiqp_job *j)
 {
     const epiq_options *o = &j->o;
@@ -267,8 +313,9 @@ static int run(epiqp_job *j, const epiq_given *g, epiq_data *data)
         return s;
     }
     resolve(j, g);
-    if ((j->o.methods & EPIQ_IF && (s = use_kernel(j, g))) || (s = use_networks(j)) || (s = epiqp_combine(j)) ||
-        (s = epiqp_predictive_check(j)) || (s = epiqp_advise(j))) {
+    if ((j->o.methods & EPIQ_IF && ((s = use_kernel(j, g)) || (s = check_fit(j, g)))) ||
+        (s = check_header(j, g->ensemble)) || (s = check_header(j, g->batched)) || (s = use_networks(j)) ||
+        (s = epiqp_combine(j)) || (s = epiqp_predictive_check(j)) || (s = epiqp_advise(j))) {
         return s;
     }
     return j->o.state ? epiqp_gather_keep(j, g, &w) : EPIQ_OK;

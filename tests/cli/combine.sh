@@ -236,4 +236,26 @@ printf 'a,b,c\n1,2,3\n4,5,6\n' >headed.csv
 expect_exit 2 'named\.csv.*headed\.csv|headed\.csv.*named\.csv' "$epiq" combine --ensemble named.csv --batched headed.csv
 expect_exit 2 'cannot write' "${combine[@]}" --ensemble ensemble.csv --append late.state --json nowhere/x.json
 check 'a file that cannot be written costs nothing' test ! -e late.state
+
+# accepted, with a word of warning
+warns() { # warns CODE FLAGS...
+    expect_ok "${combine[@]}" "${@:2}" --quiet --json warned.json
+    check "warns: $1" says warned.json "\"code\": \"$1\""
+}
+lacks_warning() {
+    expect_ok "${combine[@]}" "${@:2}" --quiet --json warned.json
+    check "no warning: $1" lacks warned.json "\"code\": \"$1\""
+}
+awk '{ print $1 + 1000 }' y.csv >high.csv
+awk '{ print $1 + 1000 }' yhat.csv >high-yhat.csv
+lacks_warning 'kernel_off|yhat_off' "${derivatives[@]}" --yhat yhat.csv
+warns kernel_off --y high.csv --jacobian jacobian.csv --jacobian0 jacobian0.csv
+warns yhat_off "${derivatives[@]}" --yhat high-yhat.csv
+lacks_warning 'kernel_off|yhat_off' --y high.csv --jacobian jacobian.csv --jacobian0 jacobian0.csv --yhat high-yhat.csv
+{ echo 0,1,2; tail -n 12 ensemble.csv; } >numbered.csv
+warns counted_header --ensemble numbered.csv
+lacks_warning counted_header --ensemble ensemble.csv
+printf '1,2,3,4,5\n2,3,4,5,5\n' >wide.csv
+warns few_members --ensemble wide.csv
+check 'and of the other way round' says warned.json 'transpose'
 finish

@@ -587,9 +587,7 @@ TEST(every_refusal_says_what_and_what_to_do)
          "m.csv holds one network (one row), and one has no spread; give two or more, or gather them with --append"},
         {{.ensemble = &M, .merge = (const char *const[]){"no/such/file"}, .merge_count = 1},
          EPIQ_E_FILE,
-         "no/such/file: the state file could not be opened (unable to open database file); check the disk, or name "
-         "another "
-         "file"},
+         "no/such/file: No such file or directory; name a file that --append has made"},
     };
     epiq_options o = epiq_options_default();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

@@ -44,6 +44,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """The regressor when it is first asked for: it imports scikit-learn, which takes a second, where there is one."""
     if name in ("EpistemicRegressor", "Parts"):

@@ -47,7 +47,8 @@ def _from_objects(a: NDArray[Any], name: str) -> Floats:
             out[i] = np.nan if value is None or type(value).__name__ == "NAType" else float(value)
         except (TypeError, ValueError, OverflowError):
             place = "".join(f"[{k}]" for k in np.unravel_index(i, a.shape))
-            raise InputError(f"{name}{place} is {_shown(value)}; only real numbers can be used") from None
+            raise InputError(f"{name}{place} is {_shown(value)}; only real numbers can be used: "
+                             "encode such columns as numbers, or leave them out") from None
     return out.reshape(a.shape)
 
 
@@ -62,7 +63,8 @@ def numbers(value: Any, name: str, *, single: bool = False) -> Reals:
     if a.dtype.kind == "O":
         a = _from_objects(a, name)
     elif a.dtype.kind not in "biuf":
-        raise InputError(f"{name} is an array of {a.dtype}; only real numbers can be used")
+        hint = "; load the file first" if isinstance(value, (str, os.PathLike)) else ""
+        raise InputError(f"{name} is an array of {a.dtype}; only real numbers can be used{hint}")
     if not a.ndim:
         raise InputError(f"{name} is one number; it must be an array")
     if single and a.dtype == np.float32:
@@ -152,4 +154,6 @@ def points(
     a = numbers(_by_name(at, names, target), "at")
     if a.ndim == 1 and a.size == features:
         a = a.reshape(1, -1)  # one point
+    elif a.ndim == 1:
+        raise InputError(f"at has {a.size} numbers but X has {features} features; one point needs one number for each")
     return matrix(a, "at", "points", "features"), None

@@ -73,6 +73,10 @@ class CombineOptions(TypedDict, total=False):
     backend: Literal["blas", "ref"]
 
 
+_ELSEWHERE = {"random_state": "seed", "n_estimators": "members", "alpha": "lambda_", "n_jobs": "threads"}
+"""What other libraries call them."""
+
+
 def _text(value: object) -> str:
     """As one would type it: the shortest text that reads back as the same number."""
     if isinstance(value, Integral) and not isinstance(value, bool):
@@ -98,7 +102,7 @@ def texts(function: str, given: Mapping[str, Any], allowed: Collection[str] = DE
     for name, value in given.items():
         option = known.get(spelled(name.rstrip("_")))
         if option is None:
-            near = difflib.get_close_matches(name, known, 1)
+            near = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise TypeError(f"{function}() has no option {name}; {hint}")
         if value is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import threading
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import numpy as np
 
 from ._arrays import Floats
 from ._epiq import FileError
+from ._options import spelled
 
 if TYPE_CHECKING:
     import pandas
@@ -31,6 +33,11 @@ _NOTE = "margin:.5em 0;max-width:60em"
 _MOST_ROWS = 20  # of the table in a notebook
 
 
+def _spelled(text: str) -> str:
+    """Options as Python spells them: ``batch_size`` for --batch-size."""
+    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda option: spelled(option[1]), text)
+
+
 def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
@@ -46,7 +53,7 @@ class Result:
     json : dict
         Everything, as ``epiq estimate --json`` writes it (docs/json.md). ``result[i]`` is its point i.
     text : str
-        The command line's text; ``print(result)`` prints it.
+        The command line's text, with options as Python spells them; ``print(result)`` prints it.
     members, batches : ndarray, points by networks
         The predictions of the networks trained on all rows (EV), and on one batch of them each (BA).
 
@@ -73,7 +80,7 @@ class Result:
     def _of(cls, answer: _Answer) -> Result:
         text, self = answer[0], cls.__new__(cls)
         self.json = json.loads(text)
-        self.text = answer[1]
+        self.text = _spelled(answer[1])
         self._page = zlib.compress(answer[2], 1)
         self.members = np.frombuffer(answer[3]).reshape(len(self), answer[4])
         self.batches = np.frombuffer(answer[5]).reshape(len(self), answer[6])
@@ -157,13 +164,12 @@ class Result:
     def advice(self) -> dict[str, Any]:
         """``action`` (train, collect, either, nothing), ``members``, ``rows``, and the same as ``text``."""
         advice: dict[str, Any] = self.json["advice"]
-        return advice
+        return advice | {"text": _spelled(advice["text"])}
 
     @property
     def warnings(self) -> list[dict[str, str]]:
         """A ``code`` and a ``message`` each."""
-        warnings: list[dict[str, str]] = self.json["warnings"]
-        return warnings
+        return [{"code": w["code"], "message": _spelled(w["message"])} for w in self.json["warnings"]]
 
     # ---- as a sequence of points ----
 
@@ -186,7 +192,7 @@ class Result:
         return self.text.rstrip("\n")
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a point: prediction, every variance and its interval. Needs pandas."""
+        """One row a point: prediction, every variance and its interval, and a new observation's. Needs pandas."""
         try:
             import pandas
         except ImportError as error:
@@ -195,6 +201,8 @@ class Result:
         for part in PARTS:
             interval = self._interval(part)
             columns |= {part: self._variance(part), f"{part}_lo": interval[:, 0], f"{part}_hi": interval[:, 1]}
+        predictive = self.predictive_interval
+        columns |= {"predictive_lo": predictive[:, 0], "predictive_hi": predictive[:, 1]}
         return pandas.DataFrame(columns, index=pandas.Index(self.at, name="at"))
 
     def save_report(self, path: str | os.PathLike[str]) -> None:
