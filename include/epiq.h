@@ -84,6 +84,39 @@ EPIQ_API void epiq_ctx_stop(epiq_ctx *c);
  * models: EPIQ_PARTIAL. */
 EPIQ_API void epiq_ctx_finish(epiq_ctx *c);
 
+/* ---- clusters: one call, many processes -------------------------------------------------------------------------- */
+
+/* Several processes, the ranks, make the same calls on the same data, and epiq_estimate shares out its work: the kernel
+ * matrix in square blocks dealt to a grid of ranks (block-cyclic, as ScaLAPACK has it), networks one by one. How ranks
+ * talk is the business of this table; mpi/epiq_mpi.c fills it with MPI and ScaLAPACK:
+ *
+ *     epiq_ctx_cluster(c, table);                         before everything else
+ *     status = epiq_ctx_agree(c, epiq_data_read(..));     a rank that fails on its own: all of them hear of it
+ *     status = epiq_estimate(..);                         the same answer, or the same failure, on every rank
+ *
+ * Every function of the table is called by all ranks together, in the same order. Once one has agreed on a failure all
+ * later calls do nothing, and agree gives that failure again: nobody waits for a rank that has gone home. */
+typedef struct epiq_cluster {
+    const char *name;
+    int rank, size;  /* this process, from 0, and how many there are */
+    int neighbours;  /* of them on this machine, this one too */
+    int rows, cols;  /* the grid: rank r stands in row r / cols and column r % cols */
+    ptrdiff_t block; /* side of a block; block (i, j) belongs to row i % rows and column j % cols */
+    int (*agree)(int status, char *sentence,
+                 size_t room); /* the least status of all ranks, if negative, and its sentence; else 0 */
+    void (*share)(int from, void *bytes, size_t count); /* everyone gets what that rank has */
+    void (*sum)(double *x, ptrdiff_t count);            /* everyone gets the sums over ranks, the same bits */
+    /* a: this rank's blocks of a symmetric n by n matrix, one matrix column-major; its lower triangle counts. The
+     * factor takes its place: 0, or the number of the pivot that is not positive. */
+    ptrdiff_t (*factor)(int threads, ptrdiff_t n, double *a);
+    void (*solve)(int threads, ptrdiff_t n, const double *factor, ptrdiff_t cols,
+                  double *b); /* b: this rank's blocks of n by cols right-hand sides, then of the solutions */
+} epiq_cluster;
+
+EPIQ_API void epiq_ctx_cluster(epiq_ctx *c, const epiq_cluster *cluster); /* it must live as long; NULL: alone */
+/* The worst status of all ranks: what another one has failed with becomes this one's message. Alone: status. */
+EPIQ_API int epiq_ctx_agree(epiq_ctx *c, int status);
+
 /* ---- options: a plain struct, and the table behind it ----------------------------------------------------------- */
 
 enum { EPIQ_IF = 1, EPIQ_EV = 2, EPIQ_BA = 4, EPIQ_AUTO = 8 }; /* methods, or-ed together */
@@ -321,7 +354,8 @@ typedef struct {
     int correction;          /* what ran: epiq_correction */
     ptrdiff_t probes;        /* random vectors behind the leverages; 0: exact, or not asked for */
     ptrdiff_t ensemble_size; /* 0 in the options resolved */
-    ptrdiff_t threads;       /* likewise */
+    ptrdiff_t threads;       /* likewise; of each rank */
+    ptrdiff_t ranks;         /* processes that worked on it; 1: this one alone */
     const char *backend;
     int solver;           /* what ran: epiq_solver */
     ptrdiff_t iterations; /* of the iterative one, for its slowest solution, */

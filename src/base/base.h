@@ -16,6 +16,7 @@ struct epiq_ctx {
     atomic_ptrdiff_t fail_after; /* tests: the allocation of this number fails; negative: none does */
     int (*report)(void *user, const epiq_progress *p);
     void *user;
+    const epiq_cluster *cluster; /* NULL: alone */
     char message[1024];
 };
 

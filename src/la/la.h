@@ -43,7 +43,14 @@ typedef struct {
     epiq_ctx *c;
     const epiqp_la *la;
     int threads;
+    const epiq_cluster
+        *cluster; /* with whom; NULL: alone, as what a rank does by itself is even where there are others */
 } epiqp_env;
+
+static inline epiqp_env epiqp_alone(const epiqp_env *e)
+{
+    return (epiqp_env){e->c, e->la, e->threads, NULL};
+}
 
 /* Choose backend and threads; keep OpenBLAS's own threads out of the way until epiqp_run_end gives them back. */
 epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <omp.h>
 #include <pthread.h>
+#include <unistd.h>
 
 extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w,
@@ -101,11 +102,18 @@ static void hold_blas(int change)
     pthread_mutex_unlock(&blas_lock);
 }
 
+/* Ranks on one machine divide its cores, unless the launcher has dealt them out already. */
+static int all_threads(const epiq_cluster *k)
+{
+    int mine = omp_get_num_procs();
+    return k && mine == sysconf(_SC_NPROCESSORS_ONLN) ? (int)epiqp_max(1, mine / k->neighbours) : mine;
+}
+
 epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o)
 {
     hold_blas(1);
     return (epiqp_env){c, o->backend == EPIQ_BACKEND_REF ? &epiqp_la_ref : &epiqp_la_blas,
-                       o->threads > 0 ? (int)o->threads : omp_get_num_procs()};
+                       o->threads > 0 ? (int)o->threads : all_threads(c->cluster), c->cluster};
 }
 
 void epiqp_run_end(void)

@@ -245,6 +245,14 @@ static ptrdiff_t together(const epiqp_tri *t, ptrdiff_t p0)
     return p1;
 }
 
+int epiqp_not_definite(epiq_ctx *c, ptrdiff_t pivot, ptrdiff_t n, double ridge)
+{
+    return epiqp_fail(c, EPIQ_E_NUMERIC,
+                      "the kernel matrix is not positive definite (pivot %td of %td) with ridge %.3g; use a larger "
+                      "--lambda, or --scale standard",
+                      pivot, n, ridge);
+}
+
 int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridge, epiqp_tri *t, double *jitter,
                        double *fill_s, double *factor_s)
 {
@@ -279,12 +287,7 @@ int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridg
         }
     }
     epiqp_free(e->c, done);
-    return s       ? s
-           : pivot ? epiqp_fail(e->c, EPIQ_E_NUMERIC,
-                                "the kernel matrix is not positive definite (pivot %td of %td) with ridge %.3g; use a "
-                                "larger --lambda, or --scale standard",
-                                pivot, t->n, ridge)
-                   : EPIQ_OK;
+    return s ? s : pivot ? epiqp_not_definite(e->c, pivot, t->n, ridge) : EPIQ_OK;
 }
 
 /* ---- solves ---- */

@@ -59,6 +59,8 @@ void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t);
 int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridge, epiqp_tri *t, double *jitter,
                        double *fill_s, double *factor_s);
 
+int epiqp_not_definite(epiq_ctx *c, ptrdiff_t pivot, ptrdiff_t n, double ridge); /* fails, saying so */
+
 /* B = A^-1 B for cols columns of length n, leading dimension n; groups of columns in parallel. */
 void epiqp_chol_solve(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, double *b);
 

@@ -15,9 +15,12 @@ int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *ker
 {
     *out = (epiqp_ridge){.n = n, .points = points, .c = k0};
     double ridge = lambda * (double)n;
-    int s = folder ? epiqp_tri_scratch(e->c, n, folder, resident, &out->factor) : epiqp_tri_new(e->c, n, &out->factor);
+    int s = e->cluster ? epiqp_spread_new(e, n, &out->spread)
+            : folder   ? epiqp_tri_scratch(e->c, n, folder, resident, &out->factor)
+                       : epiqp_tri_new(e->c, n, &out->factor);
     if (!s) {
-        s = epiqp_ridge_factor(e, kernel, ridge, &out->factor, &out->jitter, &out->fill_s, &out->factor_s);
+        s = e->cluster ? epiqp_spread_factor(e, kernel, ridge, &out->spread, &out->jitter, &out->fill_s, &out->factor_s)
+                       : epiqp_ridge_factor(e, kernel, ridge, &out->factor, &out->jitter, &out->fill_s, &out->factor_s);
     }
     if (!s && !(out->alpha = epiqp_alloc(e->c, n, sizeof(double)))) {
         s = EPIQ_E_NOMEM;
@@ -28,15 +31,21 @@ int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *ker
     }
     out->shift = ridge + out->jitter;
     memcpy(out->alpha, y, (size_t)n * sizeof *y);
-    epiqp_chol_solve(e, &out->factor, 1, out->alpha);
-    epiqp_chol_solve(e, &out->factor, points, out->c);
-    return EPIQ_OK;
+    s = epiqp_ridge_solve(e, out, false, 1, out->alpha);
+    s = s ? s : epiqp_ridge_solve(e, out, false, points, out->c);
+    if (s) {
+        epiqp_ridge_free(e->c, out);
+    }
+    return s;
 }
 
 static const double ROUGH = 1e-4;
 
 int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, bool rough, ptrdiff_t cols, double *b)
 {
+    if (r->spread.a) {
+        return epiqp_spread_solve(e, &r->spread, cols, b);
+    }
     if (!r->operator.f) {
         epiqp_chol_solve(e, &r->factor, cols, b);
         return EPIQ_OK;
@@ -75,20 +84,35 @@ int epiqp_ridge_iterative(const epiqp_env *e, ptrdiff_t n, const epiqp_source *k
     return EPIQ_OK;
 }
 
+static int invert(const epiqp_env *e, epiqp_ridge *r)
+{
+    if (r->spread.a) {
+        r->spread_inverted = true;
+        return epiqp_spread_inverse(e, &r->spread);
+    }
+    int s = epiqp_chol_inverse(e, &r->factor);
+    if (!s) {
+        r->inverse = r->factor;
+        r->factor = (epiqp_tri){0};
+    }
+    return s;
+}
+
 int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r)
 {
     if (r->diagonal) {
         return EPIQ_OK;
     }
     double *diagonal = epiqp_alloc(e->c, 2 * r->n, sizeof *diagonal);
-    int s = diagonal ? epiqp_chol_inverse(e, &r->factor) : EPIQ_E_NOMEM;
+    int s = diagonal ? invert(e, r) : EPIQ_E_NOMEM;
     if (!s) {
-        r->inverse = r->factor;
-        r->factor = (epiqp_tri){0};
         for (ptrdiff_t i = 0; i < r->n; i++) {
             diagonal[i] = 1; /* for a moment: every square counts once */
         }
-        s = epiqp_tri_squares_times(e, &r->inverse, diagonal, diagonal + r->n);
+        s = epiqp_ridge_squares_times(e, r, diagonal, diagonal + r->n);
+    }
+    if (!s && r->spread.a) {
+        s = epiqp_spread_diagonal(e, &r->spread, diagonal);
     }
     if (s) {
         epiqp_free(e->c, diagonal);
@@ -96,14 +120,52 @@ int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r)
     }
     r->diagonal = diagonal;
     r->norm2 = diagonal + r->n;
-    for (ptrdiff_t i = 0; i < r->n; i++) {
+    for (ptrdiff_t i = 0; !r->spread.a && i < r->n; i++) {
         diagonal[i] = epiqp_tri_get(&r->inverse, i, i);
+    }
+    return EPIQ_OK;
+}
+
+bool epiqp_ridge_has_factor(const epiqp_ridge *r)
+{
+    return r->factor.a || (r->spread.a && !r->spread_inverted);
+}
+
+bool epiqp_ridge_has_inverse(const epiqp_ridge *r)
+{
+    return r->inverse.a || (r->spread.a && r->spread_inverted);
+}
+
+void epiqp_ridge_drop_inverse(epiq_ctx *c, epiqp_ridge *r)
+{
+    epiqp_tri_free(c, &r->inverse);
+    if (r->spread_inverted) {
+        epiqp_spread_free(c, &r->spread);
+    }
+}
+
+int epiqp_ridge_squares_times(const epiqp_env *e, const epiqp_ridge *r, const double *s, double *out)
+{
+    return r->spread.a ? epiqp_spread_squares_times(e, &r->spread, s, out)
+                       : epiqp_tri_squares_times(e, &r->inverse, s, out);
+}
+
+int epiqp_ridge_corner(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t count, const ptrdiff_t *rows, double *out)
+{
+    if (r->spread.a) {
+        return epiqp_spread_corner(e, &r->spread, count, rows, out);
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        for (ptrdiff_t i = k; i < count; i++) {
+            out[i + k * count] = epiqp_tri_get(&r->inverse, rows[i], rows[k]);
+        }
     }
     return EPIQ_OK;
 }
 
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r)
 {
+    epiqp_spread_free(c, &r->spread);
     epiqp_tri_free(c, &r->factor);
     epiqp_tri_free(c, &r->inverse);
     epiqp_operator_free(c, &r->operator);

@@ -6,6 +6,7 @@
 #define EPIQP_RIDGE_H
 
 #include "solve/pcg.h"
+#include "solve/spread.h"
 
 typedef struct {
     ptrdiff_t n, points;
@@ -20,6 +21,8 @@ typedef struct {
     epiqp_operator operator; /* instead of the factor; f NULL: there is one */
     double tolerance;
     epiqp_pcg_report worst; /* of its solves, the rough ones apart */
+    epiqp_spread spread;    /* on a cluster, instead of factor and then of inverse; a NULL: they are here */
+    bool spread_inverted;
 } epiqp_ridge;
 
 /* k0: points by n, the kernel between rows and points; taken over and turned into c. */
@@ -38,5 +41,14 @@ int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, bool rough, ptrdiff_t 
 /* In place of the factor, which there must be: whoever solves with it must have done so. */
 int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r);
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r);
+
+/* The factor, or the inverse, wherever it lies. */
+bool epiqp_ridge_has_factor(const epiqp_ridge *r);
+bool epiqp_ridge_has_inverse(const epiqp_ridge *r);
+void epiqp_ridge_drop_inverse(epiq_ctx *c, epiqp_ridge *r);
+/* out_i = sum_j (A^-1)_ij^2 s_j */
+int epiqp_ridge_squares_times(const epiqp_env *e, const epiqp_ridge *r, const double *s, double *out);
+/* The lower triangle of A^-1 at these rows and columns, count by count. */
+int epiqp_ridge_corner(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t count, const ptrdiff_t *rows, double *out);
 
 #endif

@@ -12,7 +12,7 @@ static epiqp_env env(const epiqp_la *la)
         EQ(epiq_ctx_new(&c), EPIQ_OK);
         epiqp_run_begin(c, &o); /* one thread a BLAS call, as in the library */
     }
-    return (epiqp_env){c, la, 2};
+    return (epiqp_env){.c = c, .la = la, .threads = 2};
 }
 
 static const char *name_of(const char *what, int depth, int kase)

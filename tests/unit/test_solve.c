@@ -18,7 +18,7 @@ static epiqp_env env(const epiqp_la *la, int threads)
         epiqp_run_begin(c, &o); /* one thread a BLAS call, as in the library */
     }
     epiqp_clear(c);
-    return (epiqp_env){c, la, threads};
+    return (epiqp_env){.c = c, .la = la, .threads = threads};
 }
 
 static double *random_matrix(ptrdiff_t rows, ptrdiff_t cols, uint64_t stream)

@@ -13,7 +13,7 @@ static epiqp_env env(void)
         epiqp_run_begin(c, &o); /* one thread a BLAS call */
     }
     epiqp_clear(c);
-    return (epiqp_env){c, &epiqp_la_blas, 1};
+    return (epiqp_env){.c = c, .la = &epiqp_la_blas, .threads = 1};
 }
 
 TEST(the_loss_and_its_gradient_match_the_script)
