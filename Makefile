@@ -1,4 +1,5 @@
 # make            install what is missing, build build/epiq
+# make mpi        the same, and libepiq_mpi.so beside it, for mpirun and Slurm (docs/cluster.md)
 # make demo       build, then a decomposition of made-up data
 # make check      build, then every test (under 5 minutes)
 # make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (under 30 minutes)
@@ -8,7 +9,7 @@
 BUILD := build
 PREFIX ?= /usr/local
 
-.PHONY: all bootstrap demo check check-long bench results install clean
+.PHONY: all bootstrap mpi demo check check-long bench results install clean
 all: bootstrap
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
@@ -16,6 +17,11 @@ all: bootstrap
 
 bootstrap:
 	@tools/bootstrap
+
+mpi: bootstrap
+	@tools/bootstrap openmpi-bin libopenmpi-dev libscalapack-openmpi-dev
+	@cmake -S . -B $(BUILD) -G Ninja -DEPIQ_MPI=ON >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@$(MAKE) --no-print-directory all
 
 demo: all
 	@$(BUILD)/epiq demo

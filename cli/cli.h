@@ -29,6 +29,7 @@ typedef struct {
     const char *const *without;                   /* except these sections or options, up to NULL; may be NULL */
     const char *const *inputs;                    /* its own flags that name files it reads, likewise */
     bool hidden;
+    bool ranks; /* shares out its work under mpirun */
     int (*run)(cli *c);
 } verb;
 extern const verb VERB_COMBINE, VERB_COMPARE, VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_FIT, VERB_KERNEL,
@@ -102,6 +103,15 @@ double now(void);       /* seconds, monotonic */
 
 int workers_new(epiq_ctx ***workers, int count); /* a context a thread */
 void workers_free(epiq_ctx **workers, int count);
+
+/* ---- under mpirun or srun: cluster.c ---- */
+
+int cluster_start(void);   /* loads MPI if a launcher is there; must have complained if not 0 */
+int cluster_join(cli *c);  /* the command's context, if its verb can be shared out; else refuses on several ranks */
+bool cluster_speaks(void); /* one rank does: it prints and writes for all */
+bool cluster_there(void);  /* this is one of several ranks, or one under a launcher */
+long long cluster_most(long long bytes);         /* the largest of all ranks' */
+int cluster_end(int code, const char *sentence); /* the same exit code on all ranks; sentence: the last complaint */
 
 /* ---- what came of it ---- */
 

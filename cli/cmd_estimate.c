@@ -23,5 +23,6 @@ const verb VERB_ESTIMATE = {
     .flags = FLAGS,
     .model = true,
     .reads = true,
+    .ranks = true,
     .run = run,
 };

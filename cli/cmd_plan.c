@@ -135,6 +135,7 @@ const verb VERB_PLAN = {
     .flags = FLAGS,
     .model = true,
     .reads = true,
+    .ranks = true,
     .without = (const char *const[]){"influential", "sweep", NULL},
     .run = run,
 };

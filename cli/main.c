@@ -12,16 +12,19 @@ const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_COMBINE, &VERB
                              &VERB_EXPLORE, &VERB_FIT,      &VERB_PREDICT, &VERB_SYNTH, &VERB_KERNEL,
                              &VERB_STUDY,   &VERB_OPTIONS,  NULL};
 
+static char said[2048]; /* what was last complained of */
+
 int complain(int code, const char *fmt, ...)
 {
-    char text[2048];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    vsnprintf(said, sizeof said, fmt, args);
     va_end(args);
-    fputs("epiq: ", stderr);
-    report_plain(stderr, text); /* what a file or a flag held may be quoted in it */
-    putc('\n', stderr);
+    if (cluster_speaks()) {
+        fputs("epiq: ", stderr);
+        report_plain(stderr, said); /* what a file or a flag held may be quoted in it */
+        putc('\n', stderr);
+    }
     return code;
 }
 
@@ -113,6 +116,7 @@ static int dispatch(int argc, char **argv)
     }
     cli c;
     int code = args_parse(&c, v, argc, argv);
+    code = code ? code : cluster_join(&c);
     if (!code) {
         code = v->run(&c);
     }
@@ -148,6 +152,11 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");  /* only to know whether the terminal speaks UTF-8 */
     signal(SIGPIPE, SIG_IGN); /* the write fails instead, and is noticed */
     signal(SIGXFSZ, SIG_IGN); /* likewise */
-    int code = dispatch(argc, argv);
-    return code ? code : output_stdout();
+    int code = cluster_start();
+    if (code) {
+        return code;
+    }
+    code = dispatch(argc, argv);
+    code = code ? code : output_stdout();
+    return cluster_end(code, said);
 }

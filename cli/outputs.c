@@ -37,9 +37,9 @@ int outputs_open(outputs *o, const cli *c, const char *page)
     return code ? code : pictures_prepare(&o->pictures, c);
 }
 
-bool outputs_draw(const outputs *o)
+bool outputs_draw(const cli *c, const char *page)
 {
-    return o->file[OUTPUT_PAGE].file || o->pictures.folder;
+    return page || args_value(c, FLAG_OF[OUTPUT_PAGE]) || args_value(c, "pictures");
 }
 
 /* The pictures are those that the page draws: without one it is drawn to nowhere. */

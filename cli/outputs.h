@@ -48,8 +48,8 @@ typedef struct {
 } answer;
 
 int outputs_open(outputs *o, const cli *c,
-                 const char *page);  /* page: where --report does not name another; may be NULL */
-bool outputs_draw(const outputs *o); /* there is a page or there are pictures to draw */
+                 const char *page);                /* page: where --report does not name another; may be NULL */
+bool outputs_draw(const cli *c, const char *page); /* there is a page or there are pictures to draw */
 int outputs_write(outputs *o, const answer *a);
 void outputs_drop(outputs *o); /* what was not written */
 

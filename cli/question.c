@@ -35,18 +35,18 @@ static int stopped(const cli *c, const question *q, bool told)
 
 int run_question(cli *c, question *q)
 {
-    outputs o;
+    outputs o = {0};
     epiq_data *data = NULL;
     epiq_points *at = NULL;
     double began = now();
     q->run = (report_run){.command = c->command, .options = &c->options};
-    watch_start(&c->ctx, 1, args_value(c, "quiet"));
+    watch_start(&c->ctx, 1, args_value(c, "quiet") || !cluster_speaks());
     epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
-    int code = outputs_open(&o, c, q->page);
+    int code = cluster_speaks() ? outputs_open(&o, c, q->page) : CODE_OK;
     if (!code) {
         int status = q->load ? q->load(c, &data, &at) : EPIQ_OK;
         q->run.read_seconds = now() - began;
-        q->draw = outputs_draw(&o);
+        q->draw = outputs_draw(c, q->page);
         status = status < 0 ? status : q->find(q, c, data, at);
         watch_end();
         q->answer.partial = status == EPIQ_PARTIAL;
@@ -57,8 +57,8 @@ int run_question(cli *c, question *q)
             q->run.data = epiq_data_describe(data);
         }
         q->run.seconds = now() - began;
-        q->run.peak_rss_bytes = peak_rss();
-        code = outputs_write(&o, &q->answer);
+        q->run.peak_rss_bytes = cluster_most(peak_rss());
+        code = cluster_speaks() ? outputs_write(&o, &q->answer) : CODE_OK;
         code = !code && q->answer.partial ? stopped(c, q, o.text) : code;
     }
     outputs_drop(&o);

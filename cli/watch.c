@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,12 @@ int watch_signal(void)
 /* The first asks; the second ends at once, as it would without us. */
 static void on_signal(int sig)
 {
-    if (!caught) {
+    if (cluster_there()) { /* the others may be gone, and who waits for them hears nothing: end at once */
+        static const char text[] = "epiq: ended by the launcher: a rank was lost, or the job was cancelled\n";
+        if (cluster_speaks() && write(STDERR_FILENO, text, sizeof text - 1) < 0) {
+            errno = 0; /* then nobody reads it */
+        }
+    } else if (!caught) {
         caught = sig;
         for (int i = 0; i < working_count; i++) {
             (finishing && sig == SIGINT ? epiq_ctx_finish : epiq_ctx_stop)(working[i]);

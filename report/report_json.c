@@ -56,6 +56,7 @@ static void write_run(json *j, const epiq_result *r, const report_run *run)
     json_text(j, "command", run->command);
     json_token(j, "seed", seed);
     json_integer(j, "threads", r->threads);
+    json_integer(j, "ranks", r->ranks);
     json_text(j, "backend", r->backend);
     epiq_options ran = *run->options;
     ran.solver = r->solver;

@@ -4,6 +4,7 @@
 #include "engine/engine.h"
 
 #include <omp.h>
+#include <string.h>
 
 static bool needs_solve(const epiq_options *o)
 {
@@ -24,7 +25,8 @@ static void half_of_q(const epiqp_fit *f, ptrdiff_t i, ptrdiff_t rows, ptrdiff_t
     }
 }
 
-/* tau^2 = Q00 + 2 c'(L c - Q0), a strip of rows after another: each is made once and serves all points. */
+/* tau^2 = Q00 + 2 c'(L c - Q0), a strip of rows after another: each is made once and serves all points. On a cluster
+ * strips are dealt to the ranks in turn. */
 int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double *c, double *tau2)
 {
     const ptrdiff_t n = f->rows.n, points = f->at.n;
@@ -32,10 +34,13 @@ int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double
     double *strip = epiqp_alloc(e->c, n * TALL, sizeof *strip);
     double *products = epiqp_alloc(e->c, e->threads * TALL * wide, sizeof *products);
     int s = strip && products ? EPIQ_OK : EPIQ_E_NOMEM;
-    if (!s) {
+    const ptrdiff_t ranks = e->cluster ? e->cluster->size : 1, rank = e->cluster ? e->cluster->rank : 0;
+    if (!s && rank == 0) {
         epiqp_kernel_diagonal(&f->arch, &f->at, NULL, tau2);
+    } else {
+        memset(tau2, 0, (size_t)points * sizeof *tau2);
     }
-    for (ptrdiff_t i = 0; !s && i < n; i += TALL) {
+    for (ptrdiff_t i = rank * TALL; !s && i < n; i += ranks * TALL) {
         ptrdiff_t rows = epiqp_min(TALL, n - i);
 #pragma omp parallel num_threads(e->threads) if (n * points > 20000)
         {
@@ -59,5 +64,8 @@ int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double
     }
     epiqp_free(e->c, strip);
     epiqp_free(e->c, products);
+    if (e->cluster && !(s = epiq_ctx_agree(e->c, s))) {
+        e->cluster->sum(tau2, points);
+    }
     return s;
 }

@@ -12,6 +12,12 @@ typedef struct {
     ptrdiff_t n;
 } batch;
 
+/* A rank alone makes and trains its batches, every so-and-so-many'th. */
+static bool mine(const epiqp_job *j, ptrdiff_t number)
+{
+    return !j->e.cluster || number % j->e.cluster->size == j->e.cluster->rank;
+}
+
 static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t number, ptrdiff_t size, batch *b)
 {
     ptrdiff_t d = j->data->d;
@@ -26,10 +32,11 @@ static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t numb
             b->y[b->n++] = j->data->y[i];
         }
     }
-    int s = epiqp_fit_new(&j->e, &j->o, b->n, d, b->x, b->y, j->points, j->at, &b->fit);
-    bool divided = j->o.solver == EPIQ_SOLVER_DIVIDED;
-    bool solve = j->engine->needs_solve(&j->o) || (j->fit.solved && !divided); /* the latter for check_bias */
-    s = !s && solve ? epiqp_fit_solve(&j->e, &b->fit) : s;
+    const epiqp_env alone = epiqp_alone(&j->e);
+    int s = epiqp_fit_new(&alone, &j->o, b->n, d, b->x, b->y, j->points, j->at, &b->fit);
+    bool divided = j->o.solver == EPIQ_SOLVER_DIVIDED, bias = j->fit.solved && !divided; /* then it is checked */
+    bool solve = mine(j, number) && (j->engine->needs_solve(&j->o) || bias);
+    s = !s && solve ? epiqp_fit_solve(&alone, &b->fit) : s;
     if (divided) { /* one triangle at a time: c is all that is used of it */
         epiqp_tri_free(j->e.c, &b->fit.ridge.factor);
     }
@@ -44,7 +51,7 @@ static int check_bias(epiqp_job *j, const batch *batches)
     if (!j->fit.solved || !j->infinite[0].known) {
         return EPIQ_OK;
     }
-    if (!j->fit.ridge.diagonal && (j->n > EPIQP_CHEAP_ROWS || !j->fit.ridge.factor.a || j->fit.ridge.factor.resident)) {
+    if (!j->fit.ridge.diagonal && (j->n > EPIQP_CHEAP_ROWS || !epiqp_ridge_has_factor(&j->fit.ridge))) {
         return EPIQ_OK; /* two more factorisations only for a warning */
     }
     int status = epiqp_keep_factor(j, &j->fit.ridge);
@@ -52,25 +59,33 @@ static int check_bias(epiqp_job *j, const batch *batches)
         return status;
     }
     const epiqp_ridge *all = &j->fit.ridge;
-    double *tau2 = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *tau2);
+    const epiqp_env alone = epiqp_alone(&j->e);
+    double *tau2 = epiqp_arena_alloc(j->e.c, &j->scratch, j->points + count * j->asked, sizeof *tau2);
     if (!tau2) {
         return EPIQ_E_NOMEM;
     }
+    double *parts = tau2 + j->points; /* batches by points asked for */
     double frobenius = 0, expected = 0, target = 0, m = (double)count;
     for (ptrdiff_t i = 0; i < n; i++) {
         frobenius += all->norm2[i];
     }
     double s2 = epiqp_dot(n, all->alpha, all->alpha) / frobenius;
-    for (ptrdiff_t b = 0; b < count; b++) {
+    for (ptrdiff_t b = 0; !status && b < count; b++) {
         const epiqp_fit *f = &batches[b].fit;
-        int s = epiqp_infinite_variance(&j->e, f, f->ridge.c, tau2);
-        if (s) {
-            return s;
-        }
-        for (ptrdiff_t p = 0; p < j->asked; p++) {
+        status = mine(j, b) ? epiqp_infinite_variance(&alone, f, f->ridge.c, tau2) : EPIQ_OK;
+        for (ptrdiff_t p = 0; !status && mine(j, b) && p < j->asked; p++) {
             const double *c = f->ridge.c + p * f->rows.n;
-            expected += (s2 * epiqp_dot(f->rows.n, c, c) + fmax(tau2[p], 0)) / (m * m);
+            parts[b * j->asked + p] = (s2 * epiqp_dot(f->rows.n, c, c) + fmax(tau2[p], 0)) / (m * m);
         }
+    }
+    if ((status = epiq_ctx_agree(j->e.c, status))) {
+        return status;
+    }
+    if (j->e.cluster) {
+        j->e.cluster->sum(parts, count * j->asked);
+    }
+    for (ptrdiff_t k = 0; k < count * j->asked; k++) {
+        expected += parts[k];
     }
     for (ptrdiff_t p = 0; p < j->asked; p++) {
         target += s2 * epiqp_dot(n, all->c + p * n, all->c + p * n) + j->infinite[p].variance / m;
@@ -98,7 +113,7 @@ int epiqp_estimate_ba(epiqp_job *j)
 {
     const epiq_options *o = &j->o;
     ptrdiff_t count = o->batches, made = 0;
-    double *h = epiqp_arena_alloc(j->e.c, &j->scratch, count * j->points, sizeof *h);
+    double *h = epiqp_arena_alloc(j->e.c, &j->scratch, count * (j->points + 1), sizeof *h);
     batch *batches = epiqp_arena_alloc(j->e.c, &j->scratch, count, sizeof *batches);
     epiqp_assignment *list = epiqp_arena_alloc(j->e.c, &j->scratch, count, sizeof *list);
     ptrdiff_t *batch_of_row = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + count, sizeof *batch_of_row);
@@ -125,9 +140,15 @@ int epiqp_estimate_ba(epiqp_job *j)
             .at = h + made * j->points,
         };
     }
-    double jitter = 0;
+    double jitter = 0, *jitters = h + count * j->points;
     for (ptrdiff_t b = 0; b < made; b++) {
-        jitter = fmax(jitter, batches[b].fit.ridge.jitter);
+        jitters[b] = batches[b].fit.ridge.jitter;
+    }
+    if (!(s = epiq_ctx_agree(j->e.c, s)) && j->e.cluster) {
+        j->e.cluster->sum(jitters, count);
+    }
+    for (ptrdiff_t b = 0; b < made; b++) {
+        jitter = fmax(jitter, jitters[b]);
     }
     s = s ? s : epiqp_warn_jitter(j, j->fit.ridge.jitter > 0 ? 0 : jitter); /* said once */
     s = s ? s : epiqp_keep_members(j, j->more->keep ? &j->more->keep->batches : NULL, count, list);

@@ -104,8 +104,11 @@ static int resolve(epiqp_job *j)
     r->correction = o->correction;
     r->ensemble_size = o->ensemble_size;
     r->threads = j->e.threads;
-    r->backend = j->e.la->name;
-    return EPIQ_OK;
+    r->ranks = j->e.cluster ? j->e.cluster->size : 1;
+    r->backend = j->e.cluster
+                     ? epiqp_arena_printf(j->e.c, &j->answer->arena, "%s+%s", j->e.cluster->name, j->e.la->name)
+                     : j->e.la->name;
+    return r->backend ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
 bool epiqp_factor_wanted(const epiqp_job *j)
@@ -257,7 +260,7 @@ static int prepare(epiqp_job *j)
 {
     epiq_ctx *c = j->e.c;
     int s = resolve(j);
-    if (s || (s = epiqp_sweep_plan(j)) || (s = settle_points(j))) {
+    if (s || (s = epiqp_ranks_check(j)) || (s = epiqp_sweep_plan(j)) || (s = settle_points(j))) {
         return s;
     }
     epiq_part **parts[] = {&j->ev, &j->inf, &j->ba, &j->infinite};
@@ -275,7 +278,7 @@ static int prepare(epiqp_job *j)
     }
     s = epiqp_fit_new(&j->e, &j->o, j->n, j->data->d, j->data->x, j->data->y, j->points, j->at, &j->fit);
     s = s ? s : epiqp_foresee(j);
-    return !s && j->o.state ? epiqp_state_open(j) : s;
+    return !s && j->o.state && (!j->e.cluster || j->e.cluster->rank == 0) ? epiqp_state_open(j) : s;
 }
 
 int epiqp_warn_jitter(epiqp_job *j, double jitter)
@@ -372,15 +375,12 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
 {
     *out = NULL;
     int s = epiqp_options_check(c, o);
-    if (s) {
-        return s;
+    if (!s && (at->data != data || at->count < 1)) {
+        s = epiqp_fail(c, EPIQ_E_DATA, "there is no point to estimate at; add one made for these rows");
     }
-    if (at->data != data || at->count < 1) {
-        return epiqp_fail(c, EPIQ_E_DATA, "there is no point to estimate at; add one made for these rows");
-    }
-    epiqp_answer *answer = epiqp_alloc(c, 1, sizeof *answer);
+    epiqp_answer *answer = s ? NULL : epiqp_alloc(c, 1, sizeof *answer);
     if (!answer) {
-        return EPIQ_E_NOMEM;
+        return epiq_ctx_agree(c, s ? s : EPIQ_E_NOMEM);
     }
     *answer = (epiqp_answer){.warnings = {.arena = &answer->arena}};
     epiqp_job j = {.e = epiqp_run_begin(c, o),
@@ -400,6 +400,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
     }
     s = s ? s : run(&j);
     s = s || !more->then ? s : more->then(&j, more->user);
+    s = epiq_ctx_agree(c, s); /* others may still be at work, and hear of it there */
     epiqp_state_close(j.state);
     epiqp_fit_free(c, &j.fit);
     epiqp_arena_free(c, &j.scratch);

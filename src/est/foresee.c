@@ -15,7 +15,8 @@ enum {
     FEW = 128,       /* rows that are solved with exactly whatever was asked */
     PROBES = 64,     /* for leverages where there is no inverse */
 };
-static const double PROCESS = 9.5e6; /* bytes of a run that does nothing: libraries and their threads */
+static const double PROCESS = 9.5e6; /* bytes of a run that does nothing: libraries and their threads, */
+static const double RANK = 64e6;     /* and those of MPI and ScaLAPACK, with what a rank shares with its neighbours */
 
 /* ---- memory ---- */
 
@@ -50,11 +51,18 @@ static double networks_bytes(const epiqp_job *j, const epiq_options *o)
            8 * (double)o->members * (2 * points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
 }
 
+/* The factor, then the inverse in its place: here, or a rank's part. */
+static double matrix_bytes(const epiqp_job *j, const epiq_options *o)
+{
+    bool inverse = o->methods & EPIQ_IF && !o->probes;
+    return j->e.cluster ? epiqp_spread_bytes(j->e.cluster, j->n, inverse) : (double)epiqp_tri_bytes(j->n);
+}
+
 static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
 {
-    const double n = (double)j->n, d = (double)j->data->d, points = (double)j->points,
-                 triangle = (double)epiqp_tri_bytes(j->n), cross = 8 * n * points;
-    double need = PROCESS + j->more->bytes + 8 * n * (4 * d + 24) + networks_bytes(j, o);
+    const double n = (double)j->n, d = (double)j->data->d, points = (double)j->points, triangle = matrix_bytes(j, o),
+                 cross = 8 * n * points;
+    double need = (j->e.cluster ? RANK : PROCESS) + j->more->bytes + 8 * n * (4 * d + 24) + networks_bytes(j, o);
     bool influence = o->methods & EPIQ_IF;
     if (epiqp_factor_wanted(j)) {
         bool strip = !j->engine->member || o->methods & (EPIQ_EV | EPIQ_BA); /* of the closed form */
@@ -200,17 +208,17 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
     char instead[640] = "", residual[48], parts[96];
     snprintf(parts, sizeof parts, "more --parts than %td, or fewer rows or points", o->parts);
     snprintf(residual, sizeof residual, "relative residual %.0e", o->tolerance);
-    if (o->solver == EPIQ_SOLVER_EXACT && !epiqp_needs_factor(o) && iterative.solver == EPIQ_SOLVER_ITERATIVE) {
+    const bool cluster = j->e.cluster, whole = cluster || epiqp_needs_factor(o);
+    if (o->solver == EPIQ_SOLVER_EXACT && !whole && iterative.solver == EPIQ_SOLVER_ITERATIVE) {
         offer(j, "--solver iterative", &iterative, foresee_bytes(j, &iterative), have, rate, residual, instead,
               sizeof instead);
     }
-    if (o->solver != EPIQ_SOLVER_DIVIDED && !epiqp_needs_factor(o) && !j->more->keep &&
-        !j->more->then) { /* who need one factor */
+    if (o->solver != EPIQ_SOLVER_DIVIDED && !whole && !j->more->keep && !j->more->then) { /* who need one factor */
         offer(j, "--solver divided", &divided, foresee_bytes(j, &divided), have, rate,
               "another predictor; data variance 0.9 to 1.1 of exact in 2 to 4 parts", instead, sizeof instead);
     }
     disk.probes = o->probes ? o->probes : PROBES;
-    if (!o->scratch && may_spill(j, &disk) && spilled(j, &disk, have) > 0) {
+    if (!o->scratch && !cluster && may_spill(j, &disk) && spilled(j, &disk, have) > 0) {
         offer(j, may_spill(j, o) ? "--scratch DIR" : "--scratch DIR --probes 64", &disk, have, have, rate,
               "a file there", instead, sizeof instead);
     }
@@ -221,9 +229,10 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
               "no kernel matrix", instead, sizeof instead);
     }
     return epiqp_fail(j->e.c, EPIQ_E_NOMEM,
-                      "%td rows, %td points and networks of width %td and depth %td need about %.2f GB and %.2f may be "
-                      "used; use %s%s%s",
-                      j->n, j->points, o->width, o->depth, need / 1e9, have / 1e9, instead, *instead ? "or " : "",
+                      "%td rows, %td points and networks of width %td and depth %td need about %.2f GB%s and %.2f may "
+                      "be used; use %s%s%s%s",
+                      j->n, j->points, o->width, o->depth, need / 1e9, cluster ? " on each rank" : "", have / 1e9,
+                      cluster ? "more ranks on more machines, " : "", instead, cluster || *instead ? "or " : "",
                       j->more->bytes > need / 2          ? j->more->less
                       : o->solver == EPIQ_SOLVER_DIVIDED ? parts
                                                          : "fewer rows or points");
@@ -231,14 +240,18 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
 
 int epiqp_foresee(epiqp_job *j)
 {
+    const epiq_cluster *k = j->e.cluster;
     epiq_options *o = &j->o, exact = with_solver(j, EPIQ_SOLVER_EXACT);
     epiq_result *r = &j->answer->result;
     rates rate = {5e10, 1e8};
-    double have = epiqp_memory(), whole = foresee_bytes(j, &exact);
+    double have = epiqp_memory() / (k ? k->neighbours : 1), whole = foresee_bytes(j, &exact);
     have = o->mem_limit > 0 ? fmin((double)o->mem_limit, have) : have;
     int s = j->n >= LARGE ? time_machine(j, &rate) : EPIQ_OK;
+    if (k) {
+        rate = (rates){rate.flops * k->size, rate.entries * k->size};
+    }
     bool iterate = o->solver == EPIQ_SOLVER_ITERATIVE, divide = o->solver == EPIQ_SOLVER_DIVIDED;
-    if (o->solver == EPIQ_SOLVER_AUTO && whole > have && epiqp_factor_wanted(j) && !epiqp_needs_factor(o)) {
+    if (o->solver == EPIQ_SOLVER_AUTO && !k && whole > have && epiqp_factor_wanted(j) && !epiqp_needs_factor(o)) {
         iterate = true;
         s = s ? s
               : epiqp_warn(j->e.c, j->warnings, "approximated",
@@ -251,7 +264,7 @@ int epiqp_foresee(epiqp_job *j)
     r->parts = divide ? o->parts : 0;
     r->foreseen.bytes = foresee_bytes(j, o);
     r->foreseen.seconds = foresee_seconds(j, o, &rate);
-    double room = o->scratch && may_spill(j, o) ? spilled(j, o, have) : 0;
+    double room = o->scratch && !k && may_spill(j, o) ? spilled(j, o, have) : 0;
     if (!s && r->foreseen.bytes > have && room > 0) {
         j->fit.resident = (ptrdiff_t)room;
         r->foreseen.bytes = have;

@@ -62,9 +62,12 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
     double *theta = epiqp_arena_alloc(e->c, &j->scratch, epiqp_net_params(net), sizeof *theta);
     double *k0 = epiqp_alloc(e->c, n * j->points, sizeof *k0), *one = epiqp_alloc(e->c, n * j->points, sizeof *one);
     epiqp_tri sum = {0};
-    int s = theta && k0 && one ? epiqp_tri_new(e->c, n, &sum) : EPIQ_E_NOMEM;
+    epiqp_spread spread = {0}; /* instead, on a cluster */
+    int s = theta && k0 && one ? EPIQ_OK : EPIQ_E_NOMEM;
+    s = s ? s : e->cluster ? epiqp_spread_new(e, n, &spread) : epiqp_tri_new(e->c, n, &sum);
     if (!s) {
-        memset(sum.a, 0, (size_t)epiqp_tri_bytes(n));
+        memset(e->cluster ? spread.a : sum.a, 0,
+               e->cluster ? (size_t)(spread.rows.size * spread.cols.size) * sizeof *k0 : (size_t)epiqp_tri_bytes(n));
         memset(k0, 0, (size_t)(n * j->points) * sizeof *k0);
     }
     for (ptrdiff_t k = 0; !s && k < draws; k++) {
@@ -74,7 +77,11 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
         if (!s && !(s = epiqp_features_new(e, net, theta, j->points, j->at, &at))) {
             accumulating a = {{e->la, &rows}, 1 / (double)draws};
             epiqp_source source = {.block = accumulate, .self = &a};
-            epiqp_tri_fill(e, &source, &sum);
+            if (e->cluster) {
+                epiqp_spread_fill(e, &source, &spread);
+            } else {
+                epiqp_tri_fill(e, &source, &sum);
+            }
             epiqp_empirical_block(e->la, &rows, 0, n, &at, 0, j->points, one, n);
             epiqp_axpy(n * j->points, 1 / (double)draws, one, k0);
             s = epiqp_report(e->c, "kernel", k + 1, draws);
@@ -83,11 +90,12 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
         epiqp_features_free(e->c, &at);
     }
     if (!s) {
-        epiqp_source stored = epiqp_source_stored(&sum);
+        epiqp_source stored = e->cluster ? epiqp_spread_source(&spread) : epiqp_source_stored(&sum);
         s = epiqp_ridge_new(e, n, &stored, j->o.lambda, j->data->y, j->points, k0, out); /* takes k0 over */
         k0 = NULL;
     }
     epiqp_tri_free(e->c, &sum);
+    epiqp_spread_free(e->c, &spread);
     epiqp_free(e->c, one);
     epiqp_free(e->c, k0);
     return s;
@@ -292,7 +300,7 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     const epiq_options *o = &j->o;
     ptrdiff_t n = j->n;
     bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage ||
-                    (n <= EPIQP_CHEAP_ROWS && r->factor.a && !r->factor.resident); /* else two thirds of the time */
+                    (n <= EPIQP_CHEAP_ROWS && epiqp_ridge_has_factor(r)); /* else two thirds of the time */
     epiqp_probes probes = {0};
     shared w;
     int s = EPIQ_OK;
@@ -304,10 +312,10 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     }
     s = s || !leverage ? s : epiqp_describe_fit(j, r);
     s = s ? s : share(j, r, &probes, leverage, &w);
-    bool predictive = j->more->predictive && r->inverse.a && j->answer->result.fit.known;
+    bool predictive = j->more->predictive && epiqp_ridge_has_inverse(r) && j->answer->result.fit.known;
     s = s || !predictive ? s : epiqp_predictive_new(j, r, &w.predictive);
     s = s || !j->more->left_out || !r->inverse.a ? s : epiqp_leave_groups_out(j, r, j->more->left_out);
-    epiqp_tri_free(j->e.c, &r->inverse);
+    epiqp_ridge_drop_inverse(j->e.c, r);
     epiqp_probes_free(j->e.c, &probes);
     double *scratch = s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads, sizeof *scratch);
     if (!scratch) {

@@ -15,32 +15,34 @@ static void count_training(epiqp_job *j, const epiqp_training *t)
     r->training.gradient_rel_max = fmax(r->training.gradient_rel_max, t->gradient_rel);
 }
 
-int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_assignment *list)
+/* On a cluster rank 0 keeps the state, and tells the others what is in it. */
+static int load(epiqp_job *j, ptrdiff_t count, epiqp_assignment *list)
 {
-    ptrdiff_t done = 0;
+    int s = EPIQ_OK;
+    for (ptrdiff_t k = 0; !s && k < count && j->state; k++) {
+        s = epiqp_state_load(j->state, &list[k], j);
+    }
+    return j->e.cluster && j->o.state ? epiqp_ranks_give(j, s, 0, 0, 1, count, list) : s;
+}
+
+/* Members first to end - 1, on a cluster every so-and-so-many'th of them. done: how many are finished, of count. */
+static int train(epiqp_job *j, const char *stage, ptrdiff_t first, ptrdiff_t end, ptrdiff_t count, ptrdiff_t *done,
+                 epiqp_assignment *list)
+{
+    const epiqp_env alone = epiqp_alone(&j->e);
+    const epiq_cluster *cluster = j->e.cluster;
     int status = EPIQ_OK;
-    for (ptrdiff_t k = 0; k < count && j->state; k++) {
-        int s = epiqp_state_load(j->state, &list[k], j);
-        if (s) {
-            return s;
-        }
-        done += list[k].done;
-    }
-    j->answer->result.training.resumed += done;
-    if ((status = epiqp_report(j->e.c, stage, done, count))) {
-        return status;
-    }
 #pragma omp parallel for schedule(dynamic) num_threads(j->e.threads)
-    for (ptrdiff_t k = 0; k < count; k++) {
+    for (ptrdiff_t k = first; k < end; k++) {
         epiqp_assignment *a = &list[k];
         int so_far;
 #pragma omp atomic read
         so_far = status;
-        if (a->done || so_far) {
+        if (a->done || so_far || (cluster && k % cluster->size != cluster->rank)) {
             continue;
         }
         int s =
-            j->engine->member(&j->e, a->fit, &a->draw, a->at, a->rows, a->keep.theta ? &a->keep : NULL, &a->training);
+            j->engine->member(&alone, a->fit, &a->draw, a->at, a->rows, a->keep.theta ? &a->keep : NULL, &a->training);
         for (ptrdiff_t p = 0; !s && p < j->points; p++) {
             if (!isfinite(a->at[p])) {
                 s = epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
@@ -55,9 +57,11 @@ int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_as
             }
             if (!s) {
                 a->done = true;
-                s = epiqp_report(j->e.c, stage, ++done, count);
-                s = done == count ? EPIQ_OK
-                                  : s; /* a request to stop after the last one comes too late to lose anything */
+                *done =
+                    epiqp_min(count, *done + (cluster ? cluster->size : 1)); /* the others do as much, more or less */
+                s = epiqp_report(j->e.c, stage, *done, count);
+                s = *done == count ? EPIQ_OK
+                                   : s; /* a request to stop after the last one comes too late to lose anything */
             }
         }
         if (s) {
@@ -65,17 +69,59 @@ int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_as
             status = s;
         }
     }
-    for (ptrdiff_t k = 0; k < count && j->engine->trains; k++) {
-        if (list[k].done) {
-            count_training(j, &list[k].training);
+    return status;
+}
+
+/* What each rank has trained of members first to end - 1 reaches all, and rank 0's state. */
+static int exchange(epiqp_job *j, int status, ptrdiff_t first, ptrdiff_t end, epiqp_assignment *list)
+{
+    const epiq_cluster *k = j->e.cluster;
+    for (int r = 0; k && !status && r < k->size; r++) {
+        ptrdiff_t own = first + (r - first % k->size + k->size) % k->size;
+        status = epiqp_ranks_give(j, status, r, own, k->size, end, list);
+        for (ptrdiff_t i = own; !status && r > 0 && j->state && i < end; i += k->size) {
+            status = epiqp_state_save(j->state, &list[i], j);
         }
     }
     return status;
 }
 
+/* Members until ranks exchange them: of rank 0's threads, 2 each, if there is a state to keep them in, else all. */
+static ptrdiff_t round_of(const epiqp_job *j, ptrdiff_t count)
+{
+    ptrdiff_t some = 2 * j->e.threads;
+    if (!j->e.cluster || !j->o.state) {
+        return count;
+    }
+    j->e.cluster->share(0, &some, sizeof some);
+    return some * j->e.cluster->size;
+}
+
+int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_assignment *list)
+{
+    int status = load(j, count, list);
+    ptrdiff_t done = 0, at_once = round_of(j, count);
+    for (ptrdiff_t k = 0; !status && k < count; k++) {
+        done += list[k].done;
+    }
+    j->answer->result.training.resumed += done;
+    status = status ? status : epiqp_report(j->e.c, stage, done, count);
+    for (ptrdiff_t first = 0; !status && first < count; first += at_once) {
+        ptrdiff_t end = epiqp_min(count, first + at_once);
+        status = train(j, stage, first, end, count, &done, list);
+        status = exchange(j, status, first, end, list);
+    }
+    for (ptrdiff_t k = 0; k < count && j->engine->trains; k++) {
+        if (list[k].done) {
+            count_training(j, &list[k].training);
+        }
+    }
+    return status ? epiq_ctx_agree(j->e.c, status) : EPIQ_OK;
+}
+
 int epiqp_finish(epiqp_job *j, const char *what)
 {
-    if (!j->more->may_finish || !epiqp_finishing(j->e.c)) {
+    if (!j->more->may_finish || !epiqp_finishing(j->e.c) || j->e.cluster) {
         return EPIQ_E_STOPPED;
     }
     epiqp_clear(j->e.c);

@@ -72,26 +72,24 @@ static int withhold(epiqp_job *j, const char *why)
     return epiqp_warn(j->e.c, j->warnings, "no_predictive", "where a new observation would fall is unknown: %s", why);
 }
 
-/* B_gg e_g = alpha_g of one group's rows; false: not positive definite to rounding. block: size by size. */
-static bool leave_out(const epiqp_job *j, const epiqp_ridge *r, const ptrdiff_t *rows, ptrdiff_t size, double *block,
-                      double *e)
+/* B_gg e_g = alpha_g of one group's rows; *known false: not positive definite to rounding. block: size by size. */
+static int leave_out(const epiqp_job *j, const epiqp_ridge *r, const ptrdiff_t *rows, ptrdiff_t size, double *block,
+                     double *e, bool *known)
 {
     if (size == 1) {
         e[0] = r->alpha[rows[0]] / r->diagonal[rows[0]];
-        return true;
+        return EPIQ_OK;
     }
     for (ptrdiff_t k = 0; k < size; k++) {
         e[k] = r->alpha[rows[k]];
-        for (ptrdiff_t i = k; i < size; i++) {
-            block[i + k * size] = epiqp_tri_get(&r->inverse, rows[i], rows[k]);
-        }
     }
-    if (j->e.la->potrf(size, block, size)) {
-        return false;
+    int s = epiqp_ridge_corner(&j->e, r, size, rows, block);
+    *known = !s && !j->e.la->potrf(size, block, size);
+    if (*known) {
+        j->e.la->trsm('L', 'N', size, 1, block, size, e, size);
+        j->e.la->trsm('L', 'T', size, 1, block, size, e, size);
     }
-    j->e.la->trsm('L', 'N', size, 1, block, size, e, size);
-    j->e.la->trsm('L', 'T', size, 1, block, size, e, size);
-    return true;
+    return s;
 }
 
 int epiqp_leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *w)
@@ -129,12 +127,12 @@ int epiqp_leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive 
     for (ptrdiff_t g = 0; !s && w->known && g < groups; g++) {
         const ptrdiff_t *own = rows + start[g];
         ptrdiff_t size = start[g + 1] - start[g];
-        w->known = leave_out(j, r, own, size, block, e);
+        s = leave_out(j, r, own, size, block, e, &w->known);
         for (ptrdiff_t k = 0; k < size; k++) {
             w->residual[own[k]] = e[k];
             w->weight[own[k]] = 1 / (double)size;
         }
-        s = epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : EPIQ_OK;
+        s = !s && epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : s;
     }
     epiqp_free(j->e.c, block);
     return s || w->known ? s : withhold(j, "some group cannot be left out numerically; use a larger --lambda");

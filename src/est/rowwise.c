@@ -62,7 +62,7 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const 
         (epiqp_rowwise){excess, used_without ? without : NULL, largest, sum > 0 ? (double)n * sum2 / (sum * sum) : 0};
     for (int k = 0; k < TERMS; k++) {
         int s = groups ? next_term(j, r, probes, q, used_without, largest, out, mixed, without + groups * n)
-                       : epiqp_tri_squares_times(&j->e, &r->inverse, excess, mixed);
+                       : epiqp_ridge_squares_times(&j->e, r, excess, mixed);
         if (s) {
             return s;
         }

@@ -128,7 +128,7 @@ int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r)
 
 bool epiqp_ridge_has_factor(const epiqp_ridge *r)
 {
-    return r->factor.a || (r->spread.a && !r->spread_inverted);
+    return (r->factor.a && !r->factor.resident) || (r->spread.a && !r->spread_inverted);
 }
 
 bool epiqp_ridge_has_inverse(const epiqp_ridge *r)

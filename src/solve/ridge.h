@@ -43,7 +43,7 @@ int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r);
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r);
 
 /* The factor, or the inverse, wherever it lies. */
-bool epiqp_ridge_has_factor(const epiqp_ridge *r);
+bool epiqp_ridge_has_factor(const epiqp_ridge *r); /* that can become the inverse */
 bool epiqp_ridge_has_inverse(const epiqp_ridge *r);
 void epiqp_ridge_drop_inverse(epiq_ctx *c, epiqp_ridge *r);
 /* out_i = sum_j (A^-1)_ij^2 s_j */

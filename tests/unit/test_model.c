@@ -419,7 +419,7 @@ TEST(single_precision_is_as_good_as_it_says)
 {
     static const int shapes[][2] = {{1, 32}, {3, 100}, {13, 1024}, {64, 256}, {8, 4096}};
     epiq_ctx *c = start();
-    epiqp_env e = {c, &epiqp_la_blas, 1};
+    epiqp_env e = {.c = c, .la = &epiqp_la_blas, .threads = 1};
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         epiqp_net net = {shapes[k][0], shapes[k][1], 1, 1, 1};
         double *theta = malloc((size_t)epiqp_net_params(&net) * sizeof *theta), x[EPIQP_THIN_ROWS * 64];
