@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,6 +166,8 @@ int cluster_end(int code, const char *sentence)
     if (status < 0 && !code) {
         code = complain(exit_code(status), "%s", worst);
     }
+    signal(SIGTERM,
+           SIG_IGN); /* who is gone first with a failure makes the launcher end the others: all is said by now */
     end_mpi();
     return status < 0 ? exit_code(status) : code;
 }

@@ -43,6 +43,10 @@ int run_question(cli *c, question *q)
     watch_start(&c->ctx, 1, args_value(c, "quiet") || !cluster_speaks());
     epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
     int code = cluster_speaks() ? outputs_open(&o, c, q->page) : CODE_OK;
+    if (cluster_there()) { /* a rank may be killed at any moment: what is not there meanwhile is not left behind */
+        outputs_drop(&o);
+        o = (outputs){0};
+    }
     if (!code) {
         int status = q->load ? q->load(c, &data, &at) : EPIQ_OK;
         q->run.read_seconds = now() - began;
@@ -58,7 +62,8 @@ int run_question(cli *c, question *q)
         }
         q->run.seconds = now() - began;
         q->run.peak_rss_bytes = cluster_most(peak_rss());
-        code = cluster_speaks() ? outputs_write(&o, &q->answer) : CODE_OK;
+        code = cluster_there() && cluster_speaks() ? outputs_open(&o, c, q->page) : CODE_OK;
+        code = !code && cluster_speaks() ? outputs_write(&o, &q->answer) : code;
         code = !code && q->answer.partial ? stopped(c, q, o.text) : code;
     }
     outputs_drop(&o);

@@ -17,7 +17,7 @@ for i in "${!order[@]}"; do
         done < <(sed -n 's/^#include "\([a-z]*\/[^"]*\)".*/\1/p' "$file")
     done
 done
-for file in cli/*.[ch] report/*.[ch] study/*.[ch] examples/*.c bindings/*/*.[ch]; do
+for file in cli/*.[ch] report/*.[ch] study/*.[ch] mpi/*.[ch] examples/*.c bindings/*/*.[ch]; do
     [ -e "$file" ] || continue
     checked=$((checked + 1))
     if grep -nE '^#include "(\.\./)?(src/|base/|rng/|stats/|la/|data/|solve/|net/|kernel/|train/|engine/|est/|model/|decide/)' "$file"; then
