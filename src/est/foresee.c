@@ -16,7 +16,7 @@ enum {
     PROBES = 64,     /* for leverages where there is no inverse */
 };
 static const double PROCESS = 9.5e6; /* bytes of a run that does nothing: libraries and their threads, */
-static const double RANK = 34e6;     /* and those of MPI and ScaLAPACK too */
+static const double RANK = 28e6;     /* and those of MPI and ScaLAPACK too */
 
 /* ---- memory ---- */
 

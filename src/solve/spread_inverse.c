@@ -248,7 +248,7 @@ double epiqp_spread_bytes(const epiq_cluster *k, ptrdiff_t n, bool inverse)
     epiqp_spread t = epiqp_spread_shape(k, n);
     /* of the blocks above the diagonal only those beside it share pages with what is used */
     double used = (double)t.rows.size * (double)t.cols.size / 2 + (double)t.block * (double)(t.rows.size + t.cols.size);
-    return 8 * (used + (inverse ? (double)room(&t) : 0));
+    return 8 * (used + (inverse ? (double)room(&t) + (double)(t.block * n) : 0)); /* and what a sum of ranks takes */
 }
 
 int epiqp_spread_inverse(const epiqp_env *e, epiqp_spread *l)
