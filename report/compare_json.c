@@ -40,8 +40,11 @@ static void write_model(json *j, const epiq_compared *m, bool infinite)
 
 void report_compare_json(FILE *out, const epiq_comparison *r, const report_run *run)
 {
-    const epiq_result ran = {
-        .threads = r->threads, .backend = r->backend, .warnings = r->warnings, .warning_count = r->warning_count};
+    const epiq_result ran = {.threads = r->threads,
+                             .ranks = 1,
+                             .backend = r->backend,
+                             .warnings = r->warnings,
+                             .warning_count = r->warning_count};
     bool infinite = run->options->engine == EPIQ_ENGINE_INFINITE;
     json j = {.out = out};
     json_object(&j, NULL, JSON_LINES);

@@ -54,7 +54,8 @@ static double networks_bytes(const epiqp_job *j, const epiq_options *o)
 /* The factor, then the inverse in its place: here, or a rank's part. */
 static double matrix_bytes(const epiqp_job *j, const epiq_options *o)
 {
-    bool inverse = o->methods & EPIQ_IF && !o->probes;
+    bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage;
+    bool inverse = o->methods & EPIQ_IF && !o->probes && leverage;
     return j->e.cluster ? epiqp_spread_bytes(j->e.cluster, j->n, inverse) : (double)epiqp_tri_bytes(j->n);
 }
 
