@@ -173,17 +173,17 @@ int epiqp_finish(epiqp_job *j, const char *what);
 int epiqp_finish_members(epiqp_job *j, ptrdiff_t count, epiqp_assignment *list);
 int epiqp_members_summary(epiqp_job *j); /* result.training's median, and a warning of what did not converge */
 
+int epiqp_state_open(epiqp_job *j);
+int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j);       /* sets a->done if it is there */
+int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job *j); /* durable when it returns */
+void epiqp_state_close(epiqp_state *s);
+
 /* ---- on a cluster: ranks.c ---- */
 
 int epiqp_ranks_check(const epiqp_job *j); /* all are asked the same, and it is something they can share out */
 /* Members first, first + step, .. before end that this rank has reach all others; status: what went before it. */
 int epiqp_ranks_give(const epiqp_job *j, int status, int from, ptrdiff_t first, ptrdiff_t step, ptrdiff_t end,
                      epiqp_assignment *list);
-
-int epiqp_state_open(epiqp_job *j);
-int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j);       /* sets a->done if it is there */
-int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job *j); /* durable when it returns */
-void epiqp_state_close(epiqp_state *s);
 
 /* ---- networks given ---- */
 
