@@ -77,7 +77,7 @@ static void copy_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t
 
 epiqp_source epiqp_spread_source(const epiqp_spread *t)
 {
-    return (epiqp_source){copy_block, t};
+    return (epiqp_source){.block = copy_block, .self = t};
 }
 
 /* ---- factor ---- */

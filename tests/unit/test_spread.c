@@ -28,7 +28,7 @@ typedef struct {
 static epiqp_ridge solved(const epiqp_env *e, const problem *p, int *s)
 {
     epiqp_ridge r = {0};
-    epiqp_source kernel = {block, p->x};
+    epiqp_source kernel = {.block = block, .self = p->x};
     double *k0 = epiqp_alloc(e->c, p->n * POINTS, sizeof *k0);
     *s = k0 ? EPIQ_OK : EPIQ_E_NOMEM;
     if (k0) {
