@@ -1,6 +1,7 @@
 /* main.c - the table of verbs, --help and --version, and complaining in one sentence. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
@@ -142,6 +143,19 @@ static void hold_standard_descriptors(void)
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
+/* A file that is mapped was cut short, or its disk failed: what cannot be read cannot be gone on with. */
+static void on_lost_page(int sig)
+{
+    static const char text[] =
+        "epiq: a file changed, or its disk failed, while it was being read; leave it alone and try again\n";
+    (void)sig;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) {
+        errno = 0; /* then nobody reads it */
+    }
+    output_remove_temporaries();
+    _exit(CODE_FILE);
+}
+
 int main(int argc, char **argv)
 {
     if (blas_thread_shutdown_ && openblas_set_num_threads) {
@@ -152,6 +166,7 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");  /* only to know whether the terminal speaks UTF-8 */
     signal(SIGPIPE, SIG_IGN); /* the write fails instead, and is noticed */
     signal(SIGXFSZ, SIG_IGN); /* likewise */
+    signal(SIGBUS, on_lost_page);
     int code = cluster_start();
     if (code) {
         return code;

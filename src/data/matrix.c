@@ -30,7 +30,9 @@ static int map_array(epiq_ctx *c, const char *path, epiqp_table *t)
         !memcmp(start, "\x93NUMPY", sizeof start)) {
         void *map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map == MAP_FAILED) {
-            status = epiqp_fail(c, EPIQ_E_FILE, "%s: the file cannot be mapped: %s", t->file, strerror(errno));
+            status = epiqp_fail(c, errno == ENOMEM ? EPIQ_E_NOMEM : EPIQ_E_FILE,
+                                "%s: the file cannot be mapped (%s); copy it to a local disk, or free memory", t->file,
+                                strerror(errno));
         } else {
             t->bytes = map;
             t->size = (ptrdiff_t)about.st_size;

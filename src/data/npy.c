@@ -111,12 +111,12 @@ static bool take_header(reader *r, epiqp_array *a, char *descr, size_t size)
     return seen == 7;
 }
 
-/* [<>|=] then f4 f8 i1..i8 u1..u8 b1 */
+/* [<>|=] then f2 f4 f8 i1..i8 u1..u8 b1 */
 static bool take_type(const char *descr, epiqp_array *a)
 {
     a->big = *descr == '>' || (*descr == '=' && !epiqp_little_endian());
     descr += *descr != '\0' && strchr("<>|=", *descr) != NULL;
-    static const char *const known[] = {"f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"};
+    static const char *const known[] = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(descr, known[i]) == 0) {
             a->type = descr[0];
@@ -182,6 +182,13 @@ double epiqp_array_value(const epiqp_array *a, ptrdiff_t i, ptrdiff_t j)
         memcpy(&v, &bits, sizeof v);
         return v + 0.0; /* no -0 */
     }
+    if (a->type == 'f' && a->size == 2) { /* 1 bit of sign, 5 of the exponent, 10 */
+        int exponent = bits >> 10 & 31, rest = bits & 1023;
+        double v = exponent == 31  ? rest ? NAN : INFINITY
+                   : exponent == 0 ? ldexp(rest, -24)
+                                   : ldexp(1024 + rest, exponent - 25);
+        return bits >> 15 && v != 0 ? -v : v;
+    }
     if (a->type == 'f') {
         uint32_t half = (uint32_t)bits;
         float v;
@@ -197,8 +204,8 @@ double epiqp_array_value(const epiqp_array *a, ptrdiff_t i, ptrdiff_t j)
 
 bool epiqp_array_native(const epiqp_array *a)
 {
-    return a->type == 'f' && a->big != epiqp_little_endian() && (!a->fortran || a->columns == 1 || a->rows == 1) &&
-           (uintptr_t)a->data % (uintptr_t)a->size == 0;
+    return a->type == 'f' && a->size > 2 && a->big != epiqp_little_endian() &&
+           (!a->fortran || a->columns == 1 || a->rows == 1) && (uintptr_t)a->data % (uintptr_t)a->size == 0;
 }
 
 static int put(epiq_ctx *c, epiqp_table *t, ptrdiff_t i, ptrdiff_t j, double value)

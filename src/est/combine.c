@@ -16,9 +16,9 @@ epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_me
     if ((!a.has_interval && x > 0) || (!b.has_interval && y > 0 && !exact_b)) {
         return (epiq_part){.known = 1, .variance = total, .method = method};
     }
-    wobble += a.has_interval ? x * x / a.df : 0;
-    wobble += b.has_interval ? y * y / b.df : 0;
-    return epiq_part_of(total, wobble > 0 ? total * total / wobble : 0, level, method);
+    wobble += a.has_interval ? x / total * (x / total) / a.df : 0; /* shares: squares of variances may not be doubles */
+    wobble += b.has_interval ? y / total * (y / total) / b.df : 0;
+    return epiq_part_of(total, wobble > 0 ? 1 / wobble : 0, level, method);
 }
 
 epiq_part epiqp_in_units(epiq_part part, double unit2)
@@ -132,6 +132,7 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     out->procedural = in_units(procedural, unit2, w);
     out->data = in_units(data, unit2, w);
     w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
+    w->lost += o->methods & EPIQ_EV && j->member_h && !j->ev[p].known;
     if (out->data.has_interval && out->data.df < NARROW) {
         w->first_narrow = w->narrow++ ? w->first_narrow : p;
     }

@@ -27,6 +27,20 @@ static const struct {
                            "names BLOB, sum TEXT)"},
 };
 
+/* SQLite reads more into some names (":memory:", "file:...") than a file's: one that begins with ./ or / is a file. NULL: no
+ * file at all. */
+static int open_file(epiqp_db *d, int flags)
+{
+    char name[4096] = ":memory:";
+    int length = d->path ? snprintf(name, sizeof name, "%s%s", *d->path == '/' ? "" : "./", d->path) : 0;
+    if (d->path && (!*d->path || length >= (int)sizeof name)) {
+        return epiqp_fail(d->c, EPIQ_E_FILE, "\"%.40s\" cannot be the name of a state file; name another", d->path);
+    }
+    int rc = sqlite3_open_v2(name, &d->db, flags, NULL);
+    sqlite3_busy_timeout(d->db, PATIENCE_MS); /* another run may be writing */
+    return rc == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "opened");
+}
+
 int epiqp_db_not_ours(const epiqp_db *d)
 {
     return epiqp_fail(d->c, EPIQ_E_FILE, "%s is not a state file of epiq; name another file", d->path);
@@ -37,9 +51,12 @@ int epiqp_db_trouble(const epiqp_db *d, const char *what)
     if (d->db && sqlite3_errcode(d->db) == SQLITE_NOTADB) {
         return epiqp_db_not_ours(d);
     }
-    return epiqp_fail(d->c, EPIQ_E_FILE,
-                      "%s: the state file could not be %s (%s); check the disk, or name another file", d->path, what,
-                      d->db ? sqlite3_errmsg(d->db) : "no memory");
+    int rc = d->db ? sqlite3_errcode(d->db) & 0xff : SQLITE_NOMEM;
+    bool folder = rc == SQLITE_READONLY || rc == SQLITE_CANTOPEN;
+    return epiqp_fail(d->c, EPIQ_E_FILE, "%s: the state file could not be %s (%s); %s", d->path ? d->path : "memory",
+                      what, d->db ? sqlite3_errmsg(d->db) : "no memory",
+                      folder ? "its folder must be there and writable, for it is locked there while it is used"
+                             : "check the disk, or name another file");
 }
 
 int epiqp_db_run(epiqp_db *d, const char *sql, const char *what)
@@ -88,10 +105,11 @@ static int check_kind(epiqp_db *d, epiqp_db_kind kind, bool empty_allowed)
 int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d)
 {
     *d = (epiqp_db){.c = c, .path = path};
-    if (sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
-        return epiqp_db_trouble(d, "opened");
+    int s = open_file(d, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    s = s ? s : epiqp_db_run(d, "BEGIN", "read"); /* another run may set it up meanwhile */
+    if (s || (s = check_kind(d, kind, true)) || (s = epiqp_db_run(d, "COMMIT", "read"))) {
+        return s; /* before a byte of it is changed */
     }
-    sqlite3_busy_timeout(d->db, PATIENCE_MS); /* another run may be writing */
     int rc, waited = 0;
     while ((rc = sqlite3_exec(d->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL)) == SQLITE_BUSY &&
            waited < PATIENCE_MS) {
@@ -99,7 +117,7 @@ int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *
     }
     char mark[64];
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d", (int)APPLICATION);
-    int s = rc == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "read");
+    s = rc == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "read");
     s = s ? s : epiqp_db_run(d, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", "read");
     s = s ? s : check_kind(d, kind, true); /* under one lock with what follows: two runs may start at once */
     s = s ? s : epiqp_db_run(d, mark, "prepared");
@@ -112,11 +130,8 @@ int epiqp_db_read(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d
     if (access(path, F_OK)) {
         return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that --append has made", path, strerror(errno));
     }
-    if (sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
-        return epiqp_db_trouble(d, "opened");
-    }
-    sqlite3_busy_timeout(d->db, PATIENCE_MS);
-    int s = epiqp_db_run(d, "BEGIN", "read");
+    int s = open_file(d, SQLITE_OPEN_READWRITE);
+    s = s ? s : epiqp_db_run(d, "BEGIN", "read");
     return s ? s : check_kind(d, kind, false);
 }
 

@@ -15,9 +15,10 @@ typedef struct {
 } epiqp_db;
 
 /* Whatever they return, close d. A file that is no state file, or keeps the other kind, is refused. */
-int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d); /* made if need be; begins a
+int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind,
+                   epiqp_db *d); /* NULL: in memory; made if need be; begins a
                                                                                      * transaction, nobody else writes */
-int epiqp_db_read(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d);  /* there it must be; begins one */
+int epiqp_db_read(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d); /* there it must be; begins one */
 void epiqp_db_close(epiqp_db *d); /* what was not committed is undone */
 
 int epiqp_db_run(epiqp_db *d, const char *sql, const char *what);

@@ -87,7 +87,8 @@ int epiqp_estimate_infinite(epiqp_job *j); /* tau^2 in closed form, beside whate
 epiq_part epiqp_infinite_part(double tau2, double q00);
 #define EPIQP_ZERO_SQUARE 1e-20 /* |x0|^2 over that of the longest row: so small it is rounding, and taken as 0 */
 
-/* EV and BA of count predictions h[0], h[stride], ... */
+/* The mean, EV and BA of count predictions h[0], h[stride], ... */
+double epiqp_mean_of(const double *h, ptrdiff_t count, ptrdiff_t stride);
 epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
 epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
 

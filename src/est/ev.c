@@ -2,6 +2,7 @@
 #include "est/est.h"
 
 #include <float.h>
+#include <math.h>
 
 epiq_part epiq_part_of(double variance, double df, double level, epiq_method method)
 {
@@ -22,17 +23,26 @@ epiq_part epiq_part_of(double variance, double df, double level, epiq_method met
     return part;
 }
 
-/* Sample variance of h[0], h[stride], ..., in two passes. */
+/* By differences from the first: equal numbers have exactly their own mean. */
+double epiqp_mean_of(const double *h, ptrdiff_t count, ptrdiff_t stride)
+{
+    double sum = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        sum += (h[k * stride] - h[0]) / (double)count;
+    }
+    return h[0] + sum;
+}
+
+/* Sample variance of h[0], h[stride], ..., in two passes; negative: too small for a double, but not 0. */
 static double spread(const double *h, ptrdiff_t count, ptrdiff_t stride)
 {
-    double mean = 0, sum = 0;
+    double mean = epiqp_mean_of(h, count, stride), sum = 0, largest = 0;
     for (ptrdiff_t k = 0; k < count; k++) {
-        mean += h[k * stride] / (double)count;
+        double away = h[k * stride] - mean;
+        sum += away * away;
+        largest = fmax(largest, fabs(away));
     }
-    for (ptrdiff_t k = 0; k < count; k++) {
-        sum += (h[k * stride] - mean) * (h[k * stride] - mean);
-    }
-    return sum / (double)(count - 1);
+    return largest > 0 && sum < DBL_MIN ? -1 : sum / (double)(count - 1);
 }
 
 epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level)
@@ -49,10 +59,7 @@ void epiqp_ev_points(epiqp_job *j, ptrdiff_t m, const double *h)
 {
     for (ptrdiff_t p = 0; p < j->points; p++) {
         j->ev[p] = epiqp_ev(h + p, m, j->points, j->o.level);
-        j->prediction[p] = 0;
-        for (ptrdiff_t k = 0; k < m; k++) {
-            j->prediction[p] += h[k * j->points + p] / (double)m;
-        }
+        j->prediction[p] = epiqp_mean_of(h + p, m, j->points);
     }
     j->members_trained = true;
     j->member_h = h;
@@ -76,7 +83,7 @@ ptrdiff_t epiq_members_for(double relative, double level)
 {
     static const ptrdiff_t MOST = 100000000; /* as far as the quantiles are known to be accurate */
     ptrdiff_t few = 1, enough = MOST + 1;
-    while (relative > 0 && enough - few > 1) {
+    while (relative > 0 && relative <= DBL_MAX && enough - few > 1) {
         ptrdiff_t m = few + (enough - few) / 2;
         epiq_part one = epiq_part_of(1, (double)(m - 1), level, EPIQ_BY_EV);
         bool narrow = one.has_interval && (one.hi - one.lo) / 2 <= relative;

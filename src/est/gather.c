@@ -6,8 +6,10 @@
 #include "est/db.h"
 #include "est/est.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MEMBER, BATCH };
 
@@ -64,13 +66,14 @@ int epiqp_same_points(epiq_ctx *c, epiqp_whereabouts *known, const epiqp_whereab
     return EPIQ_OK;
 }
 
-/* Names as a file keeps them, each ended by a zero byte; NULL: they are not `count` of these. */
-static const char **split_names(gathering *t, ptrdiff_t count, const char *bytes, ptrdiff_t size)
+/* Names as a file keeps them, each ended by a zero byte. */
+static int split_names(gathering *t, const epiqp_db *file, ptrdiff_t count, const char *bytes, ptrdiff_t size,
+                       const char *const **out)
 {
     char *text = epiqp_arena_alloc(t->j->e.c, &t->j->answer->arena, size + 1, 1);
     const char **name = epiqp_arena_alloc(t->j->e.c, &t->j->scratch, count, sizeof *name);
     if (!text || !name) {
-        return NULL;
+        return EPIQ_E_NOMEM;
     }
     memcpy(text, bytes, (size_t)size);
     ptrdiff_t found = 0;
@@ -80,7 +83,8 @@ static const char **split_names(gathering *t, ptrdiff_t count, const char *bytes
         }
         found++;
     }
-    return found == count ? name : (epiqp_db_not_ours(&t->file), NULL);
+    *out = name;
+    return found == count ? EPIQ_OK : epiqp_db_not_ours(file);
 }
 
 /* What a file says of its points, held against what is known. */
@@ -96,11 +100,10 @@ static int read_points(gathering *t, epiqp_db *file)
         if (sum && strlen(sum) == sizeof its.sum - 1) {
             memcpy(its.sum, sum, sizeof its.sum);
         }
-        if (its.count < 1) {
+        if (its.count < 1 || its.count > INT_MAX / (ptrdiff_t)sizeof(double)) { /* no row of the file could hold them */
             s = epiqp_db_not_ours(file);
         } else if (sqlite3_column_blob(q, 1)) {
-            its.name = split_names(t, its.count, sqlite3_column_blob(q, 1), sqlite3_column_bytes(q, 1));
-            s = its.name ? EPIQ_OK : epiq_message(t->j->e.c)[0] ? EPIQ_E_FILE : EPIQ_E_NOMEM;
+            s = split_names(t, file, its.count, sqlite3_column_blob(q, 1), sqlite3_column_bytes(q, 1), &its.name);
         }
         s = s ? s : epiqp_same_points(t->j->e.c, t->w, &its);
     } else if (rc != SQLITE_DONE) {
@@ -279,7 +282,8 @@ static void finish(gathering *t)
 int epiqp_gather(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w)
 {
     gathering t = {.j = j, .w = w};
-    int s = gather(&t, g, j->o.state ? j->o.state : ":memory:");
+    bool there_yet = j->o.state && !access(j->o.state, F_OK); /* else it is made when all has gone well */
+    int s = gather(&t, g, there_yet ? j->o.state : NULL);
     s = s || !w->count ? s : take_all(&t, MEMBER, &j->member_h, &j->o.members);
     s = s || !w->count ? s : take_all(&t, BATCH, &j->batch_h, &j->o.batches);
     finish(&t); /* nothing is added yet: that comes when all has gone well */

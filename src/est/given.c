@@ -294,9 +294,7 @@ static int use_networks(epiqp_job *j)
     }
     j->batches_mean = j->batch_h && !j->kernel_prediction && !j->member_h;
     for (ptrdiff_t p = 0; j->batches_mean && p < j->points; p++) {
-        for (ptrdiff_t k = 0; k < o->batches; k++) {
-            j->prediction[p] += j->batch_h[k * j->points + p] / (double)o->batches;
-        }
+        j->prediction[p] = epiqp_mean_of(j->batch_h + p, o->batches, j->points);
     }
     if (j->member_h) {
         epiqp_ev_points(j, o->members, j->member_h);

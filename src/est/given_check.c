@@ -103,9 +103,15 @@ static int check_shapes(epiqp_job *j, const epiq_given *g)
 
 static int check_filled(epiq_ctx *c, const epiq_given *g)
 {
+    if (g->merge_count < 0) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "merge_count is %td; it must be 0 or more", g->merge_count);
+    }
     const epiq_matrix *all[] = {g->ensemble, g->batched,  g->y,         g->yhat, g->gram,
                                 g->cross,    g->jacobian, g->jacobian0, g->at};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        if (all[k] && (!all[k]->name || all[k]->real < EPIQ_FLOAT64 || all[k]->real > EPIQ_FLOAT32)) {
+            return epiqp_fail(c, EPIQ_E_USAGE, "a matrix must have a name, and its numbers be one of epiq_real");
+        }
         if (all[k] && (all[k]->rows < 1 || all[k]->columns < 1)) {
             return epiqp_fail(c, EPIQ_E_DATA, "%s is %td x %td, so it is empty; it must have rows and columns",
                               all[k]->name, all[k]->rows, all[k]->columns);

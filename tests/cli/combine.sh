@@ -237,6 +237,35 @@ expect_exit 2 'named\.csv.*headed\.csv|headed\.csv.*named\.csv' "$epiq" combine 
 expect_exit 2 'cannot write' "${combine[@]}" --ensemble ensemble.csv --append late.state --json nowhere/x.json
 check 'a file that cannot be written costs nothing' test ! -e late.state
 
+# names are files' names, whatever SQLite would read into them; a file that is refused is left as it was
+for name in :memory: 'file:there.state?mode=memory'; do
+    expect_ok "${combine[@]}" --ensemble ensemble.csv --append "$name" --quiet
+    check "a file called $name" test -s "$name"
+    rm -f "$name"
+done
+sqlite3 foreign.db 'CREATE TABLE mine (x); INSERT INTO mine VALUES (1)'
+cp foreign.db copy.db
+expect_exit 2 'not a state file' "${combine[@]}" --ensemble ensemble.csv --append foreign.db
+check 'a refused file is left as it was' cmp foreign.db copy.db
+expect_exit 3 'positive definite' "${combine[@]}" --ensemble ensemble.csv --y y.csv --gram indefinite.csv --cross cross.csv --append new.state
+for count in 2305843009213693953 4611686018427387904 0 -1; do # products of these and 8 that wrap, and nonsense
+    rm -f forged.state
+    expect_ok "${combine[@]}" --ensemble ensemble.csv --append forged.state --quiet
+    sqlite3 forged.state "UPDATE points SET count = $count"
+    expect_exit 2 'forged\.state is not a state file' "${combine[@]}" --merge forged.state
+    expect_exit 2 'forged\.state is not a state file' "${combine[@]}" --append forged.state
+done
+expect_exit 1 '--until is "inf"' "$epiq" combine --ensemble ensemble.csv --until inf
+
+# equal networks have no spread, and say what they say; tiny ones are not 0
+for k in 1 2 3 4 5 6 7 8 9 10 11; do echo 0.1; done >equal.csv
+expect_ok "${combine[@]}" --ensemble equal.csv --quiet --json equal.json
+check 'their mean' says equal.json '"prediction": 0.1,'
+check 'no variance' says equal.json '"procedural": \{"variance": 0, "interval": null'
+printf '1e-170\n-1e-170\n' >tiny.csv
+expect_ok "${combine[@]}" --ensemble tiny.csv --quiet --json tiny.json
+check 'unknown, not 0' says tiny.json '"procedural": null'
+check 'and a warning' says tiny.json '"code": "out_of_range"'
 # accepted, with a word of warning
 warns() { # warns CODE FLAGS...
     expect_ok "${combine[@]}" "${@:2}" --quiet --json warned.json
