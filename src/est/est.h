@@ -216,6 +216,8 @@ int epiqp_sweep_points(epiqp_job *j, double *at,
                        const char **name); /* from j->asked on, scaled, around the first of `at` */
 void epiqp_sweep_split(epiqp_job *j);      /* each sweep gets its part of the answer's points */
 
+int epiqp_make_room(epiqp_job *j); /* for what the estimators find, one a point */
+
 /* ---- beforehand: foresee.c ---- */
 
 bool epiqp_factor_wanted(const epiqp_job *j); /* the population kernel's, or a solution without it */

@@ -256,13 +256,9 @@ static int check_regime(epiqp_job *j)
 
 /* ---- the job ---- */
 
-static int prepare(epiqp_job *j)
+int epiqp_make_room(epiqp_job *j)
 {
     epiq_ctx *c = j->e.c;
-    int s = resolve(j);
-    if (s || (s = epiqp_ranks_check(j)) || (s = epiqp_sweep_plan(j)) || (s = settle_points(j))) {
-        return s;
-    }
     epiq_part **parts[] = {&j->ev, &j->inf, &j->ba, &j->infinite};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         if (!(*parts[k] = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof **parts[k]))) {
@@ -271,9 +267,21 @@ static int prepare(epiqp_job *j)
     }
     j->corrected = epiqp_arena_alloc(c, &j->scratch, j->points * EPIQ_CORRECTIONS, sizeof *j->corrected);
     j->prediction = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof(double));
-    j->iterations = epiqp_arena_alloc(c, &j->scratch, j->o.members + j->o.batches, sizeof(double));
     j->answer->points = epiqp_arena_alloc(c, &j->answer->arena, j->points, sizeof(epiq_point));
-    if (!j->corrected || !j->prediction || !j->iterations || !j->answer->points) {
+    return j->corrected && j->prediction && j->answer->points ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+static int prepare(epiqp_job *j)
+{
+    int s = resolve(j);
+    if (s || (s = epiqp_ranks_check(j)) || (s = epiqp_sweep_plan(j)) || (s = settle_points(j))) {
+        return s;
+    }
+    if ((s = epiqp_make_room(j))) {
+        return s;
+    }
+    j->iterations = epiqp_arena_alloc(j->e.c, &j->scratch, j->o.members + j->o.batches, sizeof(double));
+    if (!j->iterations) {
         return EPIQ_E_NOMEM;
     }
     s = epiqp_fit_new(&j->e, &j->o, j->n, j->data->d, j->data->x, j->data->y, j->points, j->at, &j->fit);

@@ -170,21 +170,6 @@ static int make_data(epiqp_job *j, const epiq_given *g, epiq_data *data)
     return EPIQ_OK;
 }
 
-static int make_room(epiqp_job *j)
-{
-    epiq_ctx *c = j->e.c;
-    epiq_part **parts[] = {&j->ev, &j->inf, &j->ba, &j->infinite};
-    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
-        if (!(*parts[k] = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof **parts[k]))) {
-            return EPIQ_E_NOMEM;
-        }
-    }
-    j->corrected = epiqp_arena_alloc(c, &j->scratch, j->points * EPIQ_CORRECTIONS, sizeof *j->corrected);
-    j->prediction = epiqp_arena_alloc(c, &j->scratch, j->points, sizeof(double));
-    j->answer->points = epiqp_arena_alloc(c, &j->answer->arena, j->points, sizeof(epiq_point));
-    return j->corrected && j->prediction && j->answer->points ? EPIQ_OK : EPIQ_E_NOMEM;
-}
-
 static void resolve(epiqp_job *j, const epiq_given *g)
 {
     epiq_options *o = &j->o;
@@ -307,7 +292,7 @@ static int run(epiqp_job *j, const epiq_given *g, epiq_data *data)
     epiqp_whereabouts w;
     int s = epiqp_given_check(j, g);
     if (s || (s = find_points(j, g, &w)) || (s = take_networks(j, g, &w)) || (s = name_points(j, &w)) ||
-        (s = check_memory(j, g)) || (s = make_data(j, g, data)) || (s = make_room(j))) {
+        (s = check_memory(j, g)) || (s = make_data(j, g, data)) || (s = epiqp_make_room(j))) {
         return s;
     }
     resolve(j, g);
