@@ -1,6 +1,9 @@
 /* call.c - a call of the library in a thread of its own. The thread that called waits in short steps without the interpreter's
  * lock and looks for signals between them, so that Ctrl-C stops the work within moments and other threads run meanwhile. The
  * thread also has a C locale of its own: JSON needs points in its numbers, whatever the program has set.
+ *
+ * A daemon thread may still be in a call when Python ends. Then exit() would tear down BLAS under the work, so that Python's
+ * atexit stops all work first and waits until it has ended.
  */
 #include "extension.h"
 
@@ -11,8 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { STEP_MS = 50 }; /* between two looks for signals: short for a person, long for the interpreter */
+enum { STEP_MS = 50 };      /* between two looks for signals: short for a person, long for the interpreter */
+enum { EXIT_STEP_MS = 5 };  /* between two looks for work that still runs when Python ends */
+enum { EXIT_STEPS = 4000 }; /* 20 s: a request to stop takes one block of BLAS, a second or so */
 
 /* On the heap: a daemon thread that ends with the interpreter leaves its stack while work may still run. */
 void *call_new(PyObject *module, size_t size, int (*work)(call *self))
@@ -132,13 +138,29 @@ static bool wait_a_step(call *c)
     return ended;
 }
 
+static void leave(call *c)
+{
+    call **at = &c->state->running;
+    while (*at != c) {
+        at = &(*at)->next;
+    }
+    *at = c->next;
+}
+
 bool call_run(call *c)
 {
     pthread_t thread;
+    if (c->state->ending && !pthread_equal(c->state->ending_in, pthread_self())) {
+        PyErr_SetString(c->state->error, "Python is ending; no work is begun in its other threads");
+        return false;
+    }
     if (start(c, &thread)) {
         PyErr_SetString(c->state->memory, "no thread could be started for the work; end some, or allow more of them");
         return false;
     }
+    c->process = getpid();
+    c->next = c->state->running;
+    c->state->running = c;
     bool interrupted = false;
     PyThreadState *python = PyEval_SaveThread();
     while (!wait_a_step(c)) {
@@ -153,5 +175,55 @@ bool call_run(call *c)
     }
     pthread_join(thread, NULL);
     PyEval_RestoreThread(python);
+    leave(c);
     return !interrupted && (c->status >= 0 || call_fail(c, c->status));
+}
+
+/* ---- when Python ends ---- */
+
+/* Asks what still works to stop, at every step as above. False: nothing does. */
+static bool stop_all(const module_state *s)
+{
+    bool any = false;
+    for (call *c = s->running; c; c = c->next) {
+        if (c->process != getpid()) {
+            continue; /* its lock may have been held when the process was forked, and nobody is left to open it */
+        }
+        pthread_mutex_lock(&c->lock);
+        if (!c->ended) {
+            epiq_ctx_stop(c->ctx);
+            any = true;
+        }
+        pthread_mutex_unlock(&c->lock);
+    }
+    return any;
+}
+
+static PyObject *end_all(PyObject *module, PyObject *none)
+{
+    (void)none;
+    module_state *s = PyModule_GetState(module);
+    s->ending = true;
+    s->ending_in = pthread_self();
+    for (int step = 0; step < EXIT_STEPS && stop_all(s); step++) {
+        Py_BEGIN_ALLOW_THREADS /* a call that has ended may now be freed: the list is read anew */
+            nanosleep(&(struct timespec){.tv_nsec = EXIT_STEP_MS * 1000000L}, NULL);
+        Py_END_ALLOW_THREADS if (PyErr_CheckSignals())
+        {
+            return NULL; /* Ctrl-C: no more waiting */
+        }
+    }
+    return Py_NewRef(Py_None);
+}
+
+bool call_end_all_at_exit(PyObject *module)
+{
+    static PyMethodDef END_ALL = {"end_all", end_all, METH_NOARGS, NULL};
+    PyObject *atexit = PyImport_ImportModule("atexit");
+    PyObject *function = atexit ? PyCFunction_New(&END_ALL, module) : NULL;
+    PyObject *done = function ? PyObject_CallMethod(atexit, "register", "O", function) : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(function);
+    Py_XDECREF(atexit);
+    return done != NULL;
 }

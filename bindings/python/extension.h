@@ -22,21 +22,27 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* ---- module.c ---- */
 
 /* One a module object: there is no static one, so that every interpreter has its own. */
+typedef struct call call;
 typedef struct {
     PyObject *error, *input, *file, *numeric, *memory; /* epiq.Error and those derived from it */
     PyTypeObject *model;
+    call *running;       /* the interpreter's lock guards both */
+    bool ending;         /* Python is; from then on only */
+    pthread_t ending_in; /* may call the library */
 } module_state;
 
 /* ---- call.c: one call of the library ---- */
 
 enum { CALL_HOLDS = 24 };
-typedef struct call call;
 struct call {
-    const module_state *state;
+    module_state *state;
+    call *next;              /* among those running */
+    pid_t process;           /* a fork copies the list, but not the threads */
     int (*work)(call *self); /* a status of the library */
     epiq_ctx *ctx;
     epiq_options options;
@@ -52,7 +58,8 @@ struct call {
 
 void *call_new(PyObject *module, size_t size, int (*work)(call *self)); /* size: of a struct that begins with a call */
 bool call_run(call *c);
-bool call_fail(const call *c, int status); /* the library's sentence as an exception; false */
+bool call_end_all_at_exit(PyObject *module); /* asks Python to stop what still runs when it ends */
+bool call_fail(const call *c, int status);   /* the library's sentence as an exception; false */
 void call_free(call *c);
 
 /* ---- hold.c: arguments as the library wants them ---- */

@@ -69,6 +69,9 @@ static int start(PyObject *module)
     if (!s->model || PyModule_AddType(module, s->model)) {
         return -1;
     }
+    if (!call_end_all_at_exit(module)) {
+        return -1;
+    }
     return PyModule_AddStringConstant(module, "version", epiq_version());
 }
 

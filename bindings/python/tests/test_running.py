@@ -42,6 +42,52 @@ def test_ctrl_c_ends_it_within_a_second(call):
     assert took < 1, took
 
 
+DAEMON = """
+import threading, time
+import numpy as np, epiq
+rng = np.random.default_rng(1)
+J, y = rng.normal(size=(900, 20000)).astype("f4"), rng.normal(size=900)
+begun = threading.Event()
+
+def work():
+    while True:
+        begun.set()
+        try:
+            epiq.combine(jacobian=J, jacobian0=J[:2], y=y)
+        except epiq.Error as error:
+            {then}
+
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("then", ["return", "pass"], ids=["once", "again and again"])
+def test_python_ends_while_a_daemon_thread_works(python, then):
+    """exit() takes BLAS apart, which no work may be using then."""
+    done = python(DAEMON.format(then=then))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_thread_that_ends_python_may_still_work(python):
+    code = "import atexit; atexit.register(lambda: print(len(epiq.combine([1.0, 2.0])))); import epiq"
+    done = python(code)  # the function registered first is called last
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
+def test_a_fork_does_not_wait_for_the_work_of_its_parent(python):
+    code = DAEMON.format(then="return").replace("J, y", "import os; J, y") + """
+child = os.fork()
+if child:
+    began = time.monotonic()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert time.monotonic() < began + 5
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_handler_may_raise_what_it_likes(table):
     def raising(*_):
         raise ZeroDivisionError("from the handler")
