@@ -72,7 +72,8 @@ typedef struct {
     const void *a;
 } array;
 bool hold_array(call *c, const char *name, PyObject *o, int dimensions, int kinds, array *out);
-bool hold_text(const char *name, PyObject *o, const char **out); /* NULL for None; as long as o */
+bool hold_text(const char *name, PyObject *o,
+               const char **out); /* str, or bytes for paths; NULL for None; as long as o */
 bool hold_texts(call *c, const char *name, PyObject *o, const char ***out, ptrdiff_t *count); /* likewise, a sequence */
 bool hold_options(call *c, PyObject *dict);                                                   /* into c->options */
 

@@ -60,11 +60,12 @@ bool hold_text(const char *name, PyObject *o, const char **out)
     if (o == Py_None) {
         return true;
     }
-    if (!PyUnicode_Check(o)) {
+    if (!PyUnicode_Check(o) && !PyBytes_Check(o)) {
         PyErr_Format(PyExc_TypeError, "%s must be text", name);
         return false;
     }
-    const char *text = PyUnicode_AsUTF8AndSize(o, &size);
+    const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8AndSize(o, &size) : PyBytes_AsString(o);
+    size = PyUnicode_Check(o) ? size : PyBytes_Size(o);
     if (text && strlen(text) != (size_t)size) {
         PyErr_Format(PyExc_ValueError, "%s holds a character 0, which no text may", name);
         return false;

@@ -13,28 +13,59 @@ from ._epiq import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
 Reals: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
+Path: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Points: TypeAlias = ArrayLike | str | os.PathLike[str] | Sequence[str] | None
 """Where to ask: rows of an array, or "mean", "row:3", a file; several of these in a list."""
 
 
-def names_of(value: object) -> tuple[str, ...] | None:
+def text(value: str, what: str) -> str:
+    """A text that the library can hold: UTF-8, and without the character 0, which would end it early."""
+    if "\0" in value:
+        raise InputError(f"{what} holds the character 0, which no text may; leave it out")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{what} holds {value[error.start]!r}, which is no character; leave it out") from None
+    return value
+
+
+def path(value: Any, what: str) -> bytes:
+    """A file as the system calls it."""
+    try:
+        name = os.fsencode(value)
+    except TypeError:
+        raise InputError(f"{what} is {shown(value)}; it must be a path") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is {shown(value)}; no file can have this name") from None
+    if b"\0" in name:
+        raise InputError(f"{what} holds the character 0, which no path may; leave it out")
+    return name
+
+
+def names_of(value: object, what: str) -> tuple[str, ...] | None:
     """The column names of a data frame whose names are all text, else None."""
     columns = getattr(value, "columns", None)
     if columns is None:
         return None
     names = tuple(columns)
-    return names if names and all(isinstance(name, str) for name in names) else None
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(text(str(name), f"the name of column {k} of {what}") for k, name in enumerate(names, 1))
 
 
-def name_of(value: object) -> str | None:
+def name_of(value: object, what: str) -> str | None:
     """The name of a series."""
     name = getattr(value, "name", None)
-    return name if isinstance(name, str) and not isinstance(value, np.ndarray) else None
+    return text(name, f"the name of {what}") if isinstance(name, str) and not isinstance(value, np.ndarray) else None
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+def shown(value: object) -> str:
+    """What it is, in the space that a sentence has."""
+    try:
+        whole = repr(value)
+    except ValueError:  # Python writes no whole numbers of more than 4300 digits
+        return f"a huge {type(value).__name__}"
+    return whole if len(whole) <= 40 else whole[:37] + "..."
 
 
 def _from_objects(a: NDArray[Any], name: str) -> Floats:
@@ -47,7 +78,7 @@ def _from_objects(a: NDArray[Any], name: str) -> Floats:
             out[i] = np.nan if value is None or type(value).__name__ == "NAType" else float(value)
         except (TypeError, ValueError, OverflowError):
             place = "".join(f"[{k}]" for k in np.unravel_index(i, a.shape))
-            raise InputError(f"{name}{place} is {_shown(value)}; only real numbers can be used: "
+            raise InputError(f"{name}{place} is {shown(value)}; only real numbers can be used: "
                              "encode such columns as numbers, or leave them out") from None
     return out.reshape(a.shape)
 
@@ -129,7 +160,7 @@ def labels(value: Any, name: str) -> NDArray[np.int64] | None:
 
 def _by_name(at: Any, names: tuple[str, ...] | None, target: str | None) -> Any:
     """A data frame's columns in the order of the features they are named after."""
-    own = names_of(at)
+    own = names_of(at, "at")
     if own is None or names is None or own == names:
         return at
     for name in names:
@@ -143,14 +174,14 @@ def _by_name(at: Any, names: tuple[str, ...] | None, target: str | None) -> Any:
 
 def points(
     at: Points, features: int, names: tuple[str, ...] | None, target: str | None
-) -> tuple[Floats | None, tuple[str, ...] | None]:
+) -> tuple[Floats | None, tuple[bytes, ...] | None]:
     """Points as an array, or as the texts that say where they are."""
     if at is None:
         return None, None
     if isinstance(at, (str, os.PathLike)):
-        return None, (os.fspath(at),)
+        return None, (path(at, "at"),)
     if isinstance(at, (list, tuple)) and at and all(isinstance(one, (str, os.PathLike)) for one in at):
-        return None, tuple(os.fspath(one) for one in at)
+        return None, tuple(path(one, "at") for one in at)
     a = numbers(_by_name(at, names, target), "at")
     if a.ndim == 1 and a.size == features:
         a = a.reshape(1, -1)  # one point

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _arrays, _epiq, _options
-from ._arrays import Floats
+from ._arrays import Floats, Path
 from ._options import COMBINE, CombineOptions, Options
 from ._result import Result
 
@@ -26,8 +26,8 @@ def combine(
     jacobian0: ArrayLike | None = None,
     *,
     at: ArrayLike | None = None,
-    append: str | os.PathLike[str] | None = None,
-    merge: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    append: Path | None = None,
+    merge: Path | Sequence[Path] = (),
     until: float | None = None,
     **options: Unpack[CombineOptions],
 ) -> Result:
@@ -85,16 +85,16 @@ def combine(
         "jacobian0": jacobian0,
         "at": at,
     }
-    files = [merge] if isinstance(merge, (str, os.PathLike)) else list(merge)
+    files = [merge] if isinstance(merge, (str, bytes, os.PathLike)) else list(merge)
     texts = _options.texts("combine", options, COMBINE)
     if append is not None:
-        texts["state"] = str(os.fspath(append))
+        texts["state"] = _arrays.path(append, "append")
     typed: list[str] = [f"{name}={name}" for name, value in given.items() if value is not None]
     more = {"append": append, "merge": files or None, "until": until, **options}
     answer = _epiq.combine(
         {name: _arrays.columns(value, name) for name, value in given.items() if value is not None},
-        {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name]))},
-        tuple(str(os.fspath(file)) for file in files),
+        {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name], name))},
+        tuple(_arrays.path(file, "merge") for file in files),
         until,
         texts,
         _options.command("combine", typed, more),

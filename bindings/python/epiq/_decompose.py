@@ -55,7 +55,7 @@ def decompose(
     >>> round(float(result.prediction[0]), 2)
     0.32
     """
-    names, target = _arrays.names_of(X), _arrays.name_of(y)
+    names, target = _arrays.names_of(X, "X"), _arrays.name_of(y, "y")
     rows = _arrays.matrix(X, "X", "rows", "features")
     array, where = _arrays.points(at, rows.shape[1], names, target)
     typed = ["X", "y"] + ([] if at is None else ["at" if where is None else f"at={at!r}"])

@@ -41,29 +41,29 @@ def decompose(
     X: NDArray[float64],
     y: NDArray[float64],
     at: NDArray[float64] | None,
-    where: tuple[str, ...] | None,
+    where: tuple[bytes, ...] | None,
     group: NDArray[int64] | None,
     names: tuple[str, ...] | None,
     target: str | None,
-    options: dict[str, str],
+    options: dict[str, str | bytes],
     command: str,
 ) -> _Answer: ...
 def combine(
     arrays: dict[str, Reals],
     columns: dict[str, tuple[str, ...]],
-    merge: tuple[str, ...],
+    merge: tuple[bytes, ...],
     until: float | None,
-    options: dict[str, str],
+    options: dict[str, str | bytes],
     command: str,
 ) -> _Answer: ...
-def network_start(features: int, member: int, options: dict[str, str]) -> bytearray: ...
+def network_start(features: int, member: int, options: dict[str, str | bytes]) -> bytearray: ...
 def fit(
     X: NDArray[float64],
     y: NDArray[float64],
     group: NDArray[int64] | None,
     names: tuple[str, ...] | None,
     target: str | None,
-    options: dict[str, str],
+    options: dict[str, str | bytes],
 ) -> Model: ...
 def model_from_bytes(bytes: bytes) -> Model: ...
 def options() -> list[tuple[str, str, str, str | None, str]]: ...

@@ -23,8 +23,8 @@ def fit(X: Any, y: Any, group: Any = None, *, function: str = "fit", options: Ma
         _arrays.matrix(X, "X", "rows", "features"),
         _arrays.vector(y, "y"),
         _arrays.labels(group, "group"),
-        _arrays.names_of(X),
-        _arrays.name_of(y),
+        _arrays.names_of(X, "X"),
+        _arrays.name_of(y, "y"),
         _options.texts(function, options),
     )
 

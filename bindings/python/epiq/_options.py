@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, TypedDict
 
-from . import _epiq
+from . import _arrays, _epiq
 
 _COLUMNS = frozenset({"target", "features", "drop", "onehot", "group", "missing"})
 _TABLE = _epiq.options()
@@ -17,6 +17,8 @@ DECOMPOSE = {row[0] for row in _TABLE} - _COLUMNS
 COMBINE = {row[0] for row in _TABLE} & {
     "ensemble-size", "level", "influential", "lambda", "correction", "probes", "seed", "threads", "backend",
 }
+
+_PATHS = frozenset({"state", "scratch"})
 
 
 class Options(TypedDict, total=False):
@@ -52,10 +54,10 @@ class Options(TypedDict, total=False):
     tolerance: float
     parts: int
     mem_limit: int | str
-    scratch: str | os.PathLike[str]
+    scratch: _arrays.Path
     seed: int
     threads: int
-    state: str | os.PathLike[str]
+    state: _arrays.Path
     backend: Literal["blas", "ref"]
 
 
@@ -83,8 +85,6 @@ def _text(value: object) -> str:
         return str(int(value))
     if isinstance(value, Real) and not isinstance(value, bool):
         return repr(float(value))
-    if isinstance(value, os.PathLike):
-        return str(os.fspath(value))
     if isinstance(value, (list, tuple)):
         return ",".join(_text(one) for one in value)
     return str(value)
@@ -95,10 +95,10 @@ def spelled(name: str) -> str:
     return "lambda_" if name == "lambda" else name.replace("-", "_")
 
 
-def texts(function: str, given: Mapping[str, Any], allowed: Collection[str] = DECOMPOSE) -> dict[str, str]:
+def texts(function: str, given: Mapping[str, Any], allowed: Collection[str] = DECOMPOSE) -> dict[str, str | bytes]:
     """Every option given, by its name on the command line. One given as None is left at its default."""
     known = {spelled(row[0]): row[0] for row in _TABLE if row[0] in allowed}
-    out = {}
+    out: dict[str, str | bytes] = {}
     for name, value in given.items():
         option = known.get(spelled(name.rstrip("_")))
         if option is None:
@@ -106,7 +106,7 @@ def texts(function: str, given: Mapping[str, Any], allowed: Collection[str] = DE
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise TypeError(f"{function}() has no option {name}; {hint}")
         if value is not None:
-            out[option] = _text(value)
+            out[option] = _arrays.path(value, name) if option in _PATHS else _arrays.text(_text(value), name)
     return out
 
 

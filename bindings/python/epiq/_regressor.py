@@ -165,7 +165,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         self.seed_ = seed_of(self.random_state)
         names = getattr(self, "feature_names_in_", None)
-        table = _Named(rows, names), _Named(targets, name=_arrays.name_of(y)), _arrays.labels(groups, "groups")
+        table = _Named(rows, names), _Named(targets, name=_arrays.name_of(y, "y")), _arrays.labels(groups, "groups")
         options = self._options()
         self.model_ = _model.fit(*table, function=type(self).__name__, options=options)
         self._fitted = table, options  # for explain

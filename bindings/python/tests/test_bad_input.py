@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from conftest import QUICK, flags
 
+ENCODE = "encode such columns as numbers, or leave them out"
+
 
 def refused(X, y, at=None, **options):
     with pytest.raises(epiq.InputError) as caught:
@@ -21,7 +23,7 @@ def test_arrays_of_the_wrong_shape(table):
     assert refused(X[None], y) == "X has 3 dimensions; it must be rows by features"
     assert refused(3.5, y) == "X is one number; it must be an array"
     assert refused(X, np.column_stack([y, y])) == "y has 2 dimensions and 2 columns; it must be one number a row"
-    assert refused(X, y, np.zeros(7)).startswith("at has 1 dimension; it must be points by features")
+    assert refused(X, y, np.zeros(7)) == "at has 7 numbers but X has 3 features; one point needs one number for each"
     assert refused(X, y, group=np.zeros((60, 2))) == "group has 2 dimensions; it must be one label a row"
     assert refused([[1, 2], [3]], [1, 2]).startswith("X cannot be read as an array: ")
 
@@ -39,12 +41,12 @@ def test_numbers_that_are_none(table):
     X, y, at = table
     bad = X.copy()
     bad[3, 1] = np.nan
-    assert refused(bad, y) == "x[3][1] is nan; only finite numbers can be used"
-    assert refused(np.ma.array(X, mask=np.isnan(bad)), y) == "x[3][1] is nan; only finite numbers can be used"
+    assert refused(bad, y) == "x[3][1] is nan; only finite numbers can be used, so leave that row out"
+    assert refused(np.ma.array(X, mask=np.isnan(bad)), y) == "x[3][1] is nan; only finite numbers can be used, so leave that row out"
     bad[3, 1] = -np.inf
-    assert refused(bad, y) == "x[3][1] is -inf; only finite numbers can be used"
-    assert refused(X, np.where(np.arange(60) == 2, np.inf, y)) == "y[2] is inf; only finite numbers can be used"
-    assert refused(X, y, np.full((1, 3), np.nan)) == "at[0][0] is nan; only finite numbers can be used"
+    assert refused(bad, y) == "x[3][1] is -inf; only finite numbers can be used, so leave that row out"
+    assert refused(X, np.where(np.arange(60) == 2, np.inf, y)) == "y[2] is inf; only finite numbers can be used, so leave that row out"
+    assert refused(X, y, np.full((1, 3), np.nan)) == "at[0][0] is nan; only finite numbers can be used, so leave that row out"
     assert refused(X, y, group=np.where(np.arange(60) == 5, np.nan, 1)) == "group[5] is nan; every row needs a label"
 
 
@@ -55,14 +57,14 @@ def test_arrays_of_what_is_not_real(table):
     assert refused(X, np.arange(60).astype("M8[s]")) == "y is an array of datetime64[s]; only real numbers can be used"
     mixed = X.astype(object)
     mixed[4, 2] = "1.5"
-    assert refused(mixed, y) == "X[4][2] is '1.5'; only real numbers can be used"
+    assert refused(mixed, y) == "X[4][2] is '1.5'; only real numbers can be used: " + ENCODE
     mixed[4, 2] = None
-    assert refused(mixed, y) == "x[4][2] is nan; only finite numbers can be used"
+    assert refused(mixed, y) == "x[4][2] is nan; only finite numbers can be used, so leave that row out"
     mixed[4, 2] = [1, 2]
-    assert refused(mixed, y) == "X[4][2] is [1, 2]; only real numbers can be used"
+    assert refused(mixed, y) == "X[4][2] is [1, 2]; only real numbers can be used: " + ENCODE
     mixed[4, 2] = 10**400
-    assert refused(mixed, y).endswith("...; only real numbers can be used")
-    assert refused({"a": 1}, y) == "X is {'a': 1}; only real numbers can be used"
+    assert refused(mixed, y).endswith("...; only real numbers can be used: " + ENCODE)
+    assert refused({"a": 1}, y) == "X is {'a': 1}; only real numbers can be used: " + ENCODE
 
 
 def test_data_frames_with_holes(table):
@@ -72,9 +74,9 @@ def test_data_frames_with_holes(table):
     frame["b"] = frame["b"].astype("Float64")
     assert epiq.decompose(frame, y, **QUICK).json["points"] == epiq.decompose(X, y, **QUICK).json["points"]
     frame.loc[3, "b"] = pandas.NA
-    assert refused(frame, y) == "x[3][1] is nan; only finite numbers can be used"
+    assert refused(frame, y) == "x[3][1] is nan; only finite numbers can be used, so leave that row out"
     frame["b"] = "text"
-    assert refused(frame, y) == "X[0][1] is 'text'; only real numbers can be used"
+    assert refused(frame, y) == "X[0][1] is 'text'; only real numbers can be used: " + ENCODE
 
 
 class Locked:
@@ -131,8 +133,35 @@ def test_state_of_other_points_or_no_state(table, tmp_path):
         epiq.decompose(X, y, state=tmp_path / "text", **QUICK)
     with pytest.raises(epiq.FileError):
         epiq.decompose(X, y, state=tmp_path / "no" / "folder", **QUICK)
-    with pytest.raises(ValueError, match="character 0"):
-        epiq.decompose(X, y, state="a\0b", **QUICK)
+
+
+def test_texts_that_no_text_may_be(table, given):
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = table
+    nul = "holds the character 0, which no"
+    assert refused(X, y, state="a\0b").startswith(f"state {nul} path")
+    assert refused(X, y, engine="net\0work").startswith(f"engine {nul} text")
+    assert refused(X, y, batch_size="1\0").startswith(f"batch_size {nul} text")
+    assert refused(X, y, "file\0").startswith(f"at {nul} path")
+    assert refused(X, y, ["mean", "\0"]).startswith(f"at {nul} path")
+    assert refused(pandas.DataFrame(X, columns=["a", "b\0", "c"]), y).startswith(f"the name of column 2 of X {nul} text")
+    assert refused(X, pandas.Series(y, name="\0")).startswith(f"the name of y {nul} text")
+    half = "holds '\\ud800', which is no character"
+    assert refused(X, y, engine="\ud800").startswith(f"engine {half}")
+    assert refused(pandas.DataFrame(X, columns=["a", "\ud800", "c"]), y).startswith(f"the name of column 2 of X {half}")
+    assert refused(X, y, state="\ud800") == "state is '\\ud800'; no file can have this name"
+    assert refused(X, y, state=3) == "state is 3; it must be a path"
+    ensemble = given["ensemble"]
+    for wrong, said in (
+        ({"append": "a\0b"}, f"append {nul} path"),
+        ({"merge": ["a", b"a\0b"]}, f"merge {nul} path"),
+        ({"merge": "\ud800"}, "merge is '\\ud800'; no file"),
+        ({"merge": [None]}, "merge is None; it must be a path"),
+        ({"batched": pandas.DataFrame(ensemble, columns=["a", "b", "c", "\0"])}, f"the name of column 4 of batched {nul}"),
+    ):
+        with pytest.raises(epiq.InputError) as caught:
+            epiq.combine(ensemble, **wrong)
+        assert str(caught.value).startswith(said)
 
 
 def test_exceptions_are_what_python_expects():
