@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -11,8 +12,30 @@ from numpy.typing import ArrayLike
 
 from . import _arrays, _epiq, _options
 from ._arrays import Floats, Path
+from ._epiq import InputError
 from ._options import COMBINE, CombineOptions, Options
 from ._result import Result
+
+
+def _until(value: Any) -> float | None:
+    """A finite number above 0; the library says which are too small."""
+    if value is None:
+        return None
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise InputError(f"until is {_arrays.shown(value)}; it must be a finite number above 0: 0.5 wants an interval "
+                         "that reaches about half the variance up and down")
+    return number
+
+
+def _same_file(a: bytes, b: bytes) -> bool:
+    """However they are spelled, there yet or not."""
+    if os.path.exists(a) and os.path.exists(b):
+        return os.path.isfile(a) and os.path.samefile(a, b)
+    return os.path.realpath(a) == os.path.realpath(b)
 
 
 def combine(
@@ -86,15 +109,19 @@ def combine(
         "at": at,
     }
     files = [merge] if isinstance(merge, (str, bytes, os.PathLike)) else list(merge)
+    sources = tuple(_arrays.path(file, "merge") for file in files)
     texts = _options.texts("combine", options, COMBINE)
+    until = _until(until)
     if append is not None:
-        texts["state"] = _arrays.path(append, "append")
+        texts["state"] = kept = _arrays.path(append, "append")
+        if any(_same_file(source, kept) for source in sources):
+            raise InputError(f"append and merge both name {os.fsdecode(append)}; its networks are counted once anyway")
     typed: list[str] = [f"{name}={name}" for name, value in given.items() if value is not None]
     more = {"append": append, "merge": files or None, "until": until, **options}
     answer = _epiq.combine(
         {name: _arrays.columns(value, name) for name, value in given.items() if value is not None},
         {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name], name))},
-        tuple(_arrays.path(file, "merge") for file in files),
+        sources,
         until,
         texts,
         _options.command("combine", typed, more),

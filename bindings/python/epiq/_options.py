@@ -85,9 +85,14 @@ def _text(value: object) -> str:
         return str(int(value))
     if isinstance(value, Real) and not isinstance(value, bool):
         return repr(float(value))
-    if isinstance(value, (list, tuple)):
-        return ",".join(_text(one) for one in value)
     return str(value)
+
+
+def _value(option: str, name: str, value: Any) -> str | bytes:
+    if option in _PATHS:
+        return _arrays.path(value, name)
+    several = option == "methods" and isinstance(value, (list, tuple))
+    return _arrays.text(",".join(map(_text, value)) if several else _text(value), name)
 
 
 def spelled(name: str) -> str:
@@ -99,14 +104,18 @@ def texts(function: str, given: Mapping[str, Any], allowed: Collection[str] = DE
     """Every option given, by its name on the command line. One given as None is left at its default."""
     known = {spelled(row[0]): row[0] for row in _TABLE if row[0] in allowed}
     out: dict[str, str | bytes] = {}
+    seen: dict[str, str] = {}
     for name, value in given.items():
         option = known.get(spelled(name.rstrip("_")))
         if option is None:
             near = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise TypeError(f"{function}() has no option {name}; {hint}")
+        if option in seen:
+            raise TypeError(f"{function}() got {spelled(option)} twice, as {seen[option]} and as {name}; give one")
+        seen[option] = name
         if value is not None:
-            out[option] = _arrays.path(value, name) if option in _PATHS else _arrays.text(_text(value), name)
+            out[option] = _value(option, name, value)
     return out
 
 

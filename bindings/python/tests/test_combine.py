@@ -1,5 +1,6 @@
 """combine: the command line's numbers and sentences, from arrays; network_start: the weights epiq's own networks start from."""
 
+import decimal
 import json
 import os
 import pathlib
@@ -127,8 +128,15 @@ def test_wrong_options_and_shapes(given):
         epiq.combine(ensemble[None])
     with pytest.raises(epiq.InputError, match="^ensemble is an array of complex128"):
         epiq.combine(ensemble.astype(complex))
-    with pytest.raises(epiq.InputError, match="until is 0; it must be above 0"):
-        epiq.combine(ensemble, until=0)
+    for wrong, said in (
+        (0, "0"), (-1.5, "-1.5"), (float("inf"), "inf"), (float("nan"), "nan"), ("x", "'x'"), ("0.5", "'0.5'"),
+        ([0.5], r"\[0.5\]"), (10**400, r"10*\.\.\."), (10**5000, "a huge int"),
+    ):
+        with pytest.raises(epiq.InputError, match=f"^until is {said}; it must be a finite number above 0"):
+            epiq.combine(ensemble, until=wrong)
+    with pytest.raises(epiq.InputError, match="until is 1e-300; it must be above 0 and not tiny"):
+        epiq.combine(ensemble, until=1e-300)
+    assert epiq.combine(ensemble, until=decimal.Decimal("0.5")).json["until"]["relative"] == 0.5
     with pytest.raises(epiq.InputError, match="until counts the networks of ensemble, append and merge"):
         epiq.combine(batched=given["batched"], until=0.3)
     with pytest.raises(TypeError, match="combine.. has no option members"):
@@ -150,6 +158,18 @@ def test_networks_gather_in_a_file(given, tmp_path):
     with pytest.raises(epiq.FileError):
         epiq.combine(ensemble, merge=[tmp_path / "nothing"])
     assert np.array_equal(epiq.combine(at=at, append=state).members, both.members)  # after a failure as before
+
+
+def test_a_file_is_not_gathered_into_itself(given, cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    args = [*saved(chosen(given, "ensemble"), tmp_path), "--append", "here", "--merge", "./here"]
+    for _ in range(2):  # before there is such a file, and after
+        said = cli.sentence("combine", *args, cwd=tmp_path)
+        for merge in ("./here", ["other", tmp_path / "here"], b"here"):
+            with pytest.raises(epiq.InputError) as caught:
+                epiq.combine(given["ensemble"], append="here", merge=merge)
+            assert str(caught.value) == said
+        epiq.combine(given["ensemble"], append="here")
 
 
 def test_paths_are_paths_however_they_are_told(given, table, tmp_path, monkeypatch):

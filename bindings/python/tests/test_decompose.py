@@ -158,6 +158,11 @@ def test_options_are_the_command_lines(table):
     assert a.json["run"]["command"] == "epiq.decompose(X, y, engine='infinite', lambda_=0.01)"
     with pytest.raises(TypeError, match="has no option membres; did you mean members?"):
         epiq.decompose(X, y, membres=3)
+    with pytest.raises(TypeError, match="decompose.. got lambda_ twice, as lambda_ and as lambda; give one"):
+        epiq.decompose(X, y, lambda_=1e-2, **{"lambda": 1e-3})
+    for wrong in ({"level": [0.5]}, {"members": [5]}, {"engine": ("infinite",)}):
+        with pytest.raises(epiq.InputError, match=f"^{next(iter(wrong))} is "):
+            epiq.decompose(X, y, **wrong)
     with pytest.raises(TypeError, match="has no option target"):
         epiq.decompose(X, y, target="y")
 
