@@ -3,7 +3,9 @@
  */
 #include "extension.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { ENSEMBLE, BATCHED, Y, YHAT, GRAM, CROSS, JACOBIAN, JACOBIAN0, AT, MATRICES };
 static const char *const NAMES[] = {"ensemble", "batched",  "y",         "yhat", "gram",
@@ -146,6 +148,27 @@ static int start_work(call *self)
     return epiq_network_start(self->ctx, &self->options, s->features, s->member, s->theta);
 }
 
+/* Room for a network of so many weights, 0 being one that start_work refuses. Memory beyond the machine's is promised by many
+ * systems, and the process killed when it is used; so that is not tried. */
+static PyObject *weights_new(const call *c, ptrdiff_t count)
+{
+    const double gb = 1e9, need = (double)count * sizeof(double);
+    const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    PyObject *theta = need < there ? PyByteArray_FromStringAndSize(NULL, 0) : NULL;
+    if (theta &&
+        PyByteArray_Resize(theta, count * (Py_ssize_t)sizeof(double))) { /* fails cleanly; making it large does not */
+        Py_CLEAR(theta);
+    }
+    if (!theta) {
+        char sentence[160];
+        snprintf(sentence, sizeof sentence,
+                 "%td weights take %.3g GB, more than there is here; ask for a smaller width or fewer features", count,
+                 need / gb);
+        PyErr_SetString(c->state->memory, sentence);
+    }
+    return theta;
+}
+
 PyObject *start_call(PyObject *module, PyObject *args, PyObject *named)
 {
     static char *names[] = {"features", "member", "options", NULL};
@@ -162,7 +185,7 @@ PyObject *start_call(PyObject *module, PyObject *args, PyObject *named)
     s->member = member;
     if (hold_options(&s->call, options)) {
         ptrdiff_t size = epiq_network_size(&s->call.options, features); /* 0: start_work says why */
-        theta = PyByteArray_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(double));
+        theta = weights_new(&s->call, size);
         s->theta = theta ? (double *)(void *)PyByteArray_AsString(theta) : NULL;
         if (theta && !call_run(&s->call)) {
             Py_CLEAR(theta);

@@ -141,6 +141,14 @@ def vector(value: Any, name: str) -> Floats:
     return np.asarray(a, dtype=np.float64)
 
 
+def _unlabelled(a: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a label is None, NaN, NaT or NA."""
+    if a.dtype.kind == "O":
+        missing = (one is None or type(one).__name__ in ("NAType", "NaTType") or one != one for one in a)
+        return np.fromiter(missing, dtype=np.bool_, count=a.size)
+    return np.asarray(a != a, dtype=np.bool_)  # NaN and NaT alone are not themselves
+
+
 def labels(value: Any, name: str) -> NDArray[np.int64] | None:
     """Any labels as numbers, equal ones alike."""
     if value is None:
@@ -150,10 +158,14 @@ def labels(value: Any, name: str) -> NDArray[np.int64] | None:
         a = a.reshape(-1)
     if a.ndim != 1:
         raise InputError(f"{name} has {_dimensions(a)}; it must be one label a row")
+    masked = np.ma.getmaskarray(value).reshape(-1) if isinstance(value, np.ma.MaskedArray) else np.zeros(a.shape, bool)
+    missing = masked | _unlabelled(a)
+    if missing.any():
+        k = int(missing.argmax())
+        there = "masked" if masked[k] else str(a[k])
+        raise InputError(f"{name}[{k}] is {there}; every row needs a label")
     if a.dtype.kind == "O":
         a = a.astype(str)
-    if a.dtype.kind == "f" and np.isnan(a).any():
-        raise InputError(f"{name}[{int(np.isnan(a).argmax())}] is nan; every row needs a label")
     inverse = np.unique(a, return_inverse=True)[1]
     return np.ascontiguousarray(inverse, dtype=np.int64).reshape(-1)
 

@@ -50,6 +50,39 @@ def test_numbers_that_are_none(table):
     assert refused(X, y, group=np.where(np.arange(60) == 5, np.nan, 1)) == "group[5] is nan; every row needs a label"
 
 
+def test_rows_without_a_label(table):
+    X, y, _ = table
+    named = np.array([f"thing {k // 2}" for k in range(60)], dtype=object)
+    for missing in (None, np.nan, float("nan"), np.datetime64("NaT")):
+        group = named.copy()
+        group[5] = missing
+        assert refused(X, y, group=group) == f"group[5] is {missing}; every row needs a label"
+    days = np.arange(60).astype("M8[D]")
+    days[7] = "NaT"
+    assert refused(X, y, group=days) == "group[7] is NaT; every row needs a label"
+    for labels in (np.arange(60), np.arange(60.0), named):
+        masked = np.ma.array(labels, mask=np.arange(60) == 3)
+        assert refused(X, y, group=masked) == "group[3] is masked; every row needs a label"
+    hole = np.ma.array(np.where(np.arange(60) == 3, np.nan, 1))
+    assert refused(X, y, group=hole) == "group[3] is nan; every row needs a label"
+    whole = np.ma.array(named)
+    assert epiq.decompose(X, y, group=whole, **QUICK).json["points"] == (
+        epiq.decompose(X, y, group=np.arange(60) // 2, **QUICK).json["points"]
+    )
+
+
+def test_groups_of_pandas_with_holes(table):
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = table
+    group = pandas.Series(np.arange(60) // 2, dtype="Int64")  # which NumPy reads as float64
+    group[4] = pandas.NA
+    assert refused(X, y, group=group) == "group[4] is nan; every row needs a label"
+    texts = pandas.Series([f"thing {k}" for k in range(60)])
+    texts[4] = None
+    assert "; every row needs a label" in refused(X, y, group=texts)
+    assert "; every row needs a label" in refused(X, y, group=texts.astype("category"))
+
+
 def test_arrays_of_what_is_not_real(table):
     X, y, _ = table
     assert refused(X.astype(complex), y) == "X is an array of complex128; only real numbers can be used"

@@ -190,6 +190,19 @@ def test_paths_are_paths_however_they_are_told(given, table, tmp_path, monkeypat
         os.unlink(name), os.unlink(b"of " + name)
 
 
+def test_a_start_for_which_memory_is_refused(python):
+    code = """
+import resource, epiq
+resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+try:
+    epiq.network_start(6000, width=100_000)  # 4.8 GB
+except epiq.OutOfMemory as error:
+    print(error)
+"""
+    done = python(code)
+    assert done.stdout.startswith("600200001 weights take 4.8 GB") and not done.stderr, done.stderr
+
+
 def test_networks_start_where_epiqs_own_do():
     start = epiq.network_start(3, width=8, depth=2, seed=5)
     assert [(W.shape, b.shape) for W, b in start] == [((8, 3), (8,)), ((8, 8), (8,)), ((1, 8), (1,))]
@@ -198,6 +211,8 @@ def test_networks_start_where_epiqs_own_do():
     W, b = epiq.network_start(4, width=100_000)[0]
     assert abs(W.mean()) < 5 / np.sqrt(W.size) and abs(W.std() - 1) < 5 / np.sqrt(2 * W.size)  # N(0, 1), 5 deviations
     assert abs(b.std() - 1) < 5 / np.sqrt(2 * b.size)
+    with pytest.raises(epiq.OutOfMemory, match="^1000002000001 weights take 8e\\+03 GB, more than there is here; ask for"):
+        epiq.network_start(10**6, width=10**6)
     with pytest.raises(epiq.InputError, match="no member -1"):
         epiq.network_start(3, -1)
     with pytest.raises(epiq.InputError, match="0 features"):
