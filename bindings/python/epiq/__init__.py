@@ -24,12 +24,13 @@ from ._options import CombineOptions, Options
 from ._result import Result
 
 if TYPE_CHECKING:
-    from ._regressor import EpistemicRegressor, Parts
+    from ._regressor import EpistemicRegressor, ExtrapolationWarning, Parts
 
 __all__ = [
     "CombineOptions",
     "EpistemicRegressor",
     "Error",
+    "ExtrapolationWarning",
     "FileError",
     "InputError",
     "NumericalError",
@@ -50,7 +51,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """The regressor when it is first asked for: it imports scikit-learn, which takes a second, where there is one."""
-    if name in ("EpistemicRegressor", "Parts"):
+    if name in ("EpistemicRegressor", "ExtrapolationWarning", "Parts"):
         from . import _regressor
 
         return getattr(_regressor, name)

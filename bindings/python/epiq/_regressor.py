@@ -55,6 +55,10 @@ def seed_of(random_state: Any) -> int:
     raise ValueError(f"random_state is {random_state!r}; it must be None, a whole number from 0 on or a numpy generator")
 
 
+class ExtrapolationWarning(UserWarning):
+    """Some of the rows at which predict was asked for variances lie outside the range of those of fit."""
+
+
 class Parts(NamedTuple):
     """Variances at each point, in squared units of y; NaN where unknown."""
 
@@ -195,7 +199,8 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         """The prediction at each row of ``X``; with ``return_std`` also its standard deviation, with ``return_parts`` also
         its variances, as ``Parts``. Both are of the prediction: the noise of a new observation is not in them.
 
-        NaN stands where a variance is unknown; a deviation that no point could have is refused.
+        NaN stands where a variance is unknown; a deviation that no point could have is refused. ``ExtrapolationWarning`` is
+        given when variances are asked for at rows outside the range of the training rows.
         """
         rows = self._check(X)
         if not (return_std or return_parts):
@@ -239,7 +244,14 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         return rows
 
     def _ask(self, rows: Floats, parts: Sequence[str]) -> dict[str, Floats]:
-        return _model.predict(self.model_, rows, parts, threads=self.threads, exact=self.exact)
+        told, outside = _model.predict(self.model_, rows, parts, threads=self.threads, exact=self.exact)
+        if outside and len(parts) > 1:  # scores of cross-validation, where most folds have such rows, stay quiet
+            warnings.warn(
+                f"{outside} of {len(rows)} rows lie outside the range of the training rows; variances there are extrapolations",
+                ExtrapolationWarning,
+                stacklevel=3,
+            )
+        return told
 
     def _own_variance(self, procedural: Floats, data: Floats) -> Floats:
         """Of the prediction: without members it is kernel regression's, which does not vary with the start."""

@@ -16,7 +16,7 @@ def model(table):
 
 def test_predictions_are_decomposes(table, model):
     there = epiq.decompose(*table, **QUICK)
-    told = _model.predict(model, table[2], exact=True)
+    told, _ = _model.predict(model, table[2], exact=True)
     assert np.allclose(told["prediction"], there.prediction, rtol=1e-12)
     for part in ("procedural", "data", "ensemble"):
         assert np.allclose(told[part], getattr(there, part), rtol=1e-6), part  # sums in another order
@@ -24,7 +24,7 @@ def test_predictions_are_decomposes(table, model):
 
 def test_bytes_are_the_model(table, model):
     same = _model.model_from_bytes(model.to_bytes())
-    a, b = _model.predict(model, table[2]), _model.predict(same, table[2])
+    (a, _), (b, _) = _model.predict(model, table[2]), _model.predict(same, table[2])
     assert all(np.array_equal(a[part], b[part]) for part in _model.PARTS)
     assert same.to_bytes() == model.to_bytes()
     for bad in (b"", b"x" * 300, model.to_bytes()[:-1]):
@@ -35,12 +35,14 @@ def test_bytes_are_the_model(table, model):
 
 
 def test_parts_are_those_wanted(table, model):
-    assert list(_model.predict(model, table[2], ["data"])) == ["data"]
-    assert list(_model.predict(_model.fit(*table[:2], options={**QUICK, "methods": "ev"}), table[2])) == [
+    assert list(_model.predict(model, table[2], ["data"])[0]) == ["data"]
+    assert list(_model.predict(_model.fit(*table[:2], options={**QUICK, "methods": "ev"}), table[2])[0]) == [
         "prediction",
         "procedural",
     ]
-    assert _model.predict(model, np.empty((0, 3)))["prediction"].shape == (0,)
+    told, outside = _model.predict(model, np.empty((0, 3)))
+    assert told["prediction"].shape == (0,) and outside == 0
+    assert _model.predict(model, [[0, 0, 0], [0, 0, 2], [-2, 0, 2]])[1] == 2
 
 
 def test_what_it_is(model):
@@ -93,7 +95,7 @@ def test_the_extension_reads_nothing_it_may_not(table, model):
 
 def test_threads_share_a_model(table, model):
     X = np.tile(table[0], (50, 1))
-    want = _model.predict(model, X)
+    want, _ = _model.predict(model, X)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for told in pool.map(lambda _: _model.predict(model, X), range(12)):
+        for told, _ in pool.map(lambda _: _model.predict(model, X), range(12)):
             assert all(np.array_equal(told[part], want[part]) for part in _model.PARTS)

@@ -5,6 +5,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -244,6 +245,19 @@ def test_importing_epiq_does_not_import_scikit_learn():
     assert done.returncode == 0, done.stderr
 
 
+def test_rows_outside_the_training_range_are_mentioned(rows):
+    r = EpistemicRegressor(**SMALL).fit(*rows)
+    said = "^2 of 3 rows lie outside the range of the training rows; variances there are extrapolations$"
+    for how in ({"return_parts": True}, {"return_std": True}):
+        with pytest.warns(epiq.ExtrapolationWarning, match=said) as caught:
+            r.predict([[0, 0], [3, 0], [0, -3]], **how)
+        assert len(caught) == 1 and caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        r.predict(rows[0], return_std=True)
+        r.predict([[3, 0]])  # nothing is said of the variance, so nothing about it
+
+
 # ---- scikit-learn ----
 
 
@@ -251,7 +265,9 @@ def test_importing_epiq_does_not_import_scikit_learn():
 def test_check_estimator(exact):
     """all of scikit-learn's checks, none of them expected to fail"""
     checks = pytest.importorskip("sklearn.utils.estimator_checks", reason="scikit-learn is not installed")
-    results = checks.check_estimator(EpistemicRegressor(**SMALL, exact=exact), on_skip=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", epiq.ExtrapolationWarning)
+        results = checks.check_estimator(EpistemicRegressor(**SMALL, exact=exact), on_skip=None)
     failed = [r["check_name"] for r in results if r["status"] not in ("passed", "skipped")]
     skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
     assert len(results) > 40 and not failed, (len(results), failed)
