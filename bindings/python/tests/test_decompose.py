@@ -155,6 +155,7 @@ def test_options_are_the_command_lines(table):
     assert a.json["run"]["options"]["lambda"] == 0.01
     assert epiq.decompose(X, y, methods=["if", "ev"], **QUICK).json["run"]["options"]["methods"] == "if,ev"
     assert epiq.decompose(X, y, **{**QUICK, "members": np.int32(4), "level": None}).members.shape == (1, 4)
+    assert epiq.decompose(X, y, engine="infinite", seed=None).json["run"]["options"]["seed"] == 1  # not a drawn one
     assert a.json["run"]["command"] == "epiq.decompose(X, y, engine='infinite', lambda_=0.01)"
     with pytest.raises(TypeError, match="has no option membres; did you mean members?"):
         epiq.decompose(X, y, membres=3)
