@@ -190,6 +190,7 @@ def test_paths_are_paths_however_they_are_told(given, table, tmp_path, monkeypat
         os.unlink(name), os.unlink(b"of " + name)
 
 
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer needs terabytes of addresses")
 def test_a_start_for_which_memory_is_refused(python):
     code = """
 import resource, epiq
