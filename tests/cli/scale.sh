@@ -13,10 +13,13 @@ near() { # near A B RELATIVE
 asked=(rows.csv --target y --methods if --at points.csv)
 printed=("${asked[@]}" --correction none --influential 0)
 
-# what was foreseen is what was used
+# what was foreseen is what was used; a sanitizer's own memory is in no forecast
+memory() { # memory 'what is expected' command...
+    if grep -q __asan_init "$epiq"; then echo "SKIPPED under a sanitizer: $1"; else check "$@"; fi
+}
 expect_ok "$epiq" estimate "${printed[@]}" --quiet --json exact.json
 check 'solver' test "$(field exact.json solver)" = exact
-check 'memory within 10 %' near "$(field exact.json bytes)" "$(field exact.json peak_rss_bytes)" 0.1
+memory 'memory within 10 %' near "$(field exact.json bytes)" "$(field exact.json peak_rss_bytes)" 0.1
 
 # by iteration
 expect_ok "$epiq" estimate "${printed[@]}" --quiet --json iterative.json --solver iterative
@@ -41,7 +44,7 @@ mkdir disk
 expect_ok "$epiq" estimate "${printed[@]}" --quiet --json disk.json --scratch disk --mem-limit 34M
 check 'the same bits' cmp <(points exact.json) <(points disk.json)
 check 'a warning' says disk.json '"code": "scratch"'
-check 'under the limit' test "$(field disk.json peak_rss_bytes)" -le $((34 * 1024 * 1024))
+memory 'under the limit' test "$(field disk.json peak_rss_bytes)" -le $((34 * 1024 * 1024))
 check 'nothing left there' test -z "$(ls -A disk)"
 
 # auto

@@ -120,7 +120,9 @@ damage() { # damage HOW: a copy of the good file, then run
     cut) truncate -s 5000 hurt ;;
     page) printf 'XXXXXXXXXXXXXXXX' | dd of=hurt bs=1 seek=4096 conv=notrunc 2>/dev/null ;;
     number) # one byte of a sample, deep in the file
-        printf '\x55' | dd of=hurt bs=1 seek=$(($(stat -c %s hurt) - 40)) conv=notrunc 2>/dev/null ;;
+        place=$(($(stat -c %s hurt) - 40)) # whatever the byte is there, it becomes another
+        if [ "$(od -An -tx1 -j $place -N 1 hurt)" = ' 55' ]; then byte='\xaa'; else byte='\x55'; fi
+        printf "$byte" | dd of=hurt bs=1 seek=$place conv=notrunc 2>/dev/null ;;
     esac
     cp hurt before
     "${quick[@]}" --state hurt --quiet 2>"$err"
