@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -148,7 +149,11 @@ static void on_lost_page(int sig)
 {
     static const char text[] =
         "epiq: a file changed, or its disk failed, while it was being read; leave it alone and try again\n";
+    static atomic_flag taken = ATOMIC_FLAG_INIT;
     (void)sig;
+    while (atomic_flag_test_and_set(&taken)) {
+        pause(); /* another thread was here first: it says it, and ends all */
+    }
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) {
         errno = 0; /* then nobody reads it */
     }

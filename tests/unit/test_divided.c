@@ -1,7 +1,7 @@
 /* --solver divided: one part is the exact solution; two parts against epiq_estimate on each half, put together here by
  * the formulas of docs/method.md; and what holds everywhere: threads, allocations, stopping, refusals. */
+#include "asked.h"
 #include "est/est.h"
-#include "test.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,34 +9,6 @@
 enum { N = 24, D = 2, POINTS = 2 };
 static double X[N * D], Y[N];
 static const double X0[POINTS * D] = {0.1, 0.1, 0.03, 0.17};
-
-static epiq_ctx *c;
-static epiq_data *data;
-static epiq_points *at;
-static epiq_result *r;
-
-static void done(void)
-{
-    epiq_result_free(c, r);
-    epiq_points_free(c, at);
-    epiq_data_free(c, data);
-    if (c) {
-        EQ(c->live_blocks, 0);
-    }
-    epiq_ctx_free(c);
-    c = NULL, data = NULL, at = NULL, r = NULL;
-}
-
-static int run(ptrdiff_t n, ptrdiff_t d, const double *x, const double *y, const int64_t *group, ptrdiff_t points,
-               const double *x0, const epiq_options *o)
-{
-    done();
-    EQ(epiq_ctx_new(&c), EPIQ_OK);
-    int s = epiq_data_new(c, n, d, x, y, group, o, &data);
-    s = s ? s : epiq_points_new(c, data, &at);
-    s = s ? s : epiq_points_add_rows(c, at, points, x0);
-    return s ? s : epiq_estimate(c, data, at, o, &r);
-}
 
 static void synth(ptrdiff_t n, ptrdiff_t d, double *x, double *y)
 {

@@ -3,37 +3,10 @@
  * for combining, choosing, warning, resuming. All through epiq.h but for the first two. */
 #include "est/est.h"
 #include "golden/golden.h"
-#include "test.h"
 
 #include <unistd.h>
 
-static epiq_ctx *c;
-static epiq_data *data;
-static epiq_points *at;
-static epiq_result *r;
-
-static void done(void)
-{
-    epiq_result_free(c, r);
-    epiq_points_free(c, at);
-    epiq_data_free(c, data);
-    if (c) {
-        EQ(c->live_blocks, 0);
-    }
-    epiq_ctx_free(c);
-    c = NULL, data = NULL, at = NULL, r = NULL;
-}
-
-static int run(ptrdiff_t n, ptrdiff_t d, const double *x, const double *y, const int64_t *group, ptrdiff_t points,
-               const double *x0, const epiq_options *o)
-{
-    done();
-    EQ(epiq_ctx_new(&c), EPIQ_OK);
-    int s = epiq_data_new(c, n, d, x, y, group, o, &data);
-    s = s ? s : epiq_points_new(c, data, &at);
-    s = s ? s : (x0 ? epiq_points_add_rows(c, at, points, x0) : epiq_points_add(c, at, "mean"));
-    return s ? s : epiq_estimate(c, data, at, o, &r);
-}
+#include "asked.h" /* last: golden.h has a c of its own */
 
 /* n rows of synthetic set 1 in 3 features */
 enum { N = 60, D = 3 };

@@ -1,44 +1,16 @@
 /* Leaving rows out, sweeps and where a new observation would fall: against literal refits without each row or group,
  * against asking at the same points one by one, and against fresh data. All through epiq.h but for the select and what
  * only large groups show. */
+#include "asked.h"
 #include "est/est.h"
 #include "rng/rng.h"
 #include "stats/stats.h"
-#include "test.h"
 
 #include <stdlib.h>
 
 enum { N = 40, D = 3, WIDE = 30 };
 static double X[N * D], Y[N];
 static const double X0[2 * D] = {0.1, 0.1, 0.1, 0.02, 0.15, 0.08};
-
-static epiq_ctx *c;
-static epiq_data *data;
-static epiq_points *at;
-static epiq_result *r;
-
-static void done(void)
-{
-    epiq_result_free(c, r);
-    epiq_points_free(c, at);
-    epiq_data_free(c, data);
-    if (c) {
-        EQ(c->live_blocks, 0);
-    }
-    epiq_ctx_free(c);
-    c = NULL, data = NULL, at = NULL, r = NULL;
-}
-
-static int run(ptrdiff_t n, ptrdiff_t d, const double *x, const double *y, const int64_t *group, ptrdiff_t points,
-               const double *x0, const epiq_options *o)
-{
-    done();
-    EQ(epiq_ctx_new(&c), EPIQ_OK);
-    int s = epiq_data_new(c, n, d, x, y, group, o, &data);
-    s = s ? s : epiq_points_new(c, data, &at);
-    s = s ? s : epiq_points_add_rows(c, at, points, x0);
-    return s ? s : epiq_estimate(c, data, at, o, &r);
-}
 
 static void make(int set, ptrdiff_t n, ptrdiff_t d, uint64_t seed, double *x, double *y)
 {
