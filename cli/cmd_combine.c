@@ -180,8 +180,9 @@ const verb VERB_COMBINE = {
     .flags = FLAGS,
     .model = true,
     .without =
-        (const char *const[]){"Columns", "methods", "members", "batches", "sweep", "engine", "width", "depth", "bias",
-                              "bias-sd", "Training", "kernel", "hbar", "linear-kernel", "Solver", "state", NULL},
+        (const char *const[]){"Columns", "methods", "members",   "batches",  "sweep",   "engine", "width",
+                              "depth",   "bias",    "bias-sd",   "Training", "kernel",  "hbar",   "linear-kernel",
+                              "solver",  "rank",    "tolerance", "parts",    "scratch", "state",  NULL},
     .inputs = INPUTS,
     .run = run,
 };

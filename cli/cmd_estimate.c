@@ -3,6 +3,12 @@
 
 static int run(cli *c)
 {
+    static const char *const RESULTS[] = {"csv", "report", "pictures"};
+    for (size_t i = 0; args_value(c, "dry-run") && i < sizeof RESULTS / sizeof *RESULTS; i++) {
+        if (args_value(c, RESULTS[i])) {
+            return complain(CODE_USAGE, "a dry run has nothing to write as --%s; leave one of the two out", RESULTS[i]);
+        }
+    }
     return run_estimate(c, &(estimation){.load = load_table});
 }
 
@@ -12,6 +18,7 @@ static const flag FLAGS[] = {
     SWEEP_FLAG,
     OUTPUT_FLAGS,
     REPORT_FLAGS,
+    {"dry-run", "Output", "tell what memory and time it would take, and take neither", NULL, "", NULL},
     {0},
 };
 

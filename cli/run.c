@@ -91,6 +91,9 @@ static int estimate(question *q, cli *c, const epiq_data *data, const epiq_point
                  "out");
         }
     }
+    if (args_value(c, "dry-run")) {
+        return epiq_foresee(c->ctx, data, at, &c->options, &j->result);
+    }
     watch_finish();
     return epiq_estimate(c->ctx, data, at, &c->options, &j->result);
 }

@@ -362,7 +362,8 @@ typedef struct {
     double residual;      /* and the largest relative residual of any */
     ptrdiff_t parts;      /* of the divided one; 0: another ran */
     struct {
-        double bytes, seconds; /* what it was thought to take before it began */
+        double bytes, seconds; /* what it was thought to take before it began, */
+        double limit;          /* and bytes that it may: options.mem_limit, or what the machine has free */
     } foreseen;
     struct {
         int known, has_r2;     /* a constant target has no r2 */
@@ -399,6 +400,10 @@ typedef struct {
 
 EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                            epiq_result **out);
+/* What that would take, before anything is taken: a result without points, of which methods to foreseen and the warnings
+ * hold and advice.text tells it. What would be refused for its size is refused here, in the same words. */
+EPIQ_API int epiq_foresee(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                          epiq_result **out);
 EPIQ_API void epiq_result_free(epiq_ctx *c, epiq_result *r);
 
 /* ---- combine: networks of your own ------------------------------------------------------------------------------ */

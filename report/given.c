@@ -4,9 +4,8 @@
 #include "report/json.h"
 #include "report/report.h"
 
-const char *const REPORT_GIVEN_OPTIONS[] = {"ensemble-size", "level",   "influential", "lambda",
-                                            "correction",    "probes",  "seed",        "threads",
-                                            "state",         "backend", NULL};
+const char *const REPORT_GIVEN_OPTIONS[] = {"ensemble-size", "level", "influential", "lambda", "correction", "probes",
+                                            "mem-limit",     "seed",  "threads",     "state",  "backend",    NULL};
 
 epiq_data_info report_given_data(const epiq_result *r)
 {

@@ -72,6 +72,7 @@ static void write_run(json *j, const epiq_result *r, const report_run *run)
         json_object(j, "foreseen", JSON_FLAT);
         json_real(j, "bytes", r->foreseen.bytes);
         json_real(j, "seconds", r->foreseen.seconds);
+        json_real(j, "limit", r->foreseen.limit);
         json_end(j);
     } else {
         json_null(j, "foreseen");

@@ -57,7 +57,17 @@ static void write_trained(const page *g)
     if (o->engine != EPIQ_ENGINE_INFINITE) {
         fprintf(g->out, ", width %td", o->width);
     }
-    fprintf(g->out, ", depth %td; %.3g s\n", o->depth, g->run->seconds);
+    fprintf(g->out, ", depth %td", o->depth);
+    if (g->r->solver == EPIQ_SOLVER_ITERATIVE) {
+        fputs("; solver iterative", g->out);
+    }
+    if (g->r->iterations) {
+        fprintf(g->out, ", relative residual %.1e after %td products", g->r->residual, g->r->iterations);
+    }
+    if (g->r->parts) {
+        fprintf(g->out, "; solver divided, %td part%s", g->r->parts, report_plural(g->r->parts));
+    }
+    fprintf(g->out, "; %.3g s\n", g->run->seconds);
     free(engine);
     if (g->r->training.members) {
         fprintf(g->out, "%td networks, %td converged", g->r->training.members, g->r->training.converged);
@@ -320,7 +330,7 @@ void report_text(FILE *out, const epiq_result *r, const report_run *run, report_
     }
     putc('\n', out);
     report_warnings(out, style, r->warnings, r->warning_count);
-    report_conclusion(out, style, "Advice:", r->advice.text);
+    report_conclusion(out, style, r->point_count ? "Advice:" : "Foreseen:", r->advice.text);
     char *until = report_until(r, run);
     if (until) {
         report_conclusion(out, style, "Networks:", until);

@@ -222,6 +222,8 @@ int epiqp_make_room(epiqp_job *j); /* for what the estimators find, one a point 
 
 bool epiqp_factor_wanted(const epiqp_job *j); /* the population kernel's, or a solution without it */
 int epiqp_foresee(epiqp_job *j); /* memory and time, in result.foreseen; settles o.solver; refuses what does not fit */
+int epiqp_tell_foreseen(epiqp_job *j); /* in advice.text */
+double epiqp_may_use(const epiq_options *o, int sharers); /* bytes, of a machine that so many processes share */
 
 /* ---- the answer ---- */
 
@@ -235,6 +237,7 @@ typedef struct epiqp_more {
     bool may_finish;            /* when asked to: with the networks there are */
     bool predictive;            /* where new observations would fall */
     bool leverage;              /* result.fit, even where nothing else needs it */
+    bool only_foresee;          /* nothing but what all of it would take */
     epiqp_predictive *left_out; /* NULL, or whose residuals and weights are wanted, though nothing at the points */
 } epiqp_more;
 int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

@@ -285,8 +285,7 @@ static int prepare(epiqp_job *j)
         return EPIQ_E_NOMEM;
     }
     s = epiqp_fit_new(&j->e, &j->o, j->n, j->data->d, j->data->x, j->data->y, j->points, j->at, &j->fit);
-    s = s ? s : epiqp_foresee(j);
-    return !s && j->o.state && (!j->e.cluster || j->e.cluster->rank == 0) ? epiqp_state_open(j) : s;
+    return s ? s : epiqp_foresee(j);
 }
 
 int epiqp_warn_jitter(epiqp_job *j, double jitter)
@@ -333,6 +332,10 @@ static int run(epiqp_job *j)
 {
     epiq_result *r = &j->answer->result;
     int s = prepare(j);
+    if (s || j->more->only_foresee) {
+        return s ? s : epiqp_tell_foreseen(j);
+    }
+    s = j->o.state && (!j->e.cluster || j->e.cluster->rank == 0) ? epiqp_state_open(j) : EPIQ_OK;
     if (s || (s = solve_kernel(j)) || (s = epiqp_estimate_infinite(j))) {
         return s;
     }
@@ -414,7 +417,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
     epiqp_arena_free(c, &j.scratch);
     epiqp_run_end();
     answer->result.points = answer->points;
-    answer->result.point_count = at->count;
+    answer->result.point_count = more->only_foresee ? 0 : at->count;
     answer->result.warnings = answer->warnings.list;
     answer->result.warning_count = answer->warnings.count;
     if (s) {

@@ -9,7 +9,8 @@
 
 enum {
     LARGE = 4000,    /* rows from which on the machine is timed: below, everything takes seconds */
-    ITERATIONS = 14, /* of conjugate gradients, as usual with the default rank */
+    ITERATIONS = 14, /* of conjugate gradients, as usual with the default rank; */
+    ROUGHLY = 8,     /* to the residual that does for probes */
     GRADIENTS = 400, /* of a training, as usual */
     SIDE = 384,      /* of the products that are timed */
     FEW = 128,       /* rows that are solved with exactly whatever was asked */
@@ -67,7 +68,7 @@ static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
     bool influence = o->methods & EPIQ_IF;
     if (epiqp_factor_wanted(j)) {
         bool strip = !j->engine->member || o->methods & (EPIQ_EV | EPIQ_BA); /* of the closed form */
-        double columns = fmax(points + 1, influence ? (double)o->probes : 0);
+        double columns = fmax(points + 1, influence ? 2 * (double)o->probes : 0);
         need += cross + (strip ? 8 * n * 256 : 0);
         need += o->solver == EPIQ_SOLVER_ITERATIVE
                     ? epiqp_operator_bytes(j->n, epiqp_min(o->rank, j->n), (ptrdiff_t)columns)
@@ -76,7 +77,10 @@ static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
     }
     if (influence && o->probes < j->n) {
         double rows = (double)rows_at_once(j, o);
-        need += 17 * rows * (double)o->probes + (o->probes ? 8 * rows * 6 * EPIQP_PROBE_GROUPS : 0);
+        need += 17 * rows * (double)o->probes + (o->probes ? 8 * rows * 7 * EPIQP_PROBE_GROUPS : 0);
+        if (o->solver == EPIQ_SOLVER_ITERATIVE && o->probes) { /* the preconditioner's squares */
+            need += 8 * (double)o->rank * ((double)o->rank + (double)j->e.threads * EPIQP_STRIP);
+        }
     }
     if (o->kernel == EPIQ_KERNEL_EMPIRICAL && influence) {
         need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
@@ -127,15 +131,18 @@ static double foresee_seconds(const epiqp_job *j, const epiq_options *o, const r
     if (epiqp_factor_wanted(j)) {
         bool corrected = o->methods & EPIQ_IF && o->correction != EPIQ_CORRECTION_NONE,
              rowwise = o->correction == EPIQ_CORRECTION_ROWWISE;
-        double columns = points + 1, again = corrected && o->probes ? (rowwise ? 4 : 1) * (double)o->probes : 0;
+        double columns = points + 1, probed = corrected ? (double)o->probes : 0;
         if (o->solver == EPIQ_SOLVER_ITERATIVE) {
-            double passes = ITERATIONS * (again > 0 ? rowwise ? 5 : 2 : 1), rank = (double)epiqp_min(o->rank, j->n);
-            seconds += passes * n * n / 2 / rate->entries + 2 * n * rank * rank / rate->flops +
-                       ITERATIONS * (columns + again) * (2 * n * n + 4 * n * rank) / rate->flops;
+            double entries = n * n / 2 / rate->entries, rank = (double)epiqp_min(o->rank, j->n),
+                   column = (2 * n * n + 4 * n * rank) / rate->flops;
+            seconds += ITERATIONS * (entries + columns * column) + 2 * n * rank * rank / rate->flops;
+            if (probed > 0) { /* and the preconditioner's squares */
+                seconds += ROUGHLY * (entries + 2 * probed * column) + (rowwise ? 16 : 0) * n * rank * rank / rate->flops;
+            }
         } else { /* all rows, or every part; there each also predicts the rows of the others */
             double cubes = corrected && !o->probes ? 1 : 1.0 / 3, rows = (double)rows_at_once(j, o), squares = n * rows;
-            seconds +=
-                squares / 2 / rate->entries + (cubes * squares * rows + 2 * squares * (columns + again)) / rate->flops;
+            seconds += squares / 2 / rate->entries +
+                       (cubes * squares * rows + 2 * squares * (columns + (rowwise ? 4 : 1) * probed)) / rate->flops;
             bool others = o->solver == EPIQ_SOLVER_DIVIDED && o->methods & EPIQ_IF && (corrected || o->influential > 0);
             seconds += others ? n * n / rate->entries : 0;
         }
@@ -182,21 +189,32 @@ static double spilled(const epiqp_job *j, const epiq_options *o, double have)
     return left >= 4 * 8 * (double)epiqp_tri_shape(j->n).height * (double)j->n ? left : 0;
 }
 
+typedef struct {
+    char text[24];
+} duration;
+
+static duration duration_of(double seconds)
+{
+    duration d;
+    double minutes = seconds / 60;
+    if (seconds < 90) {
+        snprintf(d.text, sizeof d.text, "%.0f s", fmax(seconds, 1));
+    } else if (minutes < 90) {
+        snprintf(d.text, sizeof d.text, "%.0f min", minutes);
+    } else {
+        snprintf(d.text, sizeof d.text, "%.1f h", minutes / 60);
+    }
+    return d;
+}
+
 /* One way to have it within `have` bytes, after those said before: "--solver iterative (0.2 GB and about 3 min)". */
 static void offer(const epiqp_job *j, const char *flags, const epiq_options *o, double bytes, double have,
                   const rates *rate, const char *error, char *text, size_t size)
 {
     size_t used = strlen(text);
-    double seconds = foresee_seconds(j, o, rate), time = seconds < 90     ? fmax(seconds, 1)
-                                                         : seconds < 5400 ? seconds / 60
-                                                                          : seconds / 3600;
     if (bytes <= have) {
-        snprintf(text + used, size - used, "%s (%.2f GB, about %.*f %s%s%s), ", flags, bytes / 1e9,
-                 seconds < 5400 ? 0 : 1, time,
-                 seconds < 90     ? "s"
-                 : seconds < 5400 ? "min"
-                                  : "h",
-                 *error ? ", " : "", error);
+        snprintf(text + used, size - used, "%s (%.2f GB, about %s%s%s), ", flags, bytes / 1e9,
+                 duration_of(foresee_seconds(j, o, rate)).text, *error ? ", " : "", error);
     }
 }
 
@@ -239,14 +257,19 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
                                                          : "fewer rows or points");
 }
 
+double epiqp_may_use(const epiq_options *o, int sharers)
+{
+    double have = epiqp_memory() / sharers;
+    return o->mem_limit > 0 ? fmin((double)o->mem_limit, have) : have;
+}
+
 int epiqp_foresee(epiqp_job *j)
 {
     const epiq_cluster *k = j->e.cluster;
     epiq_options *o = &j->o, exact = with_solver(j, EPIQ_SOLVER_EXACT);
     epiq_result *r = &j->answer->result;
     rates rate = {5e10, 1e8};
-    double have = epiqp_memory() / (k ? k->neighbours : 1), whole = foresee_bytes(j, &exact);
-    have = o->mem_limit > 0 ? fmin((double)o->mem_limit, have) : have;
+    double have = epiqp_may_use(o, k ? k->neighbours : 1), whole = foresee_bytes(j, &exact);
     int s = j->n >= LARGE ? time_machine(j, &rate) : EPIQ_OK;
     if (k) {
         rate = (rates){rate.flops * k->size, rate.entries * k->size};
@@ -265,6 +288,7 @@ int epiqp_foresee(epiqp_job *j)
     r->parts = divide ? o->parts : 0;
     r->foreseen.bytes = foresee_bytes(j, o);
     r->foreseen.seconds = foresee_seconds(j, o, &rate);
+    r->foreseen.limit = have;
     double room = o->scratch && !k && may_spill(j, o) ? spilled(j, o, have) : 0;
     if (!s && r->foreseen.bytes > have && room > 0) {
         j->fit.resident = (ptrdiff_t)room;
@@ -276,4 +300,20 @@ int epiqp_foresee(epiqp_job *j)
             have / 1e9, (double)epiqp_tri_bytes(j->n) / 1e9, o->scratch);
     }
     return s || r->foreseen.bytes <= have ? s : refuse(j, have, &rate);
+}
+
+int epiqp_tell_foreseen(epiqp_job *j)
+{
+    epiq_result *r = &j->answer->result;
+    r->advice.text = epiqp_arena_printf(
+        j->e.c, &j->answer->arena, "this would take about %s%s and %.2f GB%s of the %.2f that may be used",
+        duration_of(r->foreseen.seconds).text, j->n < LARGE ? " on a usual machine" : "", r->foreseen.bytes / 1e9,
+        j->e.cluster ? " on each rank" : "", r->foreseen.limit / 1e9);
+    return r->advice.text ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+int epiq_foresee(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiq_result **out)
+{
+    epiqp_clear(c);
+    return epiqp_estimate(c, data, at, o, &(epiqp_more){.predictive = true, .only_foresee = true}, out);
 }

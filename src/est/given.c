@@ -129,7 +129,7 @@ static int take_networks(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w
 static int check_memory(const epiqp_job *j, const epiq_given *g)
 {
     double n = (double)j->n, points = (double)j->points, triangle = (double)epiqp_tri_bytes(j->n), need = 0,
-           have = epiqp_memory();
+           have = epiqp_may_use(&j->o, 1);
     if (g->gram || g->jacobian) { /* the inverse takes the factor's place */
         need += triangle + 8 * n * points + (j->o.probes < j->n ? 17 * n * (double)j->o.probes : 0);
     }
@@ -139,8 +139,8 @@ static int check_memory(const epiqp_job *j, const epiq_given *g)
     need += 16 * points * (double)(j->o.members + j->o.batches);
     return need <= have ? EPIQ_OK
                         : epiqp_fail(j->e.c, EPIQ_E_NOMEM,
-                                     "%td rows, %td points and %td networks need about %.1f GB and this machine has "
-                                     "%.1f; use fewer",
+                                     "%td rows, %td points and %td networks need about %.2f GB and %.2f may be "
+                                     "used; use fewer",
                                      j->n, j->points, j->o.members + j->o.batches, need / 1e9, have / 1e9);
 }
 
@@ -315,6 +315,7 @@ static epiq_options counting(const epiq_options *o)
     own.correction = o->correction;
     own.probes = o->probes;
     own.threads = o->threads;
+    own.mem_limit = o->mem_limit;
     own.seed = o->seed;
     own.backend = o->backend;
     own.state = o->state;

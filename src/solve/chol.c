@@ -33,11 +33,25 @@ epiqp_tri epiqp_tri_shape(ptrdiff_t n)
     return (epiqp_tri){.n = n, .height = height, .panels = (n + height - 1) / height};
 }
 
+/* Pages of 2 MB, where the system has them for the asking: 512 times fewer to be touched first and looked up. */
+static void in_large_pages(double *a, ptrdiff_t bytes)
+{
+    const uintptr_t page = 1 << 21, first = ((uintptr_t)a + page - 1) / page * page,
+                    end = (uintptr_t)a + (uintptr_t)bytes;
+    if (first + page <= end) {
+        madvise((void *)first, end - first, MADV_HUGEPAGE); /* advice: if it is not taken nothing is lost */
+    }
+}
+
 int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out)
 {
     *out = epiqp_tri_shape(n);
     out->a = epiqp_alloc(c, epiqp_tri_bytes(n), 1);
-    return out->a ? EPIQ_OK : EPIQ_E_NOMEM;
+    if (!out->a) {
+        return EPIQ_E_NOMEM;
+    }
+    in_large_pages(out->a, epiqp_tri_bytes(n));
+    return EPIQ_OK;
 }
 
 int epiqp_tri_scratch(epiq_ctx *c, ptrdiff_t n, const char *folder, ptrdiff_t resident, epiqp_tri *out)

@@ -6,6 +6,7 @@
 #include "rng/rng.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* F'F, a block at a time */
+/* F'F, a block at a time; F lies where U will */
 typedef struct {
     const epiqp_la *la;
     const epiqp_operator *a;
@@ -34,12 +35,12 @@ static void gram_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t
 {
     const gram *g = self;
     ptrdiff_t n = g->a->n;
-    g->la->gemm('T', 'N', rows, cols, n, 1, g->a->f + i0 * n, n, g->a->f + j0 * n, n, 0, out, ld);
+    g->la->gemm('T', 'N', rows, cols, n, 1, g->a->u + i0 * n, n, g->a->u + j0 * n, n, 0, out, ld);
 }
 
-/* K(S,S), of which K(:,S) lies in f */
+/* K(S,S), of which K(:,S) lies in u */
 typedef struct {
-    const double *f;
+    const double *u;
     const ptrdiff_t *chosen;
     ptrdiff_t n;
 } corner;
@@ -50,27 +51,38 @@ static void corner_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff
     const corner *k = self;
     for (ptrdiff_t j = 0; j < cols; j++) {
         for (ptrdiff_t i = 0; i < rows; i++) {
-            out[i + j * ld] = k->f[k->chosen[i0 + i] + (j0 + j) * k->n];
+            out[i + j * ld] = k->u[k->chosen[i0 + i] + (j0 + j) * k->n];
         }
     }
 }
 
-/* Rows of F = K(:,S) L^-T, panel by panel of L: a triangle has no leading dimension of its own. */
-static void times_inverse(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t rows, double *f, ptrdiff_t n)
+/* Rows of U <- U L^-T, panel by panel of L: a triangle has no leading dimension of its own. */
+static void times_inverse(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t rows, double *u, ptrdiff_t n)
 {
     for (ptrdiff_t p = 0; p < l->panels; p++) {
         ptrdiff_t cols = epiqp_tri_rows(l, p), left = p * l->height;
         if (left) {
-            e->la->gemm('N', 'T', rows, cols, left, -1, f, n, epiqp_tri_at(l, p, 0, 0), cols, 1, f + left * n, n);
+            e->la->gemm('N', 'T', rows, cols, left, -1, u, n, epiqp_tri_at(l, p, 0, 0), cols, 1, u + left * n, n);
         }
-        e->la->trsm('R', 'T', rows, cols, epiqp_tri_at(l, p, 0, left), cols, f + left * n, n);
+        e->la->trsm('R', 'T', rows, cols, epiqp_tri_at(l, p, 0, left), cols, u + left * n, n);
     }
+}
+
+/* U <- U L^-T with L the factor of source + shift I */
+static int divide(const epiqp_env *e, const epiqp_source *source, double shift, epiqp_tri *l, epiqp_operator *a)
+{
+    double jitter, unused = 0;
+    int s = epiqp_ridge_factor(e, source, shift, l, &jitter, &unused, &unused);
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (!s)
+    for (ptrdiff_t i = 0; i < (s ? 0 : a->n); i += EPIQP_STRIP) {
+        times_inverse(e, l, epiqp_min(EPIQP_STRIP, a->n - i), a->u + i, a->n);
+    }
+    return s;
 }
 
 static int precondition(const epiqp_env *e, uint64_t seed, epiqp_operator *a)
 {
     ptrdiff_t n = a->n, rank = a->rank, *chosen = epiqp_alloc(e->c, n, sizeof *chosen);
-    double jitter, unused = 0, small;
     epiqp_tri l = {0};
     int s = chosen ? epiqp_tri_new(e->c, rank, &l) : EPIQ_E_NOMEM;
     if (s) {
@@ -84,24 +96,18 @@ static int precondition(const epiqp_env *e, uint64_t seed, epiqp_operator *a)
 #pragma omp parallel for schedule(dynamic) num_threads(e->threads)
     for (ptrdiff_t j = 0; j < rank; j++) {
         for (ptrdiff_t i = 0; i < n; i += EPIQP_BLOCK) {
-            a->kernel.block(a->kernel.self, i, epiqp_min(EPIQP_BLOCK, n - i), chosen[j], 1, a->f + i + j * n, n);
+            a->kernel.block(a->kernel.self, i, epiqp_min(EPIQP_BLOCK, n - i), chosen[j], 1, a->u + i + j * n, n);
         }
     }
     double trace = 0;
     for (ptrdiff_t j = 0; j < rank; j++) {
-        trace += a->f[chosen[j] + j * n];
+        trace += a->u[chosen[j] + j * n];
     }
-    small = fmax(1e-12 * trace, 1e-3 * a->shift); /* equal rows may be among them; far below shift it costs nothing */
-    epiqp_source source = {.block = corner_block, .self = &(corner){a->f, chosen, n}};
-    if ((s = epiqp_ridge_factor(e, &source, small, &l, &jitter, &unused, &unused))) {
-        goto end;
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
-    for (ptrdiff_t i = 0; i < n; i += EPIQP_STRIP) {
-        times_inverse(e, &l, epiqp_min(EPIQP_STRIP, n - i), a->f + i, n);
-    }
-    source = (epiqp_source){.block = gram_block, .self = &(gram){e->la, a}, .heavy = true};
-    s = epiqp_ridge_factor(e, &source, a->shift, &a->inner, &jitter, &unused, &unused);
+    double small =
+        fmax(1e-12 * trace, 1e-3 * a->shift); /* equal rows may be among them; far below shift it costs nothing */
+    s = divide(e, &(epiqp_source){.block = corner_block, .self = &(corner){a->u, chosen, n}}, small, &l, a);
+    s = s ? s
+          : divide(e, &(epiqp_source){.block = gram_block, .self = &(gram){e->la, a}, .heavy = true}, a->shift, &l, a);
 end:
     epiqp_tri_free(e->c, &l);
     epiqp_free(e->c, chosen);
@@ -113,9 +119,8 @@ int epiqp_operator_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kern
 {
     rank = epiqp_min(rank, n);
     *out = (epiqp_operator){.n = n, .rank = rank, .shift = shift, .kernel = *kernel};
-    out->f = epiqp_alloc(e->c, n * rank, sizeof *out->f);
-    int s = out->f ? epiqp_tri_new(e->c, rank, &out->inner) : EPIQ_E_NOMEM;
-    s = s ? s : precondition(e, seed, out);
+    out->u = epiqp_alloc(e->c, n * rank, sizeof *out->u);
+    int s = out->u ? precondition(e, seed, out) : EPIQ_E_NOMEM;
     if (s) {
         epiqp_operator_free(e->c, out);
     }
@@ -124,16 +129,15 @@ int epiqp_operator_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kern
 
 void epiqp_operator_free(epiq_ctx *c, epiqp_operator *a)
 {
-    epiqp_free(c, a->f);
-    epiqp_tri_free(c, &a->inner);
-    a->f = NULL;
+    epiqp_free(c, a->u);
+    a->u = NULL;
 }
 
 double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols)
 {
-    double triangle = (double)epiqp_tri_bytes(rank),
-           solve = 8.0 * ((double)n * (double)(4 * cols + EPIQP_STRIP) + (double)rank * (double)cols);
-    return 8.0 * (double)n * (double)rank + triangle + fmax(triangle, solve); /* of K(S,S), which is gone by then */
+    double triangle = (double)epiqp_tri_bytes(rank), /* gone when the solve begins */
+        solve = 8.0 * ((double)n * (double)(4 * cols + EPIQP_STRIP) + (double)rank * (double)cols);
+    return 8.0 * (double)n * (double)rank + fmax(triangle, solve);
 }
 
 /* z = (F F' + shift I)^-1 r; t: rank by cols, scratch */
@@ -143,11 +147,10 @@ static void soften(const epiqp_env *e, const epiqp_operator *a, ptrdiff_t cols, 
 #pragma omp parallel for schedule(dynamic) num_threads(e->threads) collapse(2)
     for (ptrdiff_t j = 0; j < cols; j += GROUP) {
         for (ptrdiff_t i = 0; i < k; i += EPIQP_BLOCK) {
-            e->la->gemm('T', 'N', epiqp_min(EPIQP_BLOCK, k - i), epiqp_min(GROUP, cols - j), n, 1, a->f + i * n, n,
+            e->la->gemm('T', 'N', epiqp_min(EPIQP_BLOCK, k - i), epiqp_min(GROUP, cols - j), n, 1, a->u + i * n, n,
                         r + j * n, n, 0, t + i + j * k, k);
         }
     }
-    epiqp_chol_solve(e, &a->inner, cols, t);
     const double scale = 1 / a->shift;
 #pragma omp parallel for schedule(dynamic) num_threads(e->threads)
     for (ptrdiff_t i = 0; i < n; i += EPIQP_STRIP) {
@@ -157,8 +160,62 @@ static void soften(const epiqp_env *e, const epiqp_operator *a, ptrdiff_t cols, 
                 z[l + j * n] = scale * r[l + j * n];
             }
         }
-        e->la->gemm('N', 'N', rows, cols, k, -scale, a->f + i, n, t, k, 1, z + i, n);
+        e->la->gemm('N', 'N', rows, cols, k, -scale, a->u + i, n, t, k, 1, z + i, n);
     }
+}
+
+/* ---- its squares ---- */
+
+/* Q = U' diag(s) U, strip after strip of rows; scaled: EPIQP_STRIP by rank, scratch */
+static void weigh(const epiqp_env *e, const epiqp_operator *a, const double *s, double *scaled, double *q)
+{
+    ptrdiff_t n = a->n, k = a->rank;
+    memset(q, 0, (size_t)(k * k) * sizeof *q);
+#pragma omp parallel num_threads(e->threads)
+    for (ptrdiff_t i = 0; i < n; i += EPIQP_STRIP) {
+        ptrdiff_t rows = epiqp_min(EPIQP_STRIP, n - i);
+#pragma omp for schedule(static)
+        for (ptrdiff_t j = 0; j < k; j++) {
+            for (ptrdiff_t l = 0; l < rows; l++) {
+                scaled[l + j * rows] = s[i + l] * a->u[i + l + j * n];
+            }
+        }
+#pragma omp for schedule(dynamic)
+        for (ptrdiff_t j = 0; j < k; j += EPIQP_BLOCK) {
+            e->la->gemm('T', 'N', k, epiqp_min(EPIQP_BLOCK, k - j), rows, 1, a->u + i, n, scaled + j * rows, rows, 1,
+                        q + j * k, k);
+        }
+    }
+}
+
+/* sum_j (U U')_ij^2 s_j = u_i' Q u_i, less what j = i has in it. */
+int epiqp_operator_squares_times(const epiqp_env *e, const epiqp_operator *a, const double *s, double *out)
+{
+    ptrdiff_t n = a->n, k = a->rank;
+    double *q = epiqp_alloc(e->c, k * k + e->threads * EPIQP_STRIP * k, sizeof *q);
+    if (!q) {
+        return EPIQ_E_NOMEM;
+    }
+    weigh(e, a, s, q + k * k, q);
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads)
+    for (ptrdiff_t i = 0; i < n; i += EPIQP_STRIP) {
+        ptrdiff_t rows = epiqp_min(EPIQP_STRIP, n - i);
+        double *uq = q + k * k + omp_get_thread_num() * EPIQP_STRIP * k, own[EPIQP_STRIP] = {0};
+        memset(out + i, 0, (size_t)rows * sizeof *out);
+        e->la->gemm('N', 'N', rows, k, k, 1, a->u + i, n, q, k, 0, uq, rows);
+        for (ptrdiff_t j = 0; j < k; j++) {
+            for (ptrdiff_t l = 0; l < rows; l++) {
+                double u = a->u[i + l + j * n];
+                out[i + l] += uq[l + j * rows] * u;
+                own[l] += u * u;
+            }
+        }
+        for (ptrdiff_t l = 0; l < rows; l++) {
+            out[i + l] -= own[l] * own[l] * s[i + l];
+        }
+    }
+    epiqp_free(e->c, q);
+    return EPIQ_OK;
 }
 
 /* ---- the product ---- */

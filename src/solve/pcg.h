@@ -1,7 +1,7 @@
 /* pcg.h - A X = B for many right-hand sides at once without ever having A = K + shift I: conjugate gradients on blocks
  * of K made anew for each product, preconditioned by what K is on some of its rows (Nystrom):
  *     K ~ F F',  F = K(:,S) L^-T,  L L' = K(S,S),  S rank rows drawn at random
- *     (F F' + shift I)^-1 r = (r - F G^-1 F'r)/shift,  G = shift I + F'F
+ *     (F F' + shift I)^-1 r = (r - U U'r)/shift,  U = F R^-T,  R R' = shift I + F'F
  * Memory is n (rank + 4 columns) and a strip of K, not n^2; a product costs n^2/2 entries of K and 2 n^2 columns flops.
  */
 #ifndef EPIQP_PCG_H
@@ -13,8 +13,7 @@ typedef struct {
     ptrdiff_t n, rank;
     double shift;
     epiqp_source kernel; /* what it points to must live as long */
-    double *f;           /* n by rank, column-major */
-    epiqp_tri inner;     /* factor of G */
+    double *u;           /* n by rank, column-major: U */
 } epiqp_operator;
 
 int epiqp_operator_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double shift, ptrdiff_t rank,
@@ -30,6 +29,9 @@ typedef struct {
 int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double tolerance, ptrdiff_t cols, double *b,
                          epiqp_pcg_report *report);
 double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols); /* of operator and solve, B apart */
+
+/* out_i = sum over j != i of (U U')_ij^2 s_j: what A^-1 has off its diagonal, squared, as far as the preconditioner knows */
+int epiqp_operator_squares_times(const epiqp_env *e, const epiqp_operator *a, const double *s, double *out);
 
 /* y = A x, cols columns. strip: EPIQP_STRIP by n, scratch. */
 enum { EPIQP_STRIP = 256 };

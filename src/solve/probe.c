@@ -13,20 +13,28 @@ enum {
     ROWS = 256
 }; /* rows averaged together: a block of all groups' sums stays in the cache */
 
-/* b = z o (B (s o z)) for every probe; s NULL: ones */
-static int apply(const epiqp_env *e, epiqp_ridge *r, const epiqp_probes *p, const double *s, double *b)
+/* b = s o z for every probe; s NULL: ones */
+static void scale(const epiqp_env *e, const epiqp_probes *p, const double *s, double *b)
 {
-    ptrdiff_t n = p->n, size = n * p->count;
-#pragma omp parallel for schedule(static) num_threads(e->threads) if (size > 100000)
+    ptrdiff_t n = p->n;
+#pragma omp parallel for schedule(static) num_threads(e->threads) if (n * p->count > 100000)
     for (ptrdiff_t k = 0; k < p->count; k++) {
         for (ptrdiff_t i = 0; i < n; i++) {
             b[i + k * n] = s ? s[i] * p->z[i + k * n] : p->z[i + k * n];
         }
     }
-    int status = epiqp_ridge_solve(e, r, true, p->count, b); /* probes tell a few per cent at best */
+}
+
+/* b <- z o (B b), for `times` sets of probes one after the other */
+static int apply(const epiqp_env *e, epiqp_ridge *r, const epiqp_probes *p, ptrdiff_t times, double *b)
+{
+    ptrdiff_t size = p->n * p->count;
+    int status = epiqp_ridge_solve(e, r, true, times * p->count, b); /* probes tell a few per cent at best */
 #pragma omp parallel for schedule(static) num_threads(e->threads) if (size > 100000)
     for (ptrdiff_t k = 0; k < size; k++) {
-        b[k] *= p->z[k];
+        for (ptrdiff_t t = 0; t < times; t++) {
+            b[k + t * size] *= p->z[k];
+        }
     }
     return status;
 }
@@ -69,11 +77,54 @@ static void average(const epiqp_env *e, const epiqp_probes *p, const double *a, 
     }
 }
 
+/* The weights w, in units of the largest, into b beside a. */
+static void choose_w(const epiqp_env *e, const epiqp_ridge *r, epiqp_probes *p)
+{
+    double largest = 0;
+    for (ptrdiff_t i = 0; i < p->n; i++) {
+        largest = fmax(largest, fabs(r->alpha[i]));
+    }
+    for (ptrdiff_t i = 0; i < p->n; i++) {
+        double z = largest > 0 ? r->alpha[i] / largest : 0;
+        p->w[i] = z * z;
+    }
+    scale(e, p, p->w, p->b);
+}
+
+static int ask(const epiqp_env *e, epiqp_ridge *r, epiqp_probes *p)
+{
+    const ptrdiff_t n = p->n;
+    scale(e, p, NULL, p->a);
+    if (p->w) {
+        choose_w(e, r, p);
+    }
+    int s = apply(e, r, p, p->w ? 2 : 1, p->a);
+    if (s) {
+        return s;
+    }
+    average(e, p, NULL, p->a, r->diagonal, p->diagonal_without);
+    average(e, p, p->a, p->a, r->norm2, p->norm2_without);
+    if (p->w) {
+        average(e, p, p->a, p->b, p->of_w, p->of_w + n);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            p->b[i] = 1;
+        }
+        s = epiqp_operator_squares_times(e, &r->operator, p->b, p->others);
+    }
+    for (ptrdiff_t k = 0; k < (G + 1) * n; k++) {
+        /* 0 < shift B <= 1, so that shift (B^2)_ii <= B_ii: keeps an estimate of B_ii above 0 */
+        double *d = k < n ? &r->diagonal[k] : &p->diagonal_without[k - n];
+        *d = fmax(*d, r->shift * (k < n ? r->norm2[k] : p->norm2_without[k - n]));
+    }
+    return s;
+}
+
 int epiqp_probes_new(const epiqp_env *e, epiqp_ridge *r, uint64_t seed, ptrdiff_t count, epiqp_probes *out)
 {
     ptrdiff_t n = r->n;
+    bool iterate = r->operator.u;
     *out = (epiqp_probes){.n = n, .count = count, .z = epiqp_alloc(e->c, n * count, 1)};
-    out->a = epiqp_alloc(e->c, 2 * n * count + 2 * G * n, sizeof *out->a);
+    out->a = epiqp_alloc(e->c, 2 * n * count + (2 * G + (iterate ? G + 3 : 0)) * n, sizeof *out->a);
     double *diagonal = epiqp_alloc(e->c, 2 * n, sizeof *diagonal);
     if (!out->z || !out->a || !diagonal) {
         epiqp_free(e->c, diagonal);
@@ -83,24 +134,21 @@ int epiqp_probes_new(const epiqp_env *e, epiqp_ridge *r, uint64_t seed, ptrdiff_
     out->b = out->a + n * count;
     out->diagonal_without = out->b + n * count;
     out->norm2_without = out->diagonal_without + G * n;
+    if (iterate) {
+        out->w = out->norm2_without + G * n;
+        out->of_w = out->w + n;
+        out->others = out->of_w + (G + 1) * n;
+    }
     r->diagonal = diagonal;
     r->norm2 = diagonal + n;
     for (ptrdiff_t k = 0; k < count; k++) {
         epiqp_signs((epiqp_stream){seed, EPIQP_FOR_PROBE, (uint64_t)k}, n, out->z + k * n);
     }
-    int s = apply(e, r, out, NULL, out->a);
+    int s = ask(e, r, out);
     if (s) {
         epiqp_probes_free(e->c, out);
-        return s;
     }
-    average(e, out, NULL, out->a, r->diagonal, out->diagonal_without);
-    average(e, out, out->a, out->a, r->norm2, out->norm2_without);
-    for (ptrdiff_t k = 0; k < (G + 1) * n; k++) {
-        /* 0 < shift B <= 1, so that shift (B^2)_ii <= B_ii: keeps an estimate of B_ii above 0 */
-        double *d = k < n ? &r->diagonal[k] : &out->diagonal_without[k - n];
-        *d = fmax(*d, r->shift * (k < n ? r->norm2[k] : out->norm2_without[k - n]));
-    }
-    return EPIQ_OK;
+    return s;
 }
 
 void epiqp_probes_free(epiq_ctx *c, epiqp_probes *p)
@@ -110,10 +158,42 @@ void epiqp_probes_free(epiq_ctx *c, epiqp_probes *p)
     *p = (epiqp_probes){0};
 }
 
+/* sum_j B_ij^2 s_j, with m in place of the mean over the others */
+static double mix(double diagonal, double norm2, double s, double m)
+{
+    double own = fmin(1, diagonal * diagonal / norm2);
+    return norm2 * (own * s + (1 - own) * m);
+}
+
+/* s = near w + rest */
+static int by_preconditioner(const epiqp_env *e, const epiqp_ridge *r, const epiqp_probes *p, const double *s,
+                             double *sums, double *without)
+{
+    const ptrdiff_t n = p->n;
+    double w2 = epiqp_dot(n, p->w, p->w), near = w2 > 0 ? epiqp_dot(n, p->w, s) / w2 : 0, *rest = p->b,
+           *mixed = p->b + n;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        rest[i] = s[i] - near * p->w[i];
+    }
+    int status = epiqp_operator_squares_times(e, &r->operator, rest, mixed);
+    for (ptrdiff_t i = 0; !status && i < n; i++) {
+        double m = p->others[i] > 0 ? mixed[i] / p->others[i] : rest[i];
+        sums[i] = near * p->of_w[i] + mix(r->diagonal[i], r->norm2[i], rest[i], m);
+        for (ptrdiff_t k = i; k < G * n; k += n) {
+            without[k] = near * p->of_w[k + n] + mix(p->diagonal_without[k], p->norm2_without[k], rest[i], m);
+        }
+    }
+    return status;
+}
+
 int epiqp_probes_squares_times(const epiqp_env *e, epiqp_ridge *r, epiqp_probes *p, const double *s, double *sums,
                                double *without)
 {
-    int status = apply(e, r, p, s, p->b);
+    if (p->w) {
+        return by_preconditioner(e, r, p, s, sums, without);
+    }
+    scale(e, p, s, p->b);
+    int status = apply(e, r, p, 1, p->b);
     if (!status) {
         average(e, p, p->a, p->b, sums, without);
     }

@@ -2,6 +2,10 @@
  * section 3). A probe z has entries -1 or 1 at random; with a_i = z_i (B z)_i and b_i = z_i (B (s o z))_i
  *     E a_i = B_ii,   E a_i^2 = (B^2)_ii,   E a_i b_i = sum_j B_ij^2 s_j
  * Probes lie in groups: means without one group tell the error (a jackknife).
+ *
+ * Where every B z is an iteration, the last of the three is not asked for again and again: once for w, the squares of
+ * alpha, together with the first two. Of any other s the multiple of w nearest to it is had from that, and the rest from
+ * the first two (j = i) and the squares of the preconditioner (the mean over all other j).
  */
 #ifndef EPIQP_PROBE_H
 #define EPIQP_PROBE_H
@@ -16,6 +20,10 @@ typedef struct {
     double *a, *b;            /* count by n; b is scratch */
     double *diagonal_without; /* groups by n: B_ii from the probes of all other groups */
     double *norm2_without;    /* groups by n: (B^2)_ii likewise */
+    /* by iteration alone, else NULL */
+    double *w;      /* n */
+    double *of_w;   /* n: sum_j B_ij^2 w_j, then groups by n: the same without one group */
+    double *others; /* n: what the preconditioner's squares of row i add up to */
 } epiqp_probes;
 
 /* Also gives the ridge its diagonal and norm2, from all probes. */

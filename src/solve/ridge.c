@@ -46,7 +46,7 @@ int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, bool rough, ptrdiff_t 
     if (r->spread.a) {
         return epiqp_spread_solve(e, &r->spread, cols, b);
     }
-    if (!r->operator.f) {
+    if (!r->operator.u) {
         epiqp_chol_solve(e, &r->factor, cols, b);
         return EPIQ_OK;
     }

@@ -18,7 +18,7 @@ typedef struct {
     epiqp_tri inverse;        /* A^-1, from epiqp_ridge_leverage on until someone frees it */
     double *diagonal, *norm2; /* n each, of A^-1: its diagonal and its rows' squares; NULL until epiqp_ridge_leverage */
     double fill_s, factor_s;
-    epiqp_operator operator; /* instead of the factor; f NULL: there is one */
+    epiqp_operator operator; /* instead of the factor; u NULL: there is one */
     double tolerance;
     epiqp_pcg_report worst; /* of its solves, the rough ones apart */
     epiqp_spread spread;    /* on a cluster, instead of factor and then of inverse; a NULL: they are here */

@@ -55,6 +55,18 @@ check 'iterative where it does not' test "$(field auto.json solver)" = iterative
 check 'and says so' says auto.json '"code": "approximated"'
 check 'and says so to the person' says "$out" 'by iteration'
 
+# told beforehand, and nothing done
+expect_ok "$epiq" estimate "${asked[@]}" --dry-run --state kept --json dry.json
+check 'told' says "$out" 'Foreseen: this would take about .* and 0.0[0-9] GB of the .* that may be used'
+check 'the same forecast' test "$(field dry.json bytes)" = "$(field exact-rowwise.json bytes)"
+check 'no point' says dry.json '"points": \[\]'
+check 'no state' test ! -e kept
+expect_ok "$epiq" estimate "${printed[@]}" --dry-run --solver iterative
+check 'which solver' says "$out" 'solver iterative'
+expect_exit 3 'need about 0.0[0-9] GB' "$epiq" estimate "${printed[@]}" --mem-limit 34M --dry-run
+expect_exit 1 'a dry run has nothing to write as --report' "$epiq" estimate "${printed[@]}" --dry-run --report page.html
+check 'none was written' test ! -e page.html
+
 # refusals: one sentence, exit 3, with what else there is
 expect_exit 3 'need about 0.0[0-9] GB.*--solver iterative \(0.0[0-9] GB, about [0-9]+ s, relative residual 1e-06\)' \
     "$epiq" estimate "${printed[@]}" --mem-limit 34M --rank 200

@@ -327,6 +327,38 @@ TEST(iteration_arrives_where_the_factor_does)
     free(first);
 }
 
+/* (U U')_ij^2 summed entry by entry; U U' itself is what the preconditioner takes away: I - shift (F F' + shift I)^-1. */
+TEST(the_squares_of_the_preconditioner_are_its_entries_squared)
+{
+    enum { N = 333, RANK = 150 };
+    double one = 1, s[N], first[N], out[N];
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    epiqp_normals((epiqp_stream){99, 0, 41}, N, s); /* terms of a series may be negative */
+    for (int threads = 1; threads <= 3; threads++) {
+        epiqp_env e = env(&epiqp_la_blas, threads);
+        epiqp_operator a;
+        EQ(epiqp_operator_new(&e, N, &source, 0.5, RANK, 1, &a), EPIQ_OK);
+        EQ(epiqp_operator_squares_times(&e, &a, s, out), EPIQ_OK);
+        for (ptrdiff_t i = 0; i < N; i++) {
+            double sum = 0;
+            for (ptrdiff_t j = 0; j < N; j++) {
+                double entry = 0;
+                for (ptrdiff_t k = 0; k < RANK; k++) {
+                    entry += a.u[i + k * N] * a.u[j + k * N];
+                }
+                sum += i == j ? 0 : entry * entry * s[j];
+            }
+            NEAR(out[i], sum, 1e-13); /* sums of at most 1, for U U' has no eigenvalue above it */
+        }
+        if (threads > 1) {
+            EQ(memcmp(first, out, sizeof first), 0);
+        }
+        memcpy(first, out, sizeof first);
+        epiqp_operator_free(e.c, &a);
+        EQ(e.c->live_blocks, 0);
+    }
+}
+
 TEST(iteration_that_does_not_arrive_is_a_failure)
 {
     enum { N = 600 };

@@ -81,7 +81,7 @@ def combine(
     until : float, optional
         Say how many networks it takes until the procedural interval reaches so many times the variance up and down.
     **options
-        lambda_, ensemble_size, level, influential, correction, probes, seed, threads, backend.
+        lambda_, ensemble_size, level, influential, correction, probes, mem_limit, seed, threads, backend.
 
     Returns
     -------

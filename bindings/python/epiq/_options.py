@@ -15,7 +15,7 @@ _TABLE = _epiq.options()
 DECOMPOSE = {row[0] for row in _TABLE} - _COLUMNS
 """Options of the library for which arrays leave a use: their columns have been chosen already."""
 COMBINE = {row[0] for row in _TABLE} & {
-    "ensemble-size", "level", "influential", "lambda", "correction", "probes", "seed", "threads", "backend",
+    "ensemble-size", "level", "influential", "lambda", "correction", "probes", "mem-limit", "seed", "threads", "backend",
 }
 
 _PATHS = frozenset({"state", "scratch"})
@@ -70,6 +70,7 @@ class CombineOptions(TypedDict, total=False):
     lambda_: float
     correction: Literal["rowwise", "unbiased", "jackknife", "none"]
     probes: int
+    mem_limit: int | str
     seed: int
     threads: int
     backend: Literal["blas", "ref"]
