@@ -15,8 +15,8 @@ static void put_string(FILE *out, const char *s)
             fputs("\\ufffd", out); /* not UTF-8: what decoders put in its place */
         } else if (ch == '"' || ch == '\\') {
             fprintf(out, "\\%c", ch);
-        } else if (ch < 0x20 || ch == 0x7f) {
-            fprintf(out, "\\u%04x", ch);
+        } else if (report_steering(s)) {
+            fprintf(out, "\\u%04x", report_steering(s)); /* a terminal may show it, and it reads back the same */
         } else {
             fwrite(s, 1, length, out);
         }

@@ -67,14 +67,24 @@ size_t report_utf8(const char *s)
     return overlong || surrogate || (u[0] == 0xf4 && u[1] > 0x8f) ? 0 : length;
 }
 
+unsigned report_steering(const char *s)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    size_t length = report_utf8(s);
+    unsigned code = length == 1   ? u[0]
+                    : length == 2 ? (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu)
+                    : length == 3 ? (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu)
+                                  : ' '; /* none, or one of those beyond U+FFFF, which are all shown */
+    bool steers = code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+                  (code >= 0x2066 && code <= 0x2069);
+    return steers ? code : 0;
+}
+
 void report_plain(FILE *out, const char *s)
 {
     while (*s) {
-        const unsigned char *u = (const unsigned char *)s;
         size_t length = report_utf8(s);
-        bool control =
-            u[0] < 0x20 || u[0] == 0x7f || (u[0] == 0xc2 && u[1] < 0xa0); /* U+0080..9F steer terminals too */
-        if (length && !control) {
+        if (length && !report_steering(s)) {
             fwrite(s, 1, length, out);
         } else {
             putc('?', out);

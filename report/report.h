@@ -81,7 +81,10 @@ void report_conclusion(FILE *out, report_style style, const char *head, const ch
 const char *report_plural(ptrdiff_t count);                                                /* "s", or "" of one */
 void report_csv_cell(FILE *out, bool known, double v); /* after a comma; empty if not known */
 
-size_t report_utf8(const char *s);           /* bytes of the UTF-8 character at s; 0: it is none */
+size_t report_utf8(const char *s); /* bytes of the UTF-8 character at s; 0: it is none */
+/* The character at s, if it steers whatever shows it instead of being shown: a control character, one that ends a line or
+ * turns the order of others around (U+2028..E, U+2066..9). Else 0. */
+unsigned report_steering(const char *s);
 void report_plain(FILE *out, const char *s); /* for terminals: control characters and broken UTF-8 become ? */
 int report_columns(const char *s);           /* characters report_plain writes */
 const char *report_point(const char *at);    /* "point ", before the number of one without a name; else "" */

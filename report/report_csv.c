@@ -1,20 +1,34 @@
 /* report_csv.c - one line a point, an empty cell where a number could not be had, quoted as RFC 4180 says. */
 #include "report/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+/* A spreadsheet would take it for something to compute. */
+static bool is_formula(const char *s)
+{
+    char *end;
+    strtod(s, &end); /* -1 is a number */
+    return *s && strchr("=+-@\t", *s) && *end;
+}
+
+/* Characters that steer and broken UTF-8 as on a page, for a CSV may be shown by a terminal; a formula behind an apostrophe,
+ * which is how spreadsheets write text that looks like one. */
 static void put_quoted(FILE *out, const char *s)
 {
-    if (!s[strcspn(s, ",\"\r\n")]) {
-        fputs(s, out);
-        return;
-    }
-    putc('"', out);
-    for (; *s; s++) {
+    const char *quote = s[strcspn(s, ",\"\n")] ? "\"" : "";
+    fprintf(out, "%s%s", quote, is_formula(s) ? "'" : "");
+    while (*s) {
+        size_t length = report_utf8(s);
         fputs(*s == '"' ? "\"" : "", out);
-        putc(*s, out);
+        if (!length || (report_steering(s) && *s != '\n' && *s != '\t')) {
+            fputs("\xef\xbf\xbd", out);
+        } else {
+            fwrite(s, 1, length, out);
+        }
+        s += length ? length : 1;
     }
-    putc('"', out);
+    fputs(quote, out);
 }
 
 void report_csv(FILE *out, const epiq_result *r)

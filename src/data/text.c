@@ -53,13 +53,22 @@ char *epiqp_text_clean(epiq_ctx *c, epiqp_arena *a, const char *text, ptrdiff_t 
     return out;
 }
 
+/* Control characters, U+0080..9F among them, and those that end a line or turn the order of others around: U+2028..E and
+ * U+2066..9. */
+static bool steers(const char *text, ptrdiff_t size)
+{
+    const unsigned char *u = (const unsigned char *)text;
+    return (size == 1 && (u[0] < 0x20 || u[0] == 0x7F)) || (size == 2 && u[0] == 0xC2 && u[1] < 0xA0) ||
+           (size == 3 && u[0] == 0xE2 && u[1] == 0x80 && u[2] >= 0xA8 && u[2] <= 0xAE) ||
+           (size == 3 && u[0] == 0xE2 && u[1] == 0x81 && u[2] >= 0xA6 && u[2] <= 0xA9);
+}
+
 const char *epiqp_text_show(char *out, size_t size, const char *text, ptrdiff_t length)
 {
     ptrdiff_t used = 0, room = (ptrdiff_t)size - 4; /* "..." and the end */
     for (ptrdiff_t at = 0; at < length;) {
         ptrdiff_t step = utf8_size(text + at, length - at);
-        bool harmless = step > 0 && !iscntrl((unsigned char)text[at]) &&
-                        !(step == 2 && text[at] == '\xC2' && (unsigned char)text[at + 1] < 0xA0);
+        bool harmless = step > 0 && !steers(text + at, step);
         if (used + (harmless ? step : 1) > room) {
             memcpy(out + used, "...", 3);
             used += 3;

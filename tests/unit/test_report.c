@@ -218,6 +218,34 @@ TEST(hostile_names_harm_nothing)
     free(page);
 }
 
+TEST(characters_that_steer_are_known)
+{
+    static const struct {
+        const char *text;
+        unsigned code;
+    } known[] = {{"a", 0},
+                 {"\n", '\n'},
+                 {"\x1b", 0x1b},
+                 {"\x7f", 0x7f},
+                 {"\xc2\x80", 0x80},
+                 {"\xc2\x9f", 0x9f},
+                 {"\xc2\xa0", 0},
+                 {"\xe2\x80\xa7", 0}, /* U+2027 */
+                 {"\xe2\x80\xa8", 0x2028},
+                 {"\xe2\x80\xae", 0x202e},
+                 {"\xe2\x80\xaf", 0},
+                 {"\xe2\x81\xa5", 0},
+                 {"\xe2\x81\xa6", 0x2066},
+                 {"\xe2\x81\xa9", 0x2069},
+                 {"\xe2\x81\xaa", 0},
+                 {"\xf0\x90\x80\xa8", 0}, /* its last bytes are those of U+0028 and U+2028 */
+                 {"\xff", 0},
+                 {"", 0}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        EQ(report_steering(known[i].text), known[i].code);
+    }
+}
+
 TEST(tables_of_the_paper_have_its_layout)
 {
     enum { N = 2, D = 3, KINDS = 4 };
