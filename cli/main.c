@@ -18,10 +18,16 @@ static char said[2048]; /* what was last complained of */
 
 int complain(int code, const char *fmt, ...)
 {
+    static char whole[1 << 18]; /* an argument of the command line has at most half of that */
     va_list args;
     va_start(args, fmt);
-    vsnprintf(said, sizeof said, fmt, args);
+    int length = vsnprintf(whole, sizeof whole, fmt, args), half = (int)(sizeof said - 4) / 2;
     va_end(args);
+    if (length < (int)sizeof said) {
+        memcpy(said, whole, sizeof said);
+    } else { /* the end says what is wrong and what to do: what is quoted before it gives way */
+        snprintf(said, sizeof said, "%.*s...%s", half, whole, whole + strlen(whole) - half);
+    }
     if (cluster_speaks()) {
         fputs("epiq: ", stderr);
         report_plain(stderr, said); /* what a file or a flag held may be quoted in it */

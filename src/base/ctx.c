@@ -83,6 +83,30 @@ void epiqp_clear(epiq_ctx *c)
     c->message[0] = '\0';
 }
 
+static bool begins_character(char byte)
+{
+    return (byte & 0xC0) != 0x80; /* of UTF-8 */
+}
+
+/* A path in it may be long; its middle gives way, for the end of the sentence says what is wrong and what to do. */
+static void keep_sentence(epiq_ctx *c, const char *fmt, va_list args)
+{
+    char whole[16384]; /* four of the longest paths */
+    vsnprintf(whole, sizeof whole, fmt, args);
+    size_t length = strlen(whole), half = (sizeof c->message - 4) / 2, from = length - half;
+    if (length < sizeof c->message) {
+        memcpy(c->message, whole, length + 1);
+        return;
+    }
+    while (half && !begins_character(whole[half])) {
+        half--;
+    }
+    while (!begins_character(whole[from])) {
+        from++;
+    }
+    snprintf(c->message, sizeof c->message, "%.*s...%s", (int)half, whole, whole + from);
+}
+
 int epiqp_fail(epiq_ctx *c, int status, const char *fmt, ...)
 {
     va_list args;
@@ -90,7 +114,7 @@ int epiqp_fail(epiq_ctx *c, int status, const char *fmt, ...)
 #pragma omp critical(epiqp_message)
     {
         if (!c->message[0]) {
-            vsnprintf(c->message, sizeof c->message, fmt, args);
+            keep_sentence(c, fmt, args);
         }
     }
     va_end(args);

@@ -230,8 +230,8 @@ int epiqp_options_check(epiq_ctx *c, const epiq_options *o)
 
 static int not_a_value(epiq_ctx *c, const row *r, const char *value, const char *wanted)
 {
-    return epiqp_fail(c, EPIQ_E_USAGE, "%s is \"%s\"; it must be %s (the default is %s)", r->info.name, value, wanted,
-                      r->info.default_text);
+    return epiqp_fail(c, EPIQ_E_USAGE, "%s is \"%.200s\"; it must be %s (the default is %s)", r->info.name, value,
+                      wanted, r->info.default_text);
 }
 
 /* A number in C's notation whatever the host program's locale, and nothing after it. */

@@ -131,6 +131,28 @@ TEST(memory_is_counted_and_can_be_made_to_fail)
     epiq_ctx_free(c);
 }
 
+TEST(a_long_sentence_keeps_both_ends)
+{
+    epiq_ctx *c = ctx();
+    char name[5000 + 1];
+    for (int shift = 0; shift < 4; shift++) { /* wherever the cut falls in a character of two bytes */
+        memset(name, 'x', (size_t)shift);
+        for (int i = shift; i + 1 < 5000; i += 2) {
+            memcpy(name + i, "\xC3\xA9", 3);
+        }
+        epiqp_clear(c);
+        EQ(epiqp_fail(c, EPIQ_E_FILE, "%s: no such file; name another", name), EPIQ_E_FILE);
+        const char *said = epiq_message(c);
+        TRUE(strlen(said) > 1000 && strlen(said) < sizeof c->message);
+        CONTAINS(said, "\xC3\xA9...\xC3\xA9");
+        STR(said + strlen(said) - 27, ": no such file; name another" + 1);
+    }
+    epiqp_clear(c);
+    epiqp_fail(c, EPIQ_E_FILE, "%1023s", "x"); /* just fits */
+    EQ(strlen(epiq_message(c)), 1023);
+    epiq_ctx_free(c);
+}
+
 TEST(philox_gives_the_published_numbers)
 {
     /* Random123's known-answer file, philox4x64-10 with counter 0 and key 0, first word 16554d9eca36314c: its top 52
