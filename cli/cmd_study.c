@@ -38,7 +38,7 @@ static void describe_machine(char *text, size_t size)
     struct utsname u = {.machine = "?"};
     char model[128] = "", row[256];
     uname(&u);
-    FILE *f = fopen("/proc/cpuinfo", "r");
+    FILE *f = fopen("/proc/cpuinfo", "re");
     while (f && !*model && fgets(row, sizeof row, f)) {
         if (sscanf(row, "model name : %127[^\n]", model) != 1) {
             *model = '\0';

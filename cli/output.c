@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -91,7 +92,8 @@ static int open_in_place_of(output *o)
         return -1;
     }
     if (exists && !S_ISREG(before.st_mode)) {
-        o->file = fopen(o->path, "wb");
+        int device = open(o->path, O_WRONLY | O_NOCTTY | O_CLOEXEC); /* no O_TRUNC, should it be a file by now */
+        o->file = device < 0 ? NULL : fdopen(device, "wb");
         return o->file ? 0 : -1;
     }
     if (exists && access(o->path, W_OK) != 0) {
@@ -106,8 +108,8 @@ static int open_in_place_of(output *o)
     }
     sigset_t all, old;
     sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &old); /* no signal between the file's birth and its being remembered */
-    int fd = mkstemp(o->temporary);
+    sigprocmask(SIG_BLOCK, &all, &old);         /* no signal between the file's birth and its being remembered */
+    int fd = mkostemp(o->temporary, O_CLOEXEC); /* a name nobody can guess, and nobody else may read it yet */
     if (fd >= 0) {
         remember(NULL, o->temporary);
     }

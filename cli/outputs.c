@@ -47,7 +47,7 @@ static int write_page(outputs *o, const answer *a)
 {
     FILE *page = o->file[OUTPUT_PAGE].file, *nowhere = NULL;
     svg_album *album = o->pictures.folder ? &o->pictures.album : NULL;
-    if (!page && album && !(page = nowhere = fopen("/dev/null", "w"))) {
+    if (!page && album && !(page = nowhere = fopen("/dev/null", "we"))) {
         return complain(CODE_FILE, "cannot write /dev/null: %s", strerror(errno));
     }
     if (page) {

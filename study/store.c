@@ -88,6 +88,17 @@ static int text_of(lab_store *s, const char *sql, char *text, size_t size)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
+/* Someone else may have made the file: nothing that is written in it as a program is run. */
+static void distrust(sqlite3 *db)
+{
+    static const int OFF[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+                              SQLITE_DBCONFIG_ENABLE_VIEW};
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
+    for (size_t k = 0; k < sizeof OFF / sizeof *OFF; k++) {
+        sqlite3_db_config(db, OFF[k], 0, (int *)NULL);
+    }
+}
+
 static int prepare(lab_store *s, study_job *job)
 {
     char id[32] = "", tables[32] = "", verdict[256] = "", setup[512], stamp[64];
@@ -98,6 +109,7 @@ static int prepare(lab_store *s, study_job *job)
     if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
         return trouble(s, job, "opened");
     }
+    distrust(s->db);
     sqlite3_busy_timeout(s->db, PATIENCE_MS);
     if (text_of(s, "PRAGMA application_id", id, sizeof id) ||
         text_of(s, "SELECT count(*) FROM sqlite_master", tables, sizeof tables)) {

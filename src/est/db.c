@@ -27,6 +27,17 @@ static const struct {
                            "names BLOB, sum TEXT)"},
 };
 
+/* Someone else may have made the file: nothing that is written in it as a program is run. */
+static void distrust(sqlite3 *db)
+{
+    static const int OFF[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+                              SQLITE_DBCONFIG_ENABLE_VIEW};
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
+    for (size_t k = 0; k < sizeof OFF / sizeof *OFF; k++) {
+        sqlite3_db_config(db, OFF[k], 0, (int *)NULL);
+    }
+}
+
 /* SQLite reads more into some names (":memory:", "file:...") than a file's: one that begins with ./ or / is a file. NULL: no
  * file at all. */
 static int open_file(epiqp_db *d, int flags)
@@ -37,7 +48,10 @@ static int open_file(epiqp_db *d, int flags)
         return epiqp_fail(d->c, EPIQ_E_FILE, "\"%.40s\" cannot be the name of a state file; name another", d->path);
     }
     int rc = sqlite3_open_v2(name, &d->db, flags, NULL);
-    sqlite3_busy_timeout(d->db, PATIENCE_MS); /* another run may be writing */
+    if (rc == SQLITE_OK) {
+        distrust(d->db);
+        sqlite3_busy_timeout(d->db, PATIENCE_MS); /* another run may be writing */
+    }
     return rc == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "opened");
 }
 
@@ -128,7 +142,7 @@ int epiqp_db_read(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d
 {
     *d = (epiqp_db){.c = c, .path = path};
     if (access(path, F_OK)) {
-        return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that --append has made", path, strerror(errno));
+        return epiqp_fail(c, EPIQ_E_FILE, "%.4000s: %s; name a file that --append has made", path, strerror(errno));
     }
     int s = open_file(d, SQLITE_OPEN_READWRITE);
     s = s ? s : epiqp_db_run(d, "BEGIN", "read");

@@ -60,7 +60,7 @@ int epiqp_tri_scratch(epiq_ctx *c, ptrdiff_t n, const char *folder, ptrdiff_t re
     out->resident = epiqp_max(resident, 1);
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/epiq-XXXXXX", folder);
-    int fd = length > 0 && (size_t)length < sizeof path ? mkstemp(path) : -1;
+    int fd = length > 0 && (size_t)length < sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
     if (fd < 0) {
         return epiqp_fail(c, EPIQ_E_FILE, "%s: no scratch file can be made there (%s); name another folder", folder,
                           strerror(errno));
