@@ -5,11 +5,15 @@
 # make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (under 30 minutes)
 # make bench      build, then epiq against its peers on this machine: bench/results.md (about half an hour)
 # make results    docs/results.md from the studies' JSON in docs/results
-# make install    into PREFIX (default /usr/local)
+# make install    into PREFIX (default /usr/local), below DESTDIR
+# make uninstall  what that has put there
+# make dist       dist/epiq-VERSION.tar.gz, the same bytes for the same tree
+# make deb        Debian packages of it in dist/
 BUILD := build
 PREFIX ?= /usr/local
+DESTDIR ?=
 
-.PHONY: all bootstrap mpi demo check check-long bench results install clean
+.PHONY: all bootstrap mpi demo check check-long bench results install uninstall dist deb clean
 all: bootstrap
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
@@ -39,7 +43,18 @@ results:
 	@tools/results
 
 install: all
-	@cmake --install $(BUILD)
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD)
+	@mv $(BUILD)/install_manifest.txt $(BUILD)/installed.txt
+
+uninstall:
+	@tools/uninstall $(BUILD) "$(DESTDIR)"
+
+dist:
+	@tools/dist
+
+deb: dist
+	@tools/bootstrap dpkg-dev debhelper
+	@tools/deb
 
 clean:
 	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64

@@ -66,6 +66,8 @@ const char *closest(const char *name, const char *(*candidate)(const void *from,
 
 void help_all(const verb *const *verbs);
 void help_verb(const verb *v);
+void man_page(void);               /* epiq.1 */
+int completion(const char *shell); /* for bash, zsh or fish */
 
 /* ---- saying what went wrong ---- */
 

@@ -1,5 +1,5 @@
 /* cmd_options.c - epiq options: every flag of epiq estimate; with --markdown every flag of every verb, which is
- * docs/options.md, and a test compares. */
+ * docs/options.md, and a test compares; with --man and --completion what the build makes of the same tables. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -73,19 +73,30 @@ static void markdown(void)
 
 static int run(cli *c)
 {
+    const char *shell = args_value(c, "completion");
+    if (shell) {
+        return completion(shell);
+    }
     if (args_value(c, "markdown")) {
         markdown();
+    } else if (args_value(c, "man")) {
+        man_page();
     } else {
         help_verb(&VERB_ESTIMATE);
     }
     return CODE_OK;
 }
 
-static const flag FLAGS[] = {{"markdown", "Output", "as docs/options.md", NULL, "", NULL}, {0}};
+static const flag FLAGS[] = {
+    {"markdown", "Output", "as docs/options.md", NULL, "", NULL},
+    {"man", "Output", "as the man page of epiq", NULL, "", NULL},
+    {"completion", "Output", "what completes epiq in this shell", "bash|zsh|fish", "", "bash|zsh|fish"},
+    {0},
+};
 
 const verb VERB_OPTIONS = {
     .name = "options",
-    .usage = "[--markdown]",
+    .usage = "[--markdown | --man | --completion bash|zsh|fish]",
     .summary = "every flag of epiq estimate",
     .flags = FLAGS,
     .hidden = true,
