@@ -216,6 +216,7 @@ expect_exit 2 'ensemble\.csv.*(one column|columns|12|24)' "$epiq" combine --y en
 expect_exit 2 'lopsided\.csv.*symmetric' "$epiq" combine --y y.csv --gram lopsided.csv --cross cross.csv
 expect_exit 2 'negative\.csv.*(negative|diagonal)' "$epiq" combine --y y.csv --gram negative.csv --cross cross.csv
 expect_exit 3 'positive definite' "$epiq" combine --y y.csv --gram indefinite.csv --cross cross.csv
+expect_exit 3 'networks need about 0.00 GB and 0.00 may be used; use fewer' "$epiq" combine --ensemble ensemble.csv --y y.csv --gram gram.csv --cross cross.csv --mem-limit 1K
 expect_exit 2 'hole\.npy.*row 4.*column 5' "$epiq" combine --y y.csv --jacobian hole.npy --jacobian0 jacobian0.csv
 expect_exit 2 'one\.csv' "$epiq" combine --ensemble one.csv
 expect_exit 2 'at|elsewhere' "${combine[@]}" --ensemble second.csv --append nets.state --at elsewhere.csv
