@@ -119,10 +119,8 @@ damage() { # damage HOW: a copy of the good file, then run
     text) echo 'not a database' >hurt ;;
     cut) truncate -s 5000 hurt ;;
     page) printf 'XXXXXXXXXXXXXXXX' | dd of=hurt bs=1 seek=4096 conv=notrunc 2>/dev/null ;;
-    number) # one byte of a sample, deep in the file
-        place=$(($(stat -c %s hurt) - 40)) # whatever the byte is there, it becomes another
-        if [ "$(od -An -tx1 -j $place -N 1 hurt)" = ' 55' ]; then byte='\xaa'; else byte='\x55'; fi
-        printf "$byte" | dd of=hurt bs=1 seek=$place conv=notrunc 2>/dev/null ;;
+    number) # a sample that is whole for SQLite and not what was written
+        sqlite3 hurt 'UPDATE samples SET sample = zeroblob(length(sample)) WHERE (key, rep) = (SELECT key, rep FROM samples LIMIT 1)' ;;
     esac
     cp hurt before
     "${quick[@]}" --state hurt --quiet 2>"$err"
