@@ -14,11 +14,11 @@
 
 /* ---- storage ---- */
 
-/* Tall panels bring gemm nearer its peak (128 rows 33, 256 41, 512 46, 1024 50 of 58 GFLOP/s), short ones keep threads
- * busy and waste less above the diagonal. Of n alone: bits must not depend on the threads. */
+/* Tall panels bring gemm nearer its peak (128 rows 33, 256 41, 512 46, 1024 50 of 58 GFLOP/s; 2048 another 3 %), short ones
+ * keep threads busy and waste less above the diagonal. Of n alone: bits must not depend on the threads. */
 static ptrdiff_t height_of(ptrdiff_t n)
 {
-    return n <= 1024 ? 128 : n <= 3072 ? 256 : n <= 6144 ? 512 : 1024;
+    return n <= 1024 ? 128 : n <= 3072 ? 256 : n <= 6144 ? 512 : n <= 16384 ? 1024 : 2048;
 }
 
 ptrdiff_t epiqp_tri_bytes(ptrdiff_t n)

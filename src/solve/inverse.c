@@ -109,7 +109,7 @@ static void square_block(inverting *v, ptrdiff_t p, ptrdiff_t b, ptrdiff_t numbe
 
 int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l)
 {
-    ptrdiff_t H = l->height, width = epiqp_min(H, 256), room = H * epiqp_max(H, 2 * width);
+    ptrdiff_t H = l->height, width = epiqp_max(epiqp_min(H, 256), H / 4), room = H * epiqp_max(H, 2 * width);
     inverting down = {.la = e->la, .t = l, .width = width}, square = down;
     double *work = epiqp_alloc(e->c, e->threads * room, sizeof *work);
     if (!work) {
