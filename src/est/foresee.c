@@ -16,7 +16,7 @@ enum {
     FEW = 128,       /* rows that are solved with exactly whatever was asked */
     PROBES = 64,     /* for leverages where there is no inverse */
 };
-static const double PROCESS = 9.5e6; /* bytes of a run that does nothing: libraries and their threads, */
+static const double PROCESS = 8.5e6; /* bytes of a run that does nothing: libraries and their threads, */
 static const double RANK = 28e6;     /* and those of MPI and ScaLAPACK too */
 
 /* ---- memory ---- */
@@ -27,12 +27,22 @@ static ptrdiff_t rows_at_once(const epiqp_job *j, const epiq_options *o)
     return o->solver == EPIQ_SOLVER_DIVIDED ? (j->n + o->parts - 1) / o->parts : j->n;
 }
 
+/* The factor, then the inverse in its place: here, or a rank's part. */
+static double matrix_bytes(const epiqp_job *j, const epiq_options *o, ptrdiff_t n)
+{
+    bool leverage =
+        o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage || n <= EPIQP_CHEAP_ROWS;
+    bool inverse = o->methods & EPIQ_IF && !o->probes && leverage;
+    return j->e.cluster ? epiqp_spread_bytes(j->e.cluster, n, inverse)
+                        : (double)(epiqp_tri_bytes(n) + (inverse ? epiqp_inverse_bytes(n, j->e.threads) : 0));
+}
+
 /* A part with its triangle and its points' columns; before or after them a batch of engine linear with its own. */
 static double divided_bytes(const epiqp_job *j, const epiq_options *o)
 {
     ptrdiff_t rows = rows_at_once(j, o);
     bool batches = j->engine->needs_solve(o) && o->methods & EPIQ_BA;
-    double part = (double)epiqp_tri_bytes(rows) + 8 * (double)rows * (double)(j->points + 2 * j->data->d + 24);
+    double part = matrix_bytes(j, o, rows) + 8 * (double)rows * (double)(j->points + 2 * j->data->d + 24);
     return 8 * 8 * (double)j->n + fmax(part, batches ? (double)epiqp_tri_bytes(j->n / o->batches) : 0);
 }
 
@@ -52,35 +62,25 @@ static double networks_bytes(const epiqp_job *j, const epiq_options *o)
            8 * (double)o->members * (2 * points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
 }
 
-/* The factor, then the inverse in its place: here, or a rank's part. */
-static double matrix_bytes(const epiqp_job *j, const epiq_options *o)
-{
-    bool leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage;
-    bool inverse = o->methods & EPIQ_IF && !o->probes && leverage;
-    return j->e.cluster ? epiqp_spread_bytes(j->e.cluster, j->n, inverse) : (double)epiqp_tri_bytes(j->n);
-}
-
 static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
 {
-    const double n = (double)j->n, d = (double)j->data->d, points = (double)j->points, triangle = matrix_bytes(j, o),
-                 cross = 8 * n * points;
+    const double n = (double)j->n, d = (double)j->data->d, points = (double)j->points,
+                 triangle = matrix_bytes(j, o, j->n), cross = 8 * n * points;
     double need = (j->e.cluster ? RANK : PROCESS) + j->more->bytes + 8 * n * (4 * d + 24) + networks_bytes(j, o);
     bool influence = o->methods & EPIQ_IF;
     if (epiqp_factor_wanted(j)) {
         bool strip = !j->engine->member || o->methods & (EPIQ_EV | EPIQ_BA); /* of the closed form */
         double columns = fmax(points + 1, influence ? 2 * (double)o->probes : 0);
         need += cross + (strip ? 8 * n * 256 : 0);
-        need += o->solver == EPIQ_SOLVER_ITERATIVE
-                    ? epiqp_operator_bytes(j->n, epiqp_min(o->rank, j->n), (ptrdiff_t)columns)
-                : o->solver == EPIQ_SOLVER_DIVIDED ? divided_bytes(j, o)
-                                                   : triangle; /* the inverse takes the factor's place */
+        need +=
+            o->solver == EPIQ_SOLVER_ITERATIVE
+                ? epiqp_operator_bytes(j->n, epiqp_min(o->rank, j->n), (ptrdiff_t)columns, o->probes ? j->e.threads : 0)
+            : o->solver == EPIQ_SOLVER_DIVIDED ? divided_bytes(j, o)
+                                               : triangle; /* the inverse takes the factor's place */
     }
     if (influence && o->probes < j->n) {
         double rows = (double)rows_at_once(j, o);
         need += 17 * rows * (double)o->probes + (o->probes ? 8 * rows * 7 * EPIQP_PROBE_GROUPS : 0);
-        if (o->solver == EPIQ_SOLVER_ITERATIVE && o->probes) { /* the preconditioner's squares */
-            need += 8 * (double)o->rank * ((double)o->rank + (double)j->e.threads * EPIQP_STRIP);
-        }
     }
     if (o->kernel == EPIQ_KERNEL_EMPIRICAL && influence) {
         need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
@@ -137,7 +137,8 @@ static double foresee_seconds(const epiqp_job *j, const epiq_options *o, const r
                    column = (2 * n * n + 4 * n * rank) / rate->flops;
             seconds += ITERATIONS * (entries + columns * column) + 2 * n * rank * rank / rate->flops;
             if (probed > 0) { /* and the preconditioner's squares */
-                seconds += ROUGHLY * (entries + 2 * probed * column) + (rowwise ? 16 : 0) * n * rank * rank / rate->flops;
+                seconds +=
+                    ROUGHLY * (entries + 2 * probed * column) + (rowwise ? 16 : 0) * n * rank * rank / rate->flops;
             }
         } else { /* all rows, or every part; there each also predicts the rows of the others */
             double cubes = corrected && !o->probes ? 1 : 1.0 / 3, rows = (double)rows_at_once(j, o), squares = n * rows;

@@ -66,6 +66,7 @@ void epiqp_chol_solve(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, do
 
 /* A^-1 (its lower triangle) in place of the factor. */
 int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l);
+ptrdiff_t epiqp_inverse_bytes(ptrdiff_t n, int threads); /* that it takes meanwhile */
 
 /* out_i = sum_j t_ij^2 s_j, n each: t symmetric, its entries squared, times s. */
 int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out);

@@ -107,9 +107,25 @@ static void square_block(inverting *v, ptrdiff_t p, ptrdiff_t b, ptrdiff_t numbe
     put(v, number, ld, cols, sum, epiqp_tri_at(t, p, cut, j0), rows);
 }
 
+static ptrdiff_t width_of(ptrdiff_t height)
+{
+    return epiqp_max(epiqp_min(height, 256), height / 4);
+}
+
+/* doubles that a thread works in */
+static ptrdiff_t room_of(ptrdiff_t height)
+{
+    return height * epiqp_max(height, 2 * width_of(height));
+}
+
+ptrdiff_t epiqp_inverse_bytes(ptrdiff_t n, int threads)
+{
+    return (ptrdiff_t)sizeof(double) * threads * room_of(epiqp_tri_shape(n).height);
+}
+
 int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l)
 {
-    ptrdiff_t H = l->height, width = epiqp_max(epiqp_min(H, 256), H / 4), room = H * epiqp_max(H, 2 * width);
+    ptrdiff_t H = l->height, width = width_of(H), room = room_of(H);
     inverting down = {.la = e->la, .t = l, .width = width}, square = down;
     double *work = epiqp_alloc(e->c, e->threads * room, sizeof *work);
     if (!work) {

@@ -133,11 +133,12 @@ void epiqp_operator_free(epiq_ctx *c, epiqp_operator *a)
     a->u = NULL;
 }
 
-double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols)
+double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols, int threads)
 {
-    double triangle = (double)epiqp_tri_bytes(rank), /* gone when the solve begins */
-        solve = 8.0 * ((double)n * (double)(4 * cols + EPIQP_STRIP) + (double)rank * (double)cols);
-    return 8.0 * (double)n * (double)rank + fmax(triangle, solve);
+    double k = (double)rank, triangle = (double)epiqp_tri_bytes(rank),
+           solve = 8.0 * ((double)n * (double)(4 * cols + EPIQP_STRIP) + k * (double)cols),
+           squares = threads ? 8 * k * (k + EPIQP_STRIP * (double)threads) : 0;
+    return 8.0 * (double)n * k + fmax(fmax(triangle, squares), solve); /* one after the other */
 }
 
 /* z = (F F' + shift I)^-1 r; t: rank by cols, scratch */

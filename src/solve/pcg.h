@@ -28,7 +28,8 @@ typedef struct {
 /* B = A^-1 B for cols columns of length n, each to |b - A x| <= tolerance |b|; what does not get there is a failure. */
 int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double tolerance, ptrdiff_t cols, double *b,
                          epiqp_pcg_report *report);
-double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols); /* of operator and solve, B apart */
+/* Of operator and solve, B apart; threads 0: nobody asks for its squares. */
+double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols, int threads);
 
 /* out_i = sum over j != i of (U U')_ij^2 s_j: what A^-1 has off its diagonal, squared, as far as the preconditioner knows */
 int epiqp_operator_squares_times(const epiqp_env *e, const epiqp_operator *a, const double *s, double *out);
