@@ -40,12 +40,12 @@ static moments measure(ptrdiff_t n, ptrdiff_t stride, const double *v)
     return s;
 }
 
-/* true: it never changes, or by so little that 1/factor overflows, and is shifted only */
+/* true: it never changes, and is shifted only */
 static bool choose(int scale, const moments *s, double *shift, double *factor)
 {
     *shift = scale == EPIQ_SCALE_STANDARD ? s->mean : scale == EPIQ_SCALE_MINMAX ? s->least : 0;
     *factor = scale == EPIQ_SCALE_STANDARD ? s->sd : scale == EPIQ_SCALE_MINMAX ? s->most - s->least : 1;
-    bool constant = s->least == s->most || *factor < DBL_MIN;
+    bool constant = s->least == s->most;
     *factor = constant ? 1 : *factor;
     return constant;
 }
@@ -56,14 +56,43 @@ double epiqp_scaled(double given, double shift, double factor)
     return isfinite(from) ? from / factor : (given / 4 - shift / 4) / (factor / 4);
 }
 
-static int too_wide(epiq_ctx *c, const char *name)
+/* Values must differ by no more than a double can hold, and by no less than one can divide by. */
+static int judge_factor(epiq_ctx *c, const char *name, double factor)
 {
     char shown[EPIQP_SHOWN];
-    return epiqp_fail(c, EPIQ_E_DATA, "column %s spans more than a double can hold; divide it by a power of ten first",
-                      epiqp_text_show(shown, sizeof shown, name, (ptrdiff_t)strlen(name)));
+    epiqp_text_show(shown, sizeof shown, name, (ptrdiff_t)strlen(name));
+    return factor > DBL_MAX
+               ? epiqp_fail(c, EPIQ_E_DATA,
+                            "column %s spans more than a double can hold; divide it by a power of ten first", shown)
+           : factor < DBL_MIN
+               ? epiqp_fail(c, EPIQ_E_DATA,
+                            "column %s varies by less than a double can divide by; multiply it by a power "
+                            "of ten first",
+                            shown)
+               : EPIQ_OK;
 }
 
-static int scale_features(epiq_ctx *c, epiq_data *data, int scale)
+/* The mean of numbers of this many times their spread, rounded to a double, is off by 1e-6 of that spread. */
+static const double COARSE = 1e10;
+
+static void find_coarse(const moments *s, const char *name, epiqp_list *coarse)
+{
+    if (s->least < s->most && s->sd < fmax(fabs(s->least), fabs(s->most)) / COARSE) {
+        epiqp_list_add(coarse, name, (ptrdiff_t)strlen(name));
+    }
+}
+
+static int warn_coarse(epiq_ctx *c, epiq_data *data, epiqp_list *coarse)
+{
+    return coarse->count
+               ? epiqp_warn(c, &data->warnings, "last_digits",
+                            "%td column%s only beyond the tenth digit, where doubles have few left: %s; subtract "
+                            "a constant before the numbers are written",
+                            coarse->count, coarse->count == 1 ? " varies" : "s vary", epiqp_list_end(coarse))
+               : EPIQ_OK;
+}
+
+static int scale_features(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *coarse)
 {
     const ptrdiff_t n = data->n, d = data->d;
     epiqp_list constant = {0};
@@ -73,9 +102,11 @@ static int scale_features(epiq_ctx *c, epiq_data *data, int scale)
             data->constant++;
             epiqp_list_add(&constant, data->feature[j], (ptrdiff_t)strlen(data->feature[j]));
         }
-        if (!isfinite(data->factor[j])) {
-            return too_wide(c, data->feature[j]);
+        int status = judge_factor(c, data->feature[j], data->factor[j]);
+        if (status) {
+            return status;
         }
+        find_coarse(&s, data->feature[j], coarse);
         data->mean[j] = s.mean;
         data->least[j] = s.least;
         data->most[j] = s.most;
@@ -92,13 +123,15 @@ static int scale_features(epiq_ctx *c, epiq_data *data, int scale)
                : EPIQ_OK;
 }
 
-static int scale_target(epiq_ctx *c, epiq_data *data, int scale)
+static int scale_target(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *coarse)
 {
     moments s = measure(data->n, 1, data->y);
     bool constant = choose(scale, &s, &data->y_shift, &data->y_factor);
-    if (!isfinite(data->y_factor)) {
-        return too_wide(c, data->target);
+    int status = judge_factor(c, data->target, data->y_factor);
+    if (status) {
+        return status;
     }
+    find_coarse(&s, data->target, coarse);
     for (ptrdiff_t i = 0; i < data->n; i++) {
         data->y[i] = epiqp_scaled(data->y[i], data->y_shift, data->y_factor);
     }
@@ -145,7 +178,9 @@ int epiqp_data_scale(epiq_ctx *c, epiq_data *data, int scale)
     data->mean = column + 2 * d;
     data->least = column + 3 * d;
     data->most = column + 4 * d;
-    int status = scale_features(c, data, scale);
-    status = status ? status : scale_target(c, data, scale);
+    epiqp_list coarse = {0};
+    int status = scale_features(c, data, scale, &coarse);
+    status = status ? status : scale_target(c, data, scale, &coarse);
+    status = status ? status : warn_coarse(c, data, &coarse);
     return status ? status : find_duplicates(c, data);
 }
