@@ -23,8 +23,11 @@ epiq_part epiqp_sum_of(epiq_part a, epiq_part b, double m, double level, epiq_me
 
 epiq_part epiqp_in_units(epiq_part part, double unit2)
 {
+    if (part.variance == 0) {
+        return part; /* in any units, those whose square no double holds as well */
+    }
     double value = part.variance * unit2;
-    if (part.known && part.variance != 0 && !(value >= DBL_MIN && value <= DBL_MAX)) {
+    if (!(value >= DBL_MIN && value <= DBL_MAX)) {
         return (epiq_part){.method = part.method};
     }
     part.variance = value;
@@ -66,6 +69,14 @@ epiq_part epiqp_ensemble_of(const epiqp_split *s, epiq_part ba, const epiq_optio
                : epiqp_sum_of(s->data, s->procedural, (double)o->ensemble_size, o->level, s->method);
 }
 
+static int too_large(const epiqp_job *j, ptrdiff_t p)
+{
+    return epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
+                      "the prediction at %s is too large for a double in units of the target; check the point's units, "
+                      "or express the target in others",
+                      j->name[p]);
+}
+
 /* Every network's prediction, point by point, in target units. */
 static int list_predictions(epiqp_job *j)
 {
@@ -87,6 +98,11 @@ static int list_predictions(epiqp_job *j)
             double *own = all + p * count;
             for (ptrdiff_t i = 0; i < count; i++) {
                 own[i] = j->data->y_shift + j->data->y_factor * kinds[k].h[i * j->points + p];
+            }
+            for (ptrdiff_t i = 0; i < count; i++) {
+                if (!isfinite(own[i])) {
+                    return too_large(j, p);
+                }
             }
             *(const double **)((char *)&j->answer->points[p] + kinds[k].list) = own;
             *(ptrdiff_t *)((char *)&j->answer->points[p] + kinds[k].length) = count;
@@ -147,14 +163,22 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
         out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, w);
     }
     out->infinite = in_units(j->infinite[p], unit2, w);
-    if (j->inf[p].known && j->ev[p].known && ba.known) {
-        double sum = data.variance + procedural.variance / m;
+    const double sum = data.variance + procedural.variance / m;
+    const epiq_part together = {.known = j->inf[p].known && j->ev[p].known && ba.known, .variance = sum};
+    const epiq_part both_ways[] = {in_units(ba, unit2, w), in_units(together, unit2, w)};
+    if (both_ways[0].known && both_ways[1].known) {
         out->check.known = 1;
         out->check.inside = ba.has_interval ? sum >= ba.lo && sum <= ba.hi : sum == ba.variance;
-        out->check.ba = unit2 * ba.variance;
-        out->check.if_plus_ev = unit2 * sum;
+        out->check.ba = both_ways[0].variance;
+        out->check.if_plus_ev = both_ways[1].variance;
         w->first_apart = out->check.inside || w->apart ? w->first_apart : p;
         w->apart += !out->check.inside;
+    }
+    for (ptrdiff_t i = 0; i < out->influential_count; i++) {
+        if (!isfinite(out->influential[i].influence)) {
+            out->influential_count = 0;
+            w->lost++;
+        }
     }
 }
 
@@ -166,6 +190,10 @@ int epiqp_combine(epiqp_job *j)
         combine_point(j, p, p < j->asked ? &asked : &swept);
     }
     int s = list_predictions(j);
+    for (ptrdiff_t p = 0; !s && p < j->points; p++) {
+        const epiq_point *point = &j->answer->points[p];
+        s = isfinite(point->prediction) && isfinite(point->kernel_prediction.value) ? EPIQ_OK : too_large(j, p);
+    }
     if (!s && asked.negative) {
         s = epiqp_warn(
             j->e.c, j->warnings, "negative_difference",
@@ -175,11 +203,11 @@ int epiqp_combine(epiqp_job *j)
             j->data->y_factor * j->data->y_factor * asked.raw,
             o->methods & EPIQ_IF ? j->remedy->procedural : j->remedy->data);
     }
-    if (!s && asked.lost) {
-        s = epiqp_warn(
-            j->e.c, j->warnings, "out_of_range",
-            "some variances are too large or too small for a double in squared units of the target, so they are "
-            "withheld; express the target in other units");
+    if (!s && (asked.lost || j->out_of_range)) {
+        s = epiqp_warn(j->e.c, j->warnings, "out_of_range",
+                       "some numbers are too large or too small for a double in units, or squared units of the target, "
+                       "so they are "
+                       "withheld; express the target in other units");
     }
     if (!s && asked.narrow) {
         const epiq_point *first = &j->answer->points[asked.first_narrow];

@@ -58,7 +58,8 @@ typedef struct {
     double excess_unit;
     const struct epiqp_more *more; /* what else is wanted */
     const epiqp_remedies *remedy;
-    bool finished; /* when asked to, with the networks there were */
+    bool finished;     /* when asked to, with the networks there were */
+    bool out_of_range; /* of doubles, in units of the target: what fit would have told */
     /* where the answer goes */
     struct epiqp_answer *answer;
     epiqp_warnings *warnings;
@@ -100,7 +101,7 @@ int epiqp_warn_few_members(epiqp_job *j);
 int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r); /* IF and all that goes with it, at every point */
 
 /* V = sum over groups of (sum over their rows of (v_i - mean v))^2, with Satterthwaite's degrees of freedom.
- * sums: scratch of `groups` doubles. */
+ * sums: scratch of `groups` doubles. Unknown if it is too small for a double, but not 0. */
 epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff_t groups, double *sums, double level);
 
 /* Noise row by row, from the residuals: rowwise.c. It needs the ridge's inverse, or probes (count 0: the inverse). */

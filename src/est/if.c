@@ -4,6 +4,7 @@
  */
 #include "est/est.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -31,7 +32,8 @@ epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff
         spread += u * u;
     }
     double df = spread > 0 ? fmin(2 * total * total / spread, (double)(groups - 1)) : (double)(groups - 1);
-    return epiq_part_of(total * largest * largest, df, level, EPIQ_BY_IF);
+    double V = total * largest * largest;
+    return epiq_part_of(largest > 0 && V < DBL_MIN ? -1 : V, df, level, EPIQ_BY_IF);
 }
 
 /* ---- the kernel the influence function uses ---- */

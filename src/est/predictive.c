@@ -16,16 +16,18 @@ int epiqp_describe_errors(epiqp_job *j, const double *left_out, const double *wi
     double loo2 = epiqp_dot(j->n, left_out, left_out), unit = j->data->y_factor,
            spread = epiqp_variance(j->data->y, j->n) * (double)(j->n - 1);
     epiq_result *out = &j->answer->result;
-    double rmse = unit * sqrt(loo2 / (double)j->n);
-    noise_sd *= unit;
-    if (!(rmse <= DBL_MAX && noise_sd * noise_sd <= DBL_MAX)) {
-        return EPIQ_OK; /* the warning out_of_range tells why */
+    double rmse = unit * sqrt(loo2 / (double)j->n), noise2 = noise_sd * unit * (noise_sd * unit);
+    double farthest = unit * (sqrt(loo2) + sqrt(epiqp_dot(j->n, j->data->y, j->data->y))) + fabs(j->data->y_shift);
+    if (!(farthest <= DBL_MAX && noise2 <= DBL_MAX) || (noise_sd > 0 && noise2 < DBL_MIN)) {
+        j->out_of_range = true;
+        return EPIQ_OK;
     }
+    noise_sd *= unit;
     out->fit.known = 1;
     out->fit.has_r2 = spread > 0;
     out->fit.loo_rmse = rmse;
     out->fit.r2 = spread > 0 ? 1 - loo2 / spread : 0;
-    out->fit.noise_variance = noise_sd * noise_sd;
+    out->fit.noise_variance = noise2;
     if (!wider) {
         return EPIQ_OK;
     }

@@ -10,6 +10,7 @@
  */
 #include "est/est.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { TERMS = 3 };              /* agree with the exact solution to three digits; one leaves up to 1.4 % */
@@ -125,5 +126,6 @@ epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double
     double apart = total * total * (w->kurtosis * c4 / (c2 * c2) - 1 / (double)n);
     double wobble = far + WIDER * fmax(0, apart - far);
     double df = wobble > 0 ? fmin(2 * total * total / wobble, (double)(n - 1)) : (double)(n - 1);
-    return epiq_part_of(total * unit * unit, df, level, EPIQ_BY_IF);
+    double V = total * unit * unit;
+    return epiq_part_of(total > 0 && V < DBL_MIN ? -1 : V, df, level, EPIQ_BY_IF);
 }
