@@ -127,11 +127,15 @@ bool epiqp_factor_wanted(const epiqp_job *j)
 
 /* ---- points that deserve a warning ---- */
 
-/* Without bias the network is 0 at x0 = 0, always. A mean that is 0 but for rounding is made 0, so that all of it is
- * exact. */
+static const double SMALLEST_SQUARE = 1e-290; /* of the longest row: below, kernels of shorter ones lose digits */
+
+/* Without bias the network is 0 at x0 = 0, always. Where biases start at 0 its kernel depends on the direction of x0
+ * alone, however near 0 it is, and jumps there. A mean that is 0 but for rounding is made 0: its direction is noise. */
 static int settle_points(epiqp_job *j)
 {
     ptrdiff_t d = j->data->d, zeros = 0, outside = 0, first = 0, feature = 0;
+    bool unbiased = j->o.bias == 0, any = false;
+    double spread = j->o.bias * j->o.bias_sd; /* of the biases at the start; v is its square */
     double *at = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * d, sizeof *at), norm2 = 0;
     const char **name = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *name);
     if (!at || !name) {
@@ -152,6 +156,13 @@ static int settle_points(epiqp_job *j)
                               "row %td is too large to be squared; use --scale standard, or other units",
                               j->data->row[i]);
         }
+        for (ptrdiff_t f = 0; f < d; f++) {
+            any |= j->data->x[i * d + f] != 0;
+        }
+    }
+    if (unbiased && any && norm2 < SMALLEST_SQUARE) {
+        return epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
+                          "the rows are too small to be squared; use --scale standard, or other units");
     }
     for (ptrdiff_t p = 0; p < j->points; p++) {
         double *x = at + p * d;
@@ -159,7 +170,7 @@ static int settle_points(epiqp_job *j)
             return epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
                               "the point %s is too far from the rows to be squared; check its units", name[p]);
         }
-        if (j->o.bias == 0 && epiqp_dot(d, x, x) <= EPIQP_ZERO_SQUARE * norm2) {
+        if (spread * spread == 0 && epiqp_dot(d, x, x) <= EPIQP_ZERO_SQUARE * norm2) {
             memset(x, 0, (size_t)d * sizeof *x);
             zeros += p < j->asked;
         }
@@ -177,7 +188,12 @@ static int settle_points(epiqp_job *j)
             feature = f;
         }
     }
-    if (zeros) {
+    if (zeros && !unbiased) {
+        s = epiqp_warn(j->e.c, j->warnings, "jump",
+                       "networks whose biases start at 0 jump at the scaled origin (%td of %td points): a step to any "
+                       "side of it gives another answer; use --bias-sd 1, or ask beside it",
+                       zeros, j->asked);
+    } else if (zeros) {
         s = epiqp_warn(j->e.c, j->warnings, "zero_by_construction",
                        "without bias every network is exactly 0 at the scaled origin, so all variances are 0 there "
                        "(%td of %td points); use "

@@ -114,7 +114,7 @@ static bool beyond(const epiq_model *m, const double *x)
     return beyond;
 }
 
-/* Scaled, and what est/estimate.c does with them: without bias a point that is 0 but for rounding is 0. */
+/* Scaled, and what est/estimate.c does with them: where biases start at 0 a point that is 0 but for rounding is 0. */
 static int settle(asking *a, const double *given)
 {
     const epiq_model *m = a->m;
@@ -132,7 +132,7 @@ static int settle(asking *a, const double *given)
                 "row %td is too far from the data to be scaled and squared, or not a number; check its units",
                 a->out->first + a->before + p + 1);
         }
-        if (m->o.bias == 0 && norm2 <= EPIQP_ZERO_SQUARE * m->norm2) {
+        if (m->fit.arch.v == 0 && norm2 <= EPIQP_ZERO_SQUARE * m->norm2) {
             memset(x, 0, (size_t)d * sizeof *x);
         }
     }
