@@ -84,8 +84,10 @@ int epiqp_estimate_ev(epiqp_job *j);
 int epiqp_estimate_if(epiqp_job *j);
 int epiqp_estimate_ba(epiqp_job *j);
 int epiqp_estimate_infinite(epiqp_job *j); /* tau^2 in closed form, beside whatever was trained */
-/* That tau^2, a difference of numbers as large as q00 = Q(x0,x0), as a part: below their rounding nothing is known. */
-epiq_part epiqp_infinite_part(double tau2, double q00);
+/* That tau^2, a difference of numbers as large as q00 = Q(x0,x0), as a part: below their rounding, a share of q00,
+ * nothing is known. */
+epiq_part epiqp_infinite_part(double tau2, double q00, double rounding);
+#define EPIQP_ROUNDING 1e-13    /* of q00, in tau2 from a factor: three digits of what is above it are right */
 #define EPIQP_ZERO_SQUARE 1e-20 /* |x0|^2 over that of the longest row: so small it is rounding, and taken as 0 */
 
 /* The mean, EV and BA of count predictions h[0], h[stride], ... */

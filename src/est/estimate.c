@@ -214,9 +214,9 @@ static int settle_points(epiqp_job *j)
 
 /* ---- the closed form, beside or instead of networks ---- */
 
-epiq_part epiqp_infinite_part(double tau2, double q00)
+epiq_part epiqp_infinite_part(double tau2, double q00, double rounding)
 {
-    bool known = tau2 >= 1e-13 * q00; /* so at an exact 0 too */
+    bool known = tau2 >= rounding * q00; /* so at an exact 0 too */
     return (epiq_part){.known = known, .variance = known ? tau2 : 0, .method = EPIQ_BY_INFINITE};
 }
 
@@ -233,17 +233,19 @@ int epiqp_estimate_infinite(epiqp_job *j)
     }
     double *q00 = tau2 + j->points;
     ptrdiff_t rounded = 0;
+    /* c off by e puts e'Q e on top, and e'Q e <= |A e|^2/K <= residual^2 |k0|^2/K, n residual^2 K or less */
+    double left = j->fit.ridge.worst.residual, rounding = fmax(EPIQP_ROUNDING, 10 * (double)j->n * left * left);
     epiqp_kernel_diagonal(&j->fit.arch, &j->fit.at, NULL, q00);
     for (ptrdiff_t p = 0; p < j->points; p++) {
-        j->infinite[p] = epiqp_infinite_part(tau2[p], q00[p]);
+        j->infinite[p] = epiqp_infinite_part(tau2[p], q00[p], rounding);
         rounded += !j->infinite[p].known && p < j->asked;
     }
     if (rounded && !j->engine->member) {
         return epiqp_warn(
             j->e.c, j->warnings, "lost_in_rounding",
-            "the procedural variance is below rounding at %td of %td points, so it is withheld; use a larger "
-            "--lambda",
-            rounded, j->asked);
+            "the procedural variance is below %s at %td of %td points, so it is withheld; use a larger --lambda%s",
+            left > 0 ? "what --tolerance leaves open" : "rounding", rounded, j->asked,
+            left > 0 ? ", or a smaller --tolerance" : "");
     }
     return EPIQ_OK;
 }

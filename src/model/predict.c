@@ -261,7 +261,7 @@ static int solve_block(asking *a)
         epiqp_rows_free(a->e->c, &here.at);
     }
     for (ptrdiff_t p = 0; !s && a->infinite && p < a->points; p++) {
-        a->ev[p] = epiqp_infinite_part(a->tau2[p], a->q00[p]);
+        a->ev[p] = epiqp_infinite_part(a->tau2[p], a->q00[p], EPIQP_ROUNDING);
     }
 #pragma omp parallel for schedule(static) num_threads(a->e->threads) if (!s && a->influence)
     for (ptrdiff_t p = 0; p < (s || !a->influence ? 0 : a->points); p++) {
