@@ -113,7 +113,7 @@ int epiqp_estimate_ba(epiqp_job *j)
 {
     const epiq_options *o = &j->o;
     ptrdiff_t count = o->batches, made = 0;
-    double *h = epiqp_arena_alloc(j->e.c, &j->scratch, count * (j->points + 1), sizeof *h);
+    double *h = epiqp_arena_alloc(j->e.c, &j->scratch, count * (j->points + 2), sizeof *h);
     batch *batches = epiqp_arena_alloc(j->e.c, &j->scratch, count, sizeof *batches);
     epiqp_assignment *list = epiqp_arena_alloc(j->e.c, &j->scratch, count, sizeof *list);
     ptrdiff_t *batch_of_row = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + count, sizeof *batch_of_row);
@@ -140,17 +140,21 @@ int epiqp_estimate_ba(epiqp_job *j)
             .at = h + made * j->points,
         };
     }
-    double jitter = 0, *jitters = h + count * j->points;
+    double jitter = 0, loss = 0, *jitters = h + count * j->points, *losses = jitters + count;
     for (ptrdiff_t b = 0; b < made; b++) {
         jitters[b] = batches[b].fit.ridge.jitter;
+        losses[b] = batches[b].fit.ridge.loss;
     }
     if (!(s = epiq_ctx_agree(j->e.c, s)) && j->e.cluster) {
-        j->e.cluster->sum(jitters, count);
+        j->e.cluster->sum(jitters, 2 * count);
     }
     for (ptrdiff_t b = 0; b < made; b++) {
         jitter = fmax(jitter, jitters[b]);
+        loss = fmax(loss, losses[b]);
     }
-    s = s ? s : epiqp_warn_jitter(j, j->fit.ridge.jitter > 0 ? 0 : jitter); /* said once */
+    if (!s && j->fit.ridge.jitter == 0 && j->fit.ridge.loss <= EPIQP_MOST_LOSS) { /* said once */
+        s = epiqp_warn_factor(j, jitter, loss);
+    }
     s = s ? s : epiqp_keep_members(j, j->more->keep ? &j->more->keep->batches : NULL, count, list);
     if (!s) {
         s = epiqp_run_members(j, "batches", count, list);

@@ -374,6 +374,7 @@ static void scatter(epiqp_job *j, const part *p, ptrdiff_t parts)
         }
     }
     j->fit.ridge.jitter = fmax(j->fit.ridge.jitter, own->jitter);
+    j->fit.ridge.loss = fmax(j->fit.ridge.loss, own->loss);
     j->fit.ridge.fill_s += own->fill_s;
     j->fit.ridge.factor_s += own->factor_s;
 }

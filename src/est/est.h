@@ -148,8 +148,8 @@ void epiqp_predictive_at(const epiqp_job *j, const epiqp_predictive *w, const do
 int epiqp_predictive_check(epiqp_job *j); /* a warning where the prediction lies outside */
 
 /* Gradient flow stopped at time t (engine infinite): c (points by n) and, if v is not NULL, v (points by n), closed in
- * the eigenbasis of the kernel. */
-int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v);
+ * the eigenbasis of the kernel. loss: how many times the kernel's rounding grows in them. */
+int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v, double *loss);
 
 /* ---- the kernel predictor averaged over parts of the rows: divided.c ---- */
 
@@ -260,7 +260,9 @@ epiq_part epiqp_ensemble_of(const epiqp_split *s, epiq_part ba, const epiq_optio
 epiq_part epiqp_in_units(epiq_part part, double unit2); /* of the target, squared; unknown if no double can hold it */
 int epiqp_combine(epiqp_job *j);
 int epiqp_advise(epiqp_job *j);
-int epiqp_warn_jitter(epiqp_job *j, double jitter); /* nothing if it is 0 */
+/* Of the ridge's factor, or a batch's: what had to be added, or how many times rounding grows. Nothing if all is well. */
+int epiqp_warn_factor(epiqp_job *j, double jitter, double loss);
+#define EPIQP_MOST_LOSS 1e12 /* of rounding, 1e-16: four digits are left */
 
 /* ---- what is kept for a model: keep.c ---- */
 

@@ -306,13 +306,30 @@ static int prepare(epiqp_job *j)
     return s ? s : epiqp_foresee(j);
 }
 
-int epiqp_warn_jitter(epiqp_job *j, double jitter)
+int epiqp_warn_factor(epiqp_job *j, double jitter, double loss)
 {
-    return jitter > 0
-               ? epiqp_warn(j->e.c, j->warnings, "jitter",
-                            "the kernel matrix was not positive definite; %.3g was added to its diagonal; a larger "
-                            "--lambda avoids this",
-                            jitter)
+    double ridge = j->o.lambda * (double)j->n;
+    return jitter > 0 ? epiqp_warn(j->e.c, j->warnings, "jitter",
+                                   "the kernel matrix was not positive definite; %.3g was added to its diagonal, where "
+                                   "lambda n is %.3g; a larger --lambda avoids this",
+                                   jitter, ridge)
+           : loss > EPIQP_MOST_LOSS
+               ? epiqp_warn(j->e.c, j->warnings, "ill_conditioned",
+                            "some rows are combinations of others but for rounding, beside which lambda n = %.3g is "
+                            "small: the first digits of predictions and variances may be wrong; use a larger --lambda",
+                            ridge)
+               : EPIQ_OK;
+}
+
+/* Residuals lambda n alpha that iteration has right to residual |y|, whatever the matrix is like */
+static int warn_unsettled(epiqp_job *j)
+{
+    const epiqp_ridge *r = &j->fit.ridge;
+    double left = r->worst.residual * sqrt(epiqp_dot(j->n, j->data->y, j->data->y));
+    return left > 0.1 * r->shift * sqrt(epiqp_dot(j->n, r->alpha, r->alpha))
+               ? epiqp_warn(j->e.c, j->warnings, "ill_conditioned",
+                            "the rows are fitted to within what --tolerance leaves open, so the first digits of "
+                            "variances may be wrong; use a smaller --tolerance, or a larger --lambda")
                : EPIQ_OK;
 }
 
@@ -320,14 +337,16 @@ static int solve_kernel(epiqp_job *j)
 {
     int s = EPIQ_OK;
     const double *c = NULL;
+    double loss = 0;
     if (j->o.time > 0) {
         ptrdiff_t size = j->n * j->points;
         j->stopped_c = epiqp_arena_alloc(j->e.c, &j->scratch, size, sizeof(double));
         j->stopped_v = j->o.methods & EPIQ_IF ? epiqp_arena_alloc(j->e.c, &j->scratch, size, sizeof(double)) : NULL;
         s = j->stopped_c && (j->stopped_v || !(j->o.methods & EPIQ_IF))
-                ? epiqp_stopped(&j->e, &j->fit, j->o.time, j->stopped_c, j->stopped_v)
+                ? epiqp_stopped(&j->e, &j->fit, j->o.time, j->stopped_c, j->stopped_v, &loss)
                 : EPIQ_E_NOMEM;
         c = j->stopped_c;
+        s = s ? s : epiqp_warn_factor(j, 0, loss);
     } else if (epiqp_factor_wanted(j)) {
         s = j->o.solver == EPIQ_SOLVER_DIVIDED ? epiqp_divided_solve(j) : epiqp_fit_solve(&j->e, &j->fit);
         c = j->fit.ridge.c;
@@ -341,7 +360,8 @@ static int solve_kernel(epiqp_job *j)
         j->prediction[p] = j->kernel_prediction[p] = epiqp_dot(j->n, c + p * j->n, j->data->y);
     }
     if (!s && j->fit.solved) {
-        s = epiqp_warn_jitter(j, j->fit.ridge.jitter);
+        s = epiqp_warn_factor(j, j->fit.ridge.jitter, j->fit.ridge.loss);
+        s = s || !j->fit.ridge.operator.u ? s : warn_unsettled(j);
     }
     return s ? s : epiqp_report(j->e.c, "factor", 1, 1);
 }

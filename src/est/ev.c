@@ -93,6 +93,35 @@ ptrdiff_t epiq_members_for(double relative, double level)
     return enough <= MOST ? enough : 0;
 }
 
+/* Members solved with the factor of all rows, h(theta0; x0) + c'(y - h(theta0; X)), differ by what is left of numbers as
+ * large as sqrt(Q00) and |y|, c having as many digits as the factor leaves it, or iteration. */
+static int check_spread(epiqp_job *j)
+{
+    if (!j->fit.solved || !j->engine->needs_solve(&j->o)) {
+        return EPIQ_OK;
+    }
+    double *q00 = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *q00);
+    if (!q00) {
+        return EPIQ_E_NOMEM;
+    }
+    epiqp_kernel_diagonal(&j->fit.arch, &j->fit.at, NULL, q00);
+    double rounding = fmax(DBL_EPSILON * j->fit.ridge.loss, j->fit.ridge.worst.residual), y2 = 0;
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        y2 = fmax(y2, j->data->y[i] * j->data->y[i]);
+    }
+    ptrdiff_t lost = 0;
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
+        double v = j->ev[p].variance;
+        lost += j->ev[p].known && v > 0 && v < rounding * rounding * (q00[p] + y2);
+    }
+    return lost
+               ? epiqp_warn(j->e.c, j->warnings, "ill_conditioned",
+                            "at %td of %td points the members differ by less than the rounding in them may come to, so "
+                            "the procedural variance there may be wrong; use a larger --lambda%s",
+                            lost, j->asked, j->fit.ridge.worst.residual > 0 ? ", or a smaller --tolerance" : "")
+               : EPIQ_OK;
+}
+
 int epiqp_estimate_ev(epiqp_job *j)
 {
     const epiq_options *o = &j->o;
@@ -125,6 +154,9 @@ int epiqp_estimate_ev(epiqp_job *j)
         return s;
     }
     epiqp_ev_points(j, m, h);
+    if ((s = check_spread(j))) {
+        return s;
+    }
     if (keep_rows) {
         j->members_mean = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof(double));
         if (!j->members_mean) {

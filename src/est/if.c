@@ -343,7 +343,7 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     if (!s && w.probes) {
         s = epiqp_warn_of_probes(j);
     }
-    return s || r == &j->fit.ridge ? s : epiqp_warn_jitter(j, r->jitter);
+    return s || r == &j->fit.ridge ? s : epiqp_warn_factor(j, r->jitter, r->loss);
 }
 
 /* Stopped gradient flow gives v itself; the corrections for leverage do not hold there. */

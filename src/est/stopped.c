@@ -16,7 +16,7 @@ static double exp_gap(double x, double y, double t)
     return exp(-lo * t) * (gap * t < 1e-300 ? t : -expm1(-gap * t) / gap);
 }
 
-int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v)
+int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v, double *loss)
 {
     ptrdiff_t n = f->rows.n, points = f->at.n;
     const double lambda = f->o->lambda, size = (double)n;
@@ -32,8 +32,10 @@ int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, d
         epiqp_free(e->c, block);
         return s;
     }
+    *loss = 0;
     for (ptrdiff_t k = 0; k < n; k++) {
         mu[k] = fmax(w[k], 0) / size + lambda; /* the kernel is positive: below 0 is rounding */
+        *loss = fmax(*loss, w[n - 1] * -expm1(-2 * t * mu[k]) / (size * mu[k]));
     }
     epiqp_kernel_cross(e, &f->arch, &f->rows, &f->at, c, NULL);
     e->la->gemm('T', 'N', n, points, n, 1, V, n, c, n, 0, kappa, n);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,24 +274,25 @@ int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridg
     ptrdiff_t pivot = 0;
     *jitter = 0;
     atomic_ptrdiff_t *done = epiqp_alloc(e->c, t->panels, sizeof *done);
-    if (!done) {
-        return EPIQ_E_NOMEM;
-    }
-    double mean = 0;
-    int s = EPIQ_OK;
-    for (double relative = 1e-15; relative < 2e-8; relative *= 10) { /* the first try adds nothing */
+    double mean = 0, *before = epiqp_alloc(e->c, t->n, sizeof *before); /* n: the diagonal of what is factored */
+    int s = done && before ? EPIQ_OK : EPIQ_E_NOMEM;
+    for (double relative = 1e-15; !s && relative < 2e-8; relative *= 10) { /* the first try adds nothing */
         *jitter = relative < 5e-15 ? 0 : relative * mean;
         pivot = 0;
+        t->loss = 0;
         for (ptrdiff_t p = 0, next; p < t->panels && !pivot && !s; p = next) {
             double start = epiqp_now();
             next = together(t, p);
             fill(e, from, t, p, next);
             for (ptrdiff_t i = p * t->height; i < epiqp_min(next * t->height, t->n); i++) {
                 mean += relative < 5e-15 ? *diagonal_at(t, i) / (double)t->n : 0;
-                *diagonal_at(t, i) += ridge + *jitter;
+                before[i] = *diagonal_at(t, i) += ridge + *jitter;
             }
             double filled = epiqp_now();
             pivot = factor(e, t, done, p, next);
+            for (ptrdiff_t i = p * t->height; !pivot && i < epiqp_min(next * t->height, t->n); i++) {
+                t->loss = fmax(t->loss, epiqp_pivot_loss(*diagonal_at(t, i), before[i]));
+            }
             *fill_s += filled - start;
             *factor_s += epiqp_now() - filled;
             let_go(t, p, next);
@@ -301,6 +303,7 @@ int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridg
         }
     }
     epiqp_free(e->c, done);
+    epiqp_free(e->c, before);
     return s ? s : pivot ? epiqp_not_definite(e->c, pivot, t->n, ridge) : EPIQ_OK;
 }
 

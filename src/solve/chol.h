@@ -18,8 +18,15 @@ typedef struct {
     ptrdiff_t n, height, panels;
     double *a;
     ptrdiff_t resident; /* of a scratch file: bytes of it to keep in memory; 0: all of it is */
+    double loss;        /* of a factor: how many times rounding grows in its weakest pivot */
 } epiqp_tri;
 
+/* What the rows before leave of row i, L_ii^2, is a difference of numbers as large as A_ii, and has their rounding: in it,
+ * and in what is solved for, rounding is so many times larger. */
+static inline double epiqp_pivot_loss(double root, double diagonal)
+{
+    return diagonal / (root * root);
+}
 int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out);
 /* In a file of this folder that has no name and is gone with the process. About `resident` bytes of it, two panels at
  * least, are in memory at a time, by epiqp_ridge_factor and epiqp_chol_solve: what else there is would read all of it
@@ -54,7 +61,7 @@ epiqp_source epiqp_source_stored(const epiqp_tri *t); /* another one's numbers *
 void epiqp_tri_fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t); /* in parallel, straight into place */
 
 /* Factor source + ridge I. If that is not numerically positive definite, retry with a jitter of 1e-14, 1e-13 .. 1e-8
- * times the mean diagonal added; *jitter says what was needed (0: none). Times in seconds are added to fill_s,
+ * times the mean diagonal added; *jitter says what was needed (0: none), t->loss how sound the factor is. Times in seconds are added to fill_s,
  * factor_s. */
 int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridge, epiqp_tri *t, double *jitter,
                        double *fill_s, double *factor_s);

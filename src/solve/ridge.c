@@ -30,6 +30,7 @@ int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *ker
         return s;
     }
     out->shift = ridge + out->jitter;
+    out->loss = e->cluster ? out->spread.loss : out->factor.loss;
     memcpy(out->alpha, y, (size_t)n * sizeof *y);
     s = epiqp_ridge_solve(e, out, false, 1, out->alpha);
     s = s ? s : epiqp_ridge_solve(e, out, false, points, out->c);

@@ -12,6 +12,7 @@ typedef struct {
     ptrdiff_t n, points;
     double shift;             /* lambda n, and the jitter if one was needed: A = K + shift I */
     double jitter;            /* its part in shift, 0 when A was positive definite as it stood */
+    double loss;              /* how many times rounding grows in the factor (chol.h); 0: there is none */
     epiqp_tri factor;         /* of A; epiqp_ridge_leverage turns it into the inverse, and then a is NULL */
     double *alpha;            /* n */
     double *c;                /* points by n: c of point p starts at c + p n */

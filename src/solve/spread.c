@@ -5,6 +5,7 @@
 #include "solve/spread_side.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- storage ---- */
@@ -19,8 +20,12 @@ static epiqp_side side_of(ptrdiff_t n, ptrdiff_t block, int place, int of)
 
 epiqp_spread epiqp_spread_shape(const epiq_cluster *k, ptrdiff_t n)
 {
-    return (epiqp_spread){n, k->block, side_of(n, k->block, k->rank / k->cols, k->rows),
-                          side_of(n, k->block, k->rank % k->cols, k->cols), NULL};
+    return (epiqp_spread){n,
+                          k->block,
+                          side_of(n, k->block, k->rank / k->cols, k->rows),
+                          side_of(n, k->block, k->rank % k->cols, k->cols),
+                          NULL,
+                          0};
 }
 
 int epiqp_spread_new(const epiqp_env *e, ptrdiff_t n, epiqp_spread *out)
@@ -92,13 +97,23 @@ static double trace(const epiqp_env *e, const epiqp_spread *t)
     return sum;
 }
 
-static void raise_diagonal(const epiqp_spread *t, double by)
+static void raise_diagonal(const epiqp_spread *t, double by, double *raised)
 {
     for (ptrdiff_t i = 0; i < t->n; i++) {
         if (epiqp_spread_has(t, i, i)) {
-            *epiqp_spread_at(t, i, i) += by;
+            raised[i] = *epiqp_spread_at(t, i, i) += by;
         }
     }
+}
+
+static double loss_of(const epiqp_env *e, const epiqp_spread *t, const double *before)
+{
+    double loss = 0;
+    for (ptrdiff_t i = 0; i < t->n; i++) {
+        loss = epiqp_spread_has(t, i, i) ? fmax(loss, epiqp_pivot_loss(*epiqp_spread_at(t, i, i), before[i])) : loss;
+    }
+    e->cluster->sum(&loss, 1); /* ranks have sums, not maxima */
+    return loss;
 }
 
 /* As epiqp_ridge_factor: the first try adds nothing. */
@@ -106,16 +121,18 @@ int epiqp_spread_factor(const epiqp_env *e, const epiqp_source *from, double rid
                         double *fill_s, double *factor_s)
 {
     ptrdiff_t pivot = 0;
-    for (double relative = 1e-15; relative < 2e-8; relative *= 10) {
+    double *before = epiqp_alloc(e->c, t->n, sizeof *before); /* the diagonal of what is factored, where it is here */
+    int s = epiq_ctx_agree(e->c, before ? EPIQ_OK : EPIQ_E_NOMEM);
+    for (double relative = 1e-15; !s && relative < 2e-8; relative *= 10) {
         double start = epiqp_now();
         epiqp_spread_fill(e, from, t);
-        int s = epiq_ctx_agree(e->c, epiqp_stopping(e->c) ? epiqp_report(e->c, "kernel", 0, 1) : EPIQ_OK);
+        s = epiq_ctx_agree(e->c, epiqp_stopping(e->c) ? epiqp_report(e->c, "kernel", 0, 1) : EPIQ_OK);
         if (s) {
-            return s;
+            break;
         }
         double mean = trace(e, t) / (double)t->n, filled = epiqp_now();
         *jitter = relative < 5e-15 ? 0 : relative * mean;
-        raise_diagonal(t, ridge + *jitter);
+        raise_diagonal(t, ridge + *jitter, before);
         pivot = e->cluster->factor(e->threads, t->n, t->a);
         *fill_s += filled - start;
         *factor_s += epiqp_now() - filled;
@@ -123,7 +140,9 @@ int epiqp_spread_factor(const epiqp_env *e, const epiqp_source *from, double rid
             break;
         }
     }
-    return pivot ? epiqp_not_definite(e->c, pivot, t->n, ridge) : EPIQ_OK;
+    t->loss = s || pivot ? 0 : loss_of(e, t, before);
+    epiqp_free(e->c, before);
+    return s ? s : pivot ? epiqp_not_definite(e->c, pivot, t->n, ridge) : EPIQ_OK;
 }
 
 /* ---- solves ---- */

@@ -18,7 +18,8 @@ typedef struct {
 typedef struct {
     ptrdiff_t n, block;
     epiqp_side rows, cols;
-    double *a; /* rows.size by cols.size, column-major */
+    double *a;   /* rows.size by cols.size, column-major */
+    double loss; /* of a factor, as chol.h has it, or at most so many times that as there are ranks */
 } epiqp_spread;
 
 int epiqp_spread_new(const epiqp_env *e, ptrdiff_t n, epiqp_spread *out);
