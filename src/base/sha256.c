@@ -39,7 +39,7 @@ static void absorb_plain(uint32_t h[8], const unsigned char *p, size_t blocks)
     }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) /* whose __builtin_cpu_supports knows no sha */
 #include <immintrin.h>
 #define HAS_SHA_INSTRUCTIONS (__builtin_cpu_supports("sha") && __builtin_cpu_supports("sse4.1"))
 
