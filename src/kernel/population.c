@@ -200,6 +200,12 @@ enum { COLUMNS = 4 }; /* of a tile: with two vectors of rows, eight sums stay in
 #define NAME(x) x##_2
 #define ROOT(x) ((vector_2){sqrt((x)[0]), sqrt((x)[1])})
 #define ANY(m) (((m)[0] | (m)[1]) != 0)
+#ifdef __aarch64__
+#include <arm_neon.h>
+#define FUSED(a, b, c) ((vector_2)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#else
+#define FUSED(a, b, c) ((a) * (b) + (c))
+#endif
 #include "kernel/population_loops.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -212,6 +218,7 @@ enum { COLUMNS = 4 }; /* of a tile: with two vectors of rows, eight sums stay in
 #define NAME(x) x##_4
 #define ROOT(x) ((vector_4)_mm256_sqrt_pd((__m256d)(x)))
 #define ANY(m) (_mm256_movemask_pd((__m256d)(m)) != 0)
+#define FUSED(a, b, c) ((vector_4)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #include "kernel/population_loops.h"
 
 #define LANES 8
@@ -219,6 +226,7 @@ enum { COLUMNS = 4 }; /* of a tile: with two vectors of rows, eight sums stay in
 #define NAME(x) x##_8
 #define ROOT(x) ((vector_8)_mm512_sqrt_pd((__m512d)(x)))
 #define ANY(m) (_mm512_movepi64_mask((__m512i)(m)) != 0)
+#define FUSED(a, b, c) ((vector_8)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #include "kernel/population_loops.h"
 #endif
 

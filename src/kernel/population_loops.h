@@ -2,6 +2,7 @@
  * one register each; included once for every such set.
  *     LANES, TARGET, NAME(x)    the vector, the attribute, and the name x of this set
  *     ROOT(x), ANY(m)           square roots; whether any lane of a mask is set
+ *     FUSED(a, b, c)            a b + c, rounded once where the set can, whatever the optimisation level
  */
 #define VECTOR NAME(vector)
 #define MASK NAME(mask)
@@ -20,15 +21,15 @@ TARGET static VECTOR NAME(careful)(ptrdiff_t d, const double *x, const double *y
     VECTOR sum = {0};
     for (ptrdiff_t f = 0; f < d; f++) {
         VECTOR xf = *(const VECTOR *)(x + f * EPIQP_PANEL);
-        sum += (xf - y[f]) * (xf + y[f]);
+        sum = FUSED(xf - y[f], xf + y[f], sum);
     }
     MASK smaller = *sp < sq; /* x, rather than y */
     VECTOR spsq = *sp * sq, tilt = sum / (*sp + sq) / spsq, inverse = 1 / NAME(pick)(smaller, sq - (VECTOR){0}, *sp);
     VECTOR last = NAME(pick)(*sign > 0, tilt, (*sp + sq) / spsq), twice = v * last * last;
     for (ptrdiff_t f = 0; f < d; f++) {
         VECTOR xf = *(const VECTOR *)(x + f * EPIQP_PANEL), yf = y[f] * *sign;
-        VECTOR z = (xf - yf) * inverse - NAME(pick)(smaller, xf, yf) * tilt;
-        twice += z * z;
+        VECTOR z = FUSED(xf - yf, inverse, -(NAME(pick)(smaller, xf, yf) * tilt));
+        twice = FUSED(z, z, twice);
     }
     *cut = sum;
     return twice / 2;
@@ -48,8 +49,9 @@ TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double 
     for (ptrdiff_t f = 0; f < d; f++) {
         VECTOR x0 = *(const VECTOR *)(x + f * EPIQP_PANEL), x1 = *(const VECTOR *)(x + f * EPIQP_PANEL + LANES);
         for (int c = 0; c < columns; c++) {
-            K[c][0] += x0 * y[c * d + f];
-            K[c][1] += x1 * y[c * d + f];
+            VECTOR yf = y[c * d + f] - (VECTOR){0};
+            K[c][0] = FUSED(x0, yf, K[c][0]);
+            K[c][1] = FUSED(x1, yf, K[c][1]);
         }
     }
     MASK near = {0};
@@ -98,15 +100,15 @@ TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double 
                 VECTOR turn = TURN[TURNS - 1] - (VECTOR){0}, kept = KEPT[KEEPS - 1] - (VECTOR){0};
 #pragma GCC unroll 32
                 for (int i = TURNS - 2; i >= 0; i--) {
-                    turn = turn * s + TURN[i];
-                    kept = i < KEEPS - 1 ? kept * s + KEPT[i] : kept;
+                    turn = FUSED(turn, s, TURN[i] - (VECTOR){0});
+                    kept = i < KEEPS - 1 ? FUSED(kept, s, KEPT[i] - (VECTOR){0}) : kept;
                 }
                 turn *= root;
                 kept *= root * (s + s);
                 MASK opposite = sign[c][r] < 0;
                 VECTOR o = NAME(pick)(opposite, 1 - kept, s - kept);
                 VECTOR through = spsq * NAME(pick)(opposite, kept, 1 - o);
-                K[c][r] = K[c][r] * NAME(pick)(opposite, turn, 1 - turn) + through + beta2;
+                K[c][r] = FUSED(K[c][r], NAME(pick)(opposite, turn, 1 - turn), through) + beta2;
                 if (l == arch->depth) {
                     if (k) {
                         memcpy(k + c * ld + r * LANES, &K[c][r], sizeof(VECTOR));
@@ -120,7 +122,7 @@ TARGET INLINE void NAME(tile)(const epiqp_arch *arch, ptrdiff_t d, const double 
                 /* pair()'s e with every term divided by r, so that nothing overflows: u = sp sq/r, b = v/r */
                 VECTOR inverse_r = inverse_on[r] * inverse_on_q[c], u = spsq * inverse_r, b = v * inverse_r;
                 VECTOR gap = cut[c][r] / (here[r] + there[c]);
-                VECTOR e = u * o + gap * b * (gap * inverse_r) / (1 + u + b), one = 1 - (VECTOR){0};
+                VECTOR e = FUSED(u, o, gap * b * (gap * inverse_r) / (1 + u + b)), one = 1 - (VECTOR){0};
                 w[c][r] = NAME(pick)(e < 1, e, one);
                 sign[c][r] = one;
             }
@@ -190,3 +192,4 @@ TARGET static void NAME(block)(const epiqp_arch *arch, const epiqp_rows *a, ptrd
 #undef NAME
 #undef ROOT
 #undef ANY
+#undef FUSED

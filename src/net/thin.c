@@ -18,22 +18,33 @@ enum { BLOCK = 64, MOST_LANES = 16 };
 #define NAME(x) x##_4
 #define FORWARD 2
 #define COLUMNS 8
+#ifdef __aarch64__
+#include <arm_neon.h>
+#define FUSED(a, b, c) ((vector_4)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#else
+#define FUSED(a, b, c) ((a) * (b) + (c))
+#endif
 #include "net/thin_loops.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define X86_SETS
+#include <immintrin.h>
+/* What is needed is added to what the compiler was told to use anyway: immintrin.h's functions want to be inlined where
+ * at least that may be used. */
 #define LANES 8
-#define TARGET __attribute__((target("arch=x86-64-v3")))
+#define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) x##_8
 #define FORWARD 2
 #define COLUMNS 12
+#define FUSED(a, b, c) ((vector_8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #include "net/thin_loops.h"
 
 #define LANES 16
-#define TARGET __attribute__((target("arch=x86-64-v4")))
+#define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma")))
 #define NAME(x) x##_16
 #define FORWARD 4
 #define COLUMNS 16
+#define FUSED(a, b, c) ((vector_16)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #include "net/thin_loops.h"
 #endif
 

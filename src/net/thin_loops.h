@@ -2,6 +2,8 @@
  * register each; included once for every such set. A compiler left to cut wide vectors up itself makes them crawl.
  *     LANES, TARGET, NAME(x)    the vector, the attribute, and the name x of this set
  *     FORWARD, COLUMNS          rows by 4 vectors, and columns of S by 1 vector, whose sums stay in registers
+ *     FUSED(a, b, c)            a b + c, rounded once where the set can: said here, for left to itself a compiler would
+ *                               do so at one optimisation level and not at another
  */
 #define UNITS (4 * LANES)
 #define VECTOR NAME(vector)
@@ -25,7 +27,7 @@ TARGET INLINE void NAME(forward_tile)(epiqp_thin *t, ptrdiff_t k, ptrdiff_t i, i
     for (ptrdiff_t a = 0; a < d; a++) {
         for (int r = 0; r < count; r++) {
             for (int j = 0; j < 4; j++) {
-                f[r][j] += x[r * (d + 1) + a] * w[a * step + j];
+                f[r][j] = FUSED(x[r * (d + 1) + a] - zero, w[a * step + j], f[r][j]);
             }
         }
     }
@@ -37,7 +39,7 @@ TARGET INLINE void NAME(forward_tile)(epiqp_thin *t, ptrdiff_t k, ptrdiff_t i, i
                 part += (VECTOR)((MASK)f[r][j] & on[j]);
             } else {
                 on[j] = f[r][j] > zero;
-                part += (VECTOR)((MASK)f[r][j] & on[j]) * w[(d + 1) * step + j];
+                part = FUSED((VECTOR)((MASK)f[r][j] & on[j]), w[(d + 1) * step + j], part);
             }
         }
         ((VECTOR *)t->part)[i + r] += part;
@@ -90,7 +92,7 @@ TARGET INLINE void NAME(reverse_tile)(epiqp_thin *t, ptrdiff_t block, ptrdiff_t 
             for (int j = 0; j < together; j++) {
                 VECTOR delta = (VECTOR)((MASK)(u[i] - zero) & on[i * (BLOCK / LANES) + j]);
                 for (int c = 0; c < count; c++) {
-                    sum[j * count + c] += x[c] * delta;
+                    sum[j * count + c] = FUSED(x[c] - zero, delta, sum[j * count + c]);
                 }
             }
         }
@@ -135,3 +137,4 @@ TARGET static void NAME(reverse)(epiqp_thin *t, ptrdiff_t rows, const float *u)
 #undef NAME
 #undef FORWARD
 #undef COLUMNS
+#undef FUSED
