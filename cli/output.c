@@ -1,12 +1,13 @@
-/* output.c - results reach their file whole or not at all: a temporary file beside it, then one rename.
+/* output.c - results reach their file whole or not at all: a file without a name in the same folder gets the name when
+ * it is finished; where the file system knows no such files, a temporary one beside it is renamed.
  * It is opened before the work starts, so that a folder without permission costs seconds and not hours.
  */
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,6 +80,46 @@ static void forget(output *o)
     *o = (output){.path = o->path};
 }
 
+/* Characters of the folder at its start, with the slash. */
+static int folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (int)(slash - path) + 1 : 0;
+}
+
+/* Opened, and not yet under any name: whoever is killed now leaves nothing behind. */
+static bool nameless(const output *o)
+{
+    return o->target && !o->temporary && o->file;
+}
+
+static int open_nameless(const char *target)
+{
+    int length = folder_length(target);
+    char *folder = length ? strndup(target, (size_t)length) : strdup(".");
+    bool nameable = access("/proc/self/fd", X_OK) == 0;
+    int fd = folder && nameable ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    free(folder);
+    return fd;
+}
+
+static int open_temporary(output *o)
+{
+    if (asprintf(&o->temporary, "%.*s.epiq-XXXXXX", folder_length(o->target), o->target) < 0) {
+        o->temporary = NULL;
+        return -1;
+    }
+    sigset_t all, old;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &old);         /* no signal between the file's birth and its being remembered */
+    int fd = mkostemp(o->temporary, O_CLOEXEC); /* a name nobody can guess, and nobody else may read it yet */
+    if (fd >= 0) {
+        remember(NULL, o->temporary);
+    }
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return fd;
+}
+
 /* The file a link points to is replaced, not the link; devices and pipes are written as they are. */
 static int open_in_place_of(output *o)
 {
@@ -100,20 +141,8 @@ static int open_in_place_of(output *o)
         return -1;
     }
     o->target = exists ? realpath(o->path, NULL) : strdup(o->path);
-    const char *slash = o->target ? strrchr(o->target, '/') : NULL;
-    int folder = slash ? (int)(slash - o->target) + 1 : 0;
-    if (!o->target || asprintf(&o->temporary, "%.*s.epiq-XXXXXX", folder, o->target) < 0) {
-        o->temporary = NULL;
-        return -1;
-    }
-    sigset_t all, old;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &old);         /* no signal between the file's birth and its being remembered */
-    int fd = mkostemp(o->temporary, O_CLOEXEC); /* a name nobody can guess, and nobody else may read it yet */
-    if (fd >= 0) {
-        remember(NULL, o->temporary);
-    }
-    sigprocmask(SIG_SETMASK, &old, NULL);
+    int fd = o->target ? open_nameless(o->target) : -1;
+    fd = fd < 0 && o->target ? open_temporary(o) : fd;
     if (fd < 0) {
         return -1;
     }
@@ -188,12 +217,17 @@ int output_open(output *o, const char *path, const cli *c)
     return CODE_OK;
 }
 
+static void close_file(output *o)
+{
+    if (o->file && !is_stdout(o)) {
+        fclose(o->file);
+    }
+}
+
 void output_drop(output *list, int count)
 {
     for (output *o = list; o < list + count; o++) {
-        if (o->file && !is_stdout(o)) {
-            fclose(o->file);
-        }
+        close_file(o);
         if (o->temporary) {
             unlink(o->temporary);
         }
@@ -205,10 +239,39 @@ void output_drop(output *list, int count)
 static int settle(output *o)
 {
     bool bad = ferror(o->file) || fflush(o->file) != 0;
-    bad = bad || (o->temporary && fsync(fileno(o->file)) != 0 && errno != EINVAL); /* EINVAL: it cannot be synced */
-    int closed = is_stdout(o) ? 0 : fclose(o->file);
-    o->file = NULL;
-    return bad || closed ? unwritable(o->path) : CODE_OK;
+    bad = bad || (o->target && fsync(fileno(o->file)) != 0 && errno != EINVAL); /* EINVAL: it cannot be synced */
+    if (!is_stdout(o) && !nameless(o)) {                                        /* closed, it would be gone */
+        bad = fclose(o->file) != 0 || bad;
+        o->file = NULL;
+    }
+    return bad ? unwritable(o->path) : CODE_OK;
+}
+
+/* A name for what has none: the target's, or if that is taken one beside it, since a link cannot replace. It cannot be
+ * guessed, so that it may be remembered before it is there. */
+static int link_nameless(output *o)
+{
+    char self[64];
+    uint64_t number;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(o->file));
+    if (linkat(AT_FDCWD, self, AT_FDCWD, o->target, AT_SYMLINK_FOLLOW) == 0) {
+        return 0;
+    }
+    if (errno != EEXIST || getentropy(&number, sizeof number) != 0 ||
+        asprintf(&o->temporary, "%.*s.epiq-%016" PRIx64, folder_length(o->target), o->target, number) < 0) {
+        o->temporary = NULL;
+        return -1;
+    }
+    remember(NULL, o->temporary);
+    return linkat(AT_FDCWD, self, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW);
+}
+
+static int give_name(output *o)
+{
+    if (nameless(o) && link_nameless(o) != 0) {
+        return -1;
+    }
+    return o->temporary ? rename(o->temporary, o->target) : 0;
 }
 
 int output_commit(output *list, int count)
@@ -218,9 +281,10 @@ int output_commit(output *list, int count)
         code = settle(&list[i]);
     }
     for (int i = 0; i < count && !code; i++) {
-        if (list[i].temporary && rename(list[i].temporary, list[i].target) != 0) {
+        if (give_name(&list[i]) != 0) {
             code = unwritable(list[i].path);
         } else {
+            close_file(&list[i]);
             forget(&list[i]);
         }
     }

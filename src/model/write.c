@@ -264,9 +264,11 @@ static int unwritable(epiq_ctx *c, const char *path)
 typedef struct {
     int fd;
     const char *target, *temporary; /* NULL: a pipe or a device, which is written to directly */
+    bool named;                     /* it goes by its temporary name */
 } place;
 
-/* The number in the name cannot be guessed, and a file that has it all the same is not opened. */
+/* Without a name where the file system knows such files, so that whoever is killed leaves nothing behind; else under a
+ * name whose number cannot be guessed, and a file that has it all the same is not opened. */
 static int open_temporary(epiq_ctx *c, epiqp_arena *arena, const char *path, mode_t mode, place *out)
 {
     uint64_t number;
@@ -274,14 +276,32 @@ static int open_temporary(epiq_ctx *c, epiqp_arena *arena, const char *path, mod
         return unwritable(c, path);
     }
     const char *slash = strrchr(out->target, '/');
-    int folder = slash ? (int)(slash - out->target) + 1 : 0;
-    const char *name = epiqp_arena_printf(c, arena, "%.*s.epiq-%016" PRIx64, folder, out->target, number);
-    if (!name) {
+    int length = slash ? (int)(slash - out->target) + 1 : 0;
+    const char *folder = epiqp_arena_printf(c, arena, "%.*s", length ? length : 1, length ? out->target : ".");
+    out->temporary = epiqp_arena_printf(c, arena, "%.*s.epiq-%016" PRIx64, length, out->target, number);
+    if (!folder || !out->temporary) {
         return EPIQ_E_NOMEM;
     }
-    out->fd = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
-    out->temporary = out->fd < 0 ? NULL : name;
+    bool nameable = access("/proc/self/fd", X_OK) == 0;
+    out->fd = nameable ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode) : -1;
+    if (out->fd < 0) {
+        out->fd = open(out->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
+        out->named = out->fd >= 0;
+    }
     return out->fd < 0 ? unwritable(c, path) : EPIQ_OK;
+}
+
+/* The target's name, by way of the temporary one if something has it: a link cannot replace. */
+static int give_name(place *to)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", to->fd);
+    if (!to->named && linkat(AT_FDCWD, self, AT_FDCWD, to->target, AT_SYMLINK_FOLLOW) == 0) {
+        return 0;
+    }
+    to->named =
+        to->named || (errno == EEXIST && linkat(AT_FDCWD, self, AT_FDCWD, to->temporary, AT_SYMLINK_FOLLOW) == 0);
+    return to->named ? rename(to->temporary, to->target) : -1;
 }
 
 static int open_place(epiq_ctx *c, epiqp_arena *arena, const char *path, place *out)
@@ -322,11 +342,12 @@ int epiq_model_write(epiq_ctx *c, const epiq_model *m, const char *path)
     int s = open_place(c, &arena, path, &to);
     s = s ? s : epiq_model_send(c, m, to_descriptor, &to.fd);
     bool bad = !s && fsync(to.fd) != 0 && errno != EINVAL; /* it cannot be synced */
-    bad |= to.fd >= 0 && close(to.fd) != 0;
-    if (!s && (bad || (to.temporary && rename(to.temporary, to.target) != 0))) {
+    bad = bad || (!s && to.target && give_name(&to) != 0);
+    s = bad ? unwritable(c, path) : s;
+    if (to.fd >= 0 && close(to.fd) != 0 && !s && !to.target) { /* a file that is synced is there */
         s = unwritable(c, path);
     }
-    if (s && to.temporary) {
+    if (s && to.named) {
         unlink(to.temporary);
     }
     epiqp_arena_free(c, &arena);
