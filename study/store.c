@@ -32,17 +32,22 @@ static sqlite3_int64 checksum(const void *bytes, size_t count)
     return (sqlite3_int64)sum;
 }
 
+static void close_all(lab_store *s)
+{
+    sqlite3_finalize(s->load);
+    sqlite3_finalize(s->save);
+    sqlite3_close(s->db);
+    s->load = s->save = NULL;
+    s->db = NULL;
+}
+
 /* Under a name that is free, together with its companions. */
 static int move_aside(lab_store *s, study_job *job, const char *why)
 {
     char path[4096], from[4096 + 8], to[4096 + 8];
     int number = 0, length;
     snprintf(path, sizeof path, "%s", s->path); /* s may go */
-    sqlite3_finalize(s->load);
-    sqlite3_finalize(s->save);
-    sqlite3_close(s->db);
-    s->load = s->save = NULL;
-    s->db = NULL;
+    close_all(s);
     char aside[4096];
     do {
         length = snprintf(aside, sizeof aside, number ? "%s.damaged-%d" : "%s.damaged", path, number);
@@ -99,20 +104,14 @@ static void distrust(sqlite3 *db)
     }
 }
 
-static int prepare(lab_store *s, study_job *job)
+/* What the file says it is, in one look: another run may be setting it up. */
+static int look(lab_store *s, study_job *job)
 {
-    char id[32] = "", tables[32] = "", verdict[256] = "", setup[512], stamp[64];
-    struct stat there;
-    if (stat(s->path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        return lab_fail(job, EPIQ_E_FILE, "%s is not a regular file; name another resume file with --state", s->path);
-    }
-    if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
-        return trouble(s, job, "opened");
-    }
-    distrust(s->db);
-    sqlite3_busy_timeout(s->db, PATIENCE_MS);
-    if (text_of(s, "PRAGMA application_id", id, sizeof id) ||
-        text_of(s, "SELECT count(*) FROM sqlite_master", tables, sizeof tables)) {
+    char id[32] = "", tables[32] = "", verdict[256] = "";
+    if (sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) || text_of(s, "PRAGMA application_id", id, sizeof id) ||
+        text_of(s, "SELECT count(*) FROM sqlite_master", tables, sizeof tables) ||
+        text_of(s, "PRAGMA quick_check(1)", verdict, sizeof verdict) ||
+        sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL)) {
         return trouble(s, job, "read");
     }
     s->fresh = strcmp(tables, "0") == 0;
@@ -120,21 +119,27 @@ static int prepare(lab_store *s, study_job *job)
         return lab_fail(job, EPIQ_E_FILE, "%s is a database of something else; name another file with --state",
                         s->path);
     }
-    if (text_of(s, "PRAGMA quick_check(1)", verdict, sizeof verdict)) {
-        return trouble(s, job, "read");
+    return strcmp(verdict, "ok") == 0 ? EPIQ_OK : move_aside(s, job, "its pages do not fit together");
+}
+
+/* Written after every repetition: with NORMAL a crash of this process loses nothing, one of the machine the newest few,
+ * and the file stays whole. */
+static int set_up(lab_store *s, study_job *job)
+{
+    char setup[512];
+    int rc, waited = 0;
+    while ((rc = sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL)) == SQLITE_BUSY &&
+           waited < PATIENCE_MS) {
+        waited += sqlite3_sleep(50); /* this one statement does not wait by itself */
     }
-    if (strcmp(verdict, "ok") != 0) {
-        return move_aside(s, job, "its pages do not fit together");
-    }
-    /* Written after every repetition: with NORMAL a crash of this process loses nothing, one of the machine the newest
-     * few, and the file stays whole. */
-    snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d;", (int)APPLICATION);
     snprintf(setup, sizeof setup,
-             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; %s"
+             "BEGIN IMMEDIATE; PRAGMA application_id = %d;"
              "CREATE TABLE IF NOT EXISTS samples (key TEXT, rep INTEGER, sum INTEGER, sample BLOB, "
-             "PRIMARY KEY (key, rep)) WITHOUT ROWID",
-             s->fresh ? stamp : "");
-    if (sqlite3_exec(s->db, setup, NULL, NULL, NULL) != SQLITE_OK ||
+             "PRIMARY KEY (key, rep)) WITHOUT ROWID; COMMIT",
+             (int)APPLICATION);
+    rc = rc ? rc : sqlite3_exec(s->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+    rc = rc || !s->fresh ? rc : sqlite3_exec(s->db, setup, NULL, NULL, NULL); /* else not a byte changes */
+    if (rc ||
         sqlite3_prepare_v2(s->db, "SELECT sum, sample FROM samples WHERE key = ?1 AND rep = ?2", -1, &s->load, NULL) !=
             SQLITE_OK ||
         sqlite3_prepare_v2(s->db, "INSERT OR IGNORE INTO samples VALUES (?1, ?2, ?3, ?4)", -1, &s->save, NULL) !=
@@ -142,6 +147,30 @@ static int prepare(lab_store *s, study_job *job)
         return trouble(s, job, "prepared");
     }
     return EPIQ_OK;
+}
+
+static int prepare(lab_store *s, study_job *job)
+{
+    struct stat there;
+    int removed, status;
+    if (stat(s->path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        return lab_fail(job, EPIQ_E_FILE, "%s is not a regular file; name another resume file with --state", s->path);
+    }
+    do {
+        close_all(s);
+        if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
+            return trouble(s, job, "opened");
+        }
+        distrust(s->db);
+        sqlite3_busy_timeout(s->db, PATIENCE_MS);
+        removed = 0;
+        status = look(s, job);
+        status = status ? status : set_up(s, job);
+        if (!status) { /* by another run that was done with it: from now on it sees that it is not alone */
+            sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &removed);
+        }
+    } while (!status && removed);
+    return status;
 }
 
 int lab_store_open(study_job *job, lab_store **out)
@@ -163,13 +192,10 @@ int lab_store_open(study_job *job, lab_store **out)
 
 void lab_store_close(lab_store *s)
 {
-    if (!s) {
-        return;
+    if (s) {
+        close_all(s);
+        free(s);
     }
-    sqlite3_finalize(s->load);
-    sqlite3_finalize(s->save);
-    sqlite3_close(s->db);
-    free(s);
 }
 
 static void unlink_all(const char *state, const char *kind)
@@ -181,18 +207,29 @@ static void unlink_all(const char *state, const char *kind)
     }
 }
 
+/* Whether no other run has the file open; from then on none comes in until it is closed. Only who is alone can leave WAL
+ * mode. */
+static bool hold_alone(lab_store *s)
+{
+    char mode[16] = "";
+    sqlite3_finalize(s->load);
+    sqlite3_finalize(s->save);
+    s->load = s->save = NULL;
+    return text_of(s, "PRAGMA journal_mode = DELETE", mode, sizeof mode) == SQLITE_OK && strcmp(mode, "delete") == 0 &&
+           sqlite3_exec(s->db, "BEGIN EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK;
+}
+
 bool lab_store_drop_if_unused(lab_store *s)
 {
     char any[8] = "", members[4096];
     snprintf(members, sizeof members, "%s" LAB_MEMBERS, s->path);
-    bool unused = s->fresh && access(members, F_OK) != 0 &&
+    bool unused = s->db && s->fresh && access(members, F_OK) != 0 && hold_alone(s) &&
                   text_of(s, "SELECT EXISTS (SELECT 1 FROM samples)", any, sizeof any) == SQLITE_OK &&
                   strcmp(any, "0") == 0;
-    const char *path = s->path;
-    lab_store_close(s);
     if (unused) {
-        unlink_all(path, "");
+        unlink_all(s->path, "");
     }
+    lab_store_close(s);
     return unused;
 }
 
@@ -200,13 +237,14 @@ void study_forget(const char *state, ptrdiff_t repetitions)
 {
     char count[32] = "";
     lab_store s = {.path = state};
-    bool read = sqlite3_open_v2(state, &s.db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-                text_of(&s, "SELECT count(*) FROM samples", count, sizeof count) == SQLITE_OK;
-    sqlite3_close(s.db);
-    if (read && strtoll(count, NULL, 10) <= repetitions) {
+    bool done = sqlite3_open_v2(state, &s.db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK && hold_alone(&s) &&
+                text_of(&s, "SELECT count(*) FROM samples", count, sizeof count) == SQLITE_OK &&
+                strtoll(count, NULL, 10) <= repetitions;
+    if (done) {
         unlink_all(state, "");
         unlink_all(state, LAB_MEMBERS);
     }
+    close_all(&s);
 }
 
 int lab_store_load(lab_store *s, study_job *job, const char *key, ptrdiff_t rep, ptrdiff_t length, double *sample,
