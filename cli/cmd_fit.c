@@ -40,6 +40,15 @@ static void print_summary(const epiq_model_info *m, const char *path)
     puts(" NEW.csv");
 }
 
+static int stopped(const cli *c)
+{
+    int code = CODE_SIGNAL + watch_signal();
+    return c->options.state
+               ? complain(code, "stopped; finished members are kept in %s and the same command continues from there",
+                          c->options.state)
+               : complain(code, "stopped; --state FILE would have kept the finished members for the next run");
+}
+
 static int fit(cli *c, output *out, epiq_data **data, epiq_model **m)
 {
     int status = epiq_data_read(c->ctx, c->operand, &c->options, data);
@@ -50,7 +59,7 @@ static int fit(cli *c, output *out, epiq_data **data, epiq_model **m)
         status = epiq_model_send(c->ctx, *m, put, out->file);
     }
     watch_end();
-    return status < 0 ? failed(c, status) : CODE_OK;
+    return status >= 0 ? CODE_OK : watch_signal() ? stopped(c) : failed(c, status);
 }
 
 static int run(cli *c)
@@ -93,8 +102,8 @@ static const flag FLAGS[] = {
 };
 
 /* A model holds the population kernel, trained to the end; intervals and influential rows belong to estimate. */
-static const char *const WITHOUT[] = {"time",   "kernel", "state",     "influential", "sweep",   "level",
-                                      "solver", "rank",   "tolerance", "parts",       "scratch", NULL};
+static const char *const WITHOUT[] = {"time", "kernel",    "influential", "sweep",   "level", "solver",
+                                      "rank", "tolerance", "parts",       "scratch", NULL};
 
 const verb VERB_FIT = {
     .name = "fit",

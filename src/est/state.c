@@ -1,6 +1,6 @@
 /* state.c - finished members in a SQLite file, durable one by one, so that a run that was stopped, killed or cut off
  * goes on from them. A member is found again by a checksum over everything that decides it: rows, points, options,
- * seed.
+ * seed. For a model it is kept with its weights.
  */
 #include "est/db.h"
 #include "est/est.h"
@@ -29,10 +29,10 @@ static void make_key(const epiqp_job *j, char key[65])
     int length = snprintf(
         text, sizeof text,
         "%d %s %s width %td depth %td lambda %a bias %a %a optimizer %d lr %a steps %td batch %td vary %d linear %d "
-        "seed %llu rows %td of %td points %td groups %td hbar %d",
+        "seed %llu rows %td of %td points %td groups %td hbar %d kept %d",
         TRAINING, j->engine->name, j->e.la->name, o->width, o->depth, o->lambda, o->bias, o->bias_sd, o->optimizer,
         o->lr, o->steps, o->batch_size, o->vary, o->linear_kernel, (unsigned long long)o->seed, j->n, data->d,
-        j->points, data->groups, o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF);
+        j->points, data->groups, o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF, j->more->keep != NULL);
     epiqp_sha256_add(&sum, text, (size_t)length);
     if (o->solver != EPIQ_SOLVER_EXACT && j->engine->needs_solve(o)) { /* members are made with c */
         length = o->solver == EPIQ_SOLVER_DIVIDED
@@ -73,18 +73,42 @@ static void bind_place(epiqp_state *s, sqlite3_stmt *q, const epiqp_assignment *
     sqlite3_bind_int64(q, 4, a->kind == EPIQP_FOR_BATCH ? j->o.batches : 0); /* a batch depends on how many there are */
 }
 
+/* What is kept beside the predictions at the points, one after the other: those at the rows, if wanted, and for a model
+ * the member itself. */
+enum { PIECES = 3 };
+typedef struct {
+    double *at;
+    ptrdiff_t count;
+} piece;
+
+static size_t pieces_of(const epiqp_assignment *a, const epiqp_job *j, piece list[PIECES])
+{
+    const ptrdiff_t rows = a->fit->rows.n;
+    const bool kept = a->keep.theta;
+    list[0] = (piece){a->rows, a->rows ? rows : 0};
+    list[1] = (piece){a->keep.theta, kept ? epiqp_net_params(&j->fit.net) : 0};
+    list[2] = (piece){a->keep.extra, kept ? j->engine->extra(&j->o, &j->fit.net, rows) : 0};
+    return (size_t)(list[0].count + list[1].count + list[2].count) * sizeof(double);
+}
+
 int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j)
 {
     bind_place(s, s->load, a, j);
     int rc = sqlite3_step(s->load);
-    size_t points = (size_t)j->points * sizeof(double), rows = a->rows ? (size_t)a->fit->rows.n * sizeof(double) : 0;
+    piece rest[PIECES];
+    size_t points = (size_t)j->points * sizeof(double), more = pieces_of(a, j, rest);
     if (rc == SQLITE_ROW && (size_t)sqlite3_column_bytes(s->load, 4) == points &&
-        (size_t)sqlite3_column_bytes(s->load, 5) == rows) {
+        (size_t)sqlite3_column_bytes(s->load, 5) == more) {
         a->training = (epiqp_training){sqlite3_column_int(s->load, 0) != 0, sqlite3_column_double(s->load, 1),
                                        sqlite3_column_double(s->load, 2), sqlite3_column_int64(s->load, 3)};
         memcpy(a->at, sqlite3_column_blob(s->load, 4), points);
-        if (rows) {
-            memcpy(a->rows, sqlite3_column_blob(s->load, 5), rows);
+        const char *from = sqlite3_column_blob(s->load, 5);
+        for (int k = 0; k < PIECES; k++) {
+            size_t bytes = (size_t)rest[k].count * sizeof(double);
+            if (bytes) {
+                memcpy(rest[k].at, from, bytes);
+                from += bytes;
+            }
         }
         a->done = true;
     } else if (rc != SQLITE_DONE) {
@@ -96,17 +120,32 @@ int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j)
 
 int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job *j)
 {
+    piece rest[PIECES];
+    size_t more = pieces_of(a, j, rest), at = 0;
+    char *bytes = epiqp_alloc(j->e.c, (ptrdiff_t)more, 1);
+    if (!bytes) {
+        return EPIQ_E_NOMEM;
+    }
+    for (int k = 0; k < PIECES; k++) {
+        size_t size = (size_t)rest[k].count * sizeof(double);
+        if (size) {
+            memcpy(bytes + at, rest[k].at, size);
+            at += size;
+        }
+    }
     bind_place(s, s->save, a, j);
     sqlite3_bind_int(s->save, 5, a->training.converged);
     sqlite3_bind_double(s->save, 6, a->training.loss);
     sqlite3_bind_double(s->save, 7, a->training.gradient_rel);
     sqlite3_bind_int64(s->save, 8, a->training.iterations);
-    sqlite3_bind_blob(s->save, 9, a->at, (int)((size_t)j->points * sizeof(double)), SQLITE_STATIC);
-    sqlite3_bind_blob(s->save, 10, a->rows ? (const void *)a->rows : "",
-                      a->rows ? (int)((size_t)j->n * sizeof(double)) : 0, SQLITE_STATIC);
-    int rc = sqlite3_step(s->save);
+    int rc = sqlite3_bind_blob64(s->save, 9, a->at, (size_t)j->points * sizeof(double), SQLITE_STATIC);
+    rc = rc ? rc : sqlite3_bind_blob64(s->save, 10, bytes, more, SQLITE_STATIC);
+    rc = rc ? rc : sqlite3_step(s->save);
+    int status = rc == SQLITE_DONE ? EPIQ_OK : epiqp_db_trouble(&s->file, "written");
     sqlite3_reset(s->save);
-    return rc == SQLITE_DONE ? EPIQ_OK : epiqp_db_trouble(&s->file, "written");
+    sqlite3_clear_bindings(s->save); /* the bytes are gone */
+    epiqp_free(j->e.c, bytes);
+    return status;
 }
 
 void epiqp_state_close(epiqp_state *s)

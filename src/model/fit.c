@@ -208,10 +208,7 @@ static int refuse(epiq_ctx *c, const epiq_options *o)
         return epiqp_fail(c, EPIQ_E_USAGE, "a model needs one factor of all rows; leave out --solver %s",
                           o->solver == EPIQ_SOLVER_DIVIDED ? "divided" : "iterative");
     }
-    return o->state
-               ? epiqp_fail(c, EPIQ_E_USAGE,
-                            "a state keeps predictions at points, and a model needs the members; leave out --state")
-               : EPIQ_OK;
+    return EPIQ_OK;
 }
 
 int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_model **out)

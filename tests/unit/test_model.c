@@ -296,6 +296,80 @@ TEST(a_file_read_back_is_the_model)
     }
 }
 
+/* ---- taken up again ---- */
+
+typedef struct {
+    ptrdiff_t stop_at, resumed; /* members after which it is asked to stop; those there were at the start */
+    bool heard;
+} interruption;
+
+static int stop_then(void *user, const epiq_progress *p)
+{
+    interruption *i = user;
+    if (strcmp(p->stage, "members") != 0) {
+        return 0;
+    }
+    i->resumed = i->heard ? i->resumed : p->done;
+    i->heard = true;
+    return p->done >= i->stop_at;
+}
+
+static int collect(void *user, const void *bytes, size_t size)
+{
+    epiqp_sha256_add(user, bytes, size);
+    return 0;
+}
+
+static void sum_of(epiq_ctx *c, const epiq_model *m, char hex[65])
+{
+    epiqp_sha256 sum;
+    epiqp_sha256_start(&sum);
+    EQ(m ? epiq_model_send(c, m, collect, &sum) : EPIQ_E_USAGE, EPIQ_OK);
+    epiqp_sha256_end(&sum, hex);
+}
+
+/* A fit that was stopped goes on from its state, and is the model of one that was not, to the last byte; and so is one
+ * that finds everything there, batches too. */
+TEST(a_stopped_fit_goes_on_and_ends_with_equal_bytes)
+{
+    static const int engines[] = {EPIQ_ENGINE_NETWORK, EPIQ_ENGINE_LINEAR, EPIQ_ENGINE_LINEAR};
+    for (int k = 0; k < 3; k++) {
+        epiq_ctx *c = start();
+        epiq_options o = small();
+        epiq_data *data;
+        epiq_model *m = NULL;
+        char want[65], got[65];
+        o.engine = engines[k];
+        o.linear_kernel = k == 2;
+        o.hbar = k == 2 ? EPIQ_HBAR_KERNEL : EPIQ_HBAR_ENSEMBLE; /* members at the rows too */
+        o.threads = 2;
+        EQ(epiq_data_new(c, N, D, X, Y, NULL, &o, &data), EPIQ_OK);
+        EQ(epiq_fit(c, data, &o, &m), EPIQ_OK);
+        sum_of(c, m, want);
+        epiq_model_free(c, m);
+        o.state = other;
+        interruption first = {.stop_at = 3}, second = {.stop_at = 1000}, third = second;
+        epiq_ctx_on_progress(c, stop_then, &first);
+        EQ(epiq_fit(c, data, &o, &m), EPIQ_E_STOPPED);
+        EQ(first.resumed, 0);
+        epiq_ctx_on_progress(c, stop_then, &second);
+        EQ(epiq_fit(c, data, &o, &m), EPIQ_OK);
+        TRUE(second.resumed >= 3 && second.resumed <= 4); /* one may have been in the making */
+        sum_of(c, m, got);
+        STR(got, want);
+        epiq_model_free(c, m);
+        epiq_ctx_on_progress(c, stop_then, &third);
+        EQ(epiq_fit(c, data, &o, &m), EPIQ_OK);
+        EQ(third.resumed, o.members);
+        sum_of(c, m, got);
+        STR(got, want);
+        epiq_model_free(c, m);
+        epiq_ctx_on_progress(c, NULL, NULL);
+        epiq_data_free(c, data);
+        end(c);
+    }
+}
+
 static char file[1 << 20];
 static long file_size;
 

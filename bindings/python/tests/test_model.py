@@ -58,8 +58,8 @@ def test_wrong_rows_are_refused(table, model):
         _model.predict(model, np.full((2, 3), np.nan))
     with pytest.raises(TypeError, match="has no option widht; did you mean width?"):
         _model.fit(*table[:2], options={"widht": 3})
-    with pytest.raises(epiq.InputError, match="leave out state$"):
-        _model.fit(*table[:2], options={"state": "file"})
+    with pytest.raises(epiq.InputError, match="leave out kernel empirical$"):
+        _model.fit(*table[:2], options={"kernel": "empirical"})
     with pytest.raises(TypeError):
         _epiq.Model()
 
