@@ -57,4 +57,4 @@ deb: dist
 	@tools/deb
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0
