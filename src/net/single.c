@@ -36,7 +36,9 @@ int epiqp_single_new(epiq_ctx *c, const epiqp_net *net, ptrdiff_t count, const d
             out->gain += w2[j] * w2[j] * norm2 * 2 / (double)width / (double)count;
         }
     }
-    out->gain = sqrt(out->gain);
+    /* four units a lane go into each of these sums at a time; from 64 times on their own rounding is what counts */
+    double times = (double)width / (4 * thin.loops->lanes);
+    out->gain = sqrt(out->gain * fmax(1, times / 64));
     thin.w = own;
     epiqp_thin_free(c, &thin);
     if (!out->w || !out->top) {

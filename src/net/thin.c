@@ -50,9 +50,10 @@ enum { BLOCK = 64, MOST_LANES = 16 };
 
 const epiqp_thin_loops *epiqp_thin_set(int k)
 {
-    static const epiqp_thin_loops plain = {forward_4, tangent_4, reverse_4};
+    static const epiqp_thin_loops plain = {forward_4, tangent_4, reverse_4, 4};
 #ifdef X86_SETS
-    static const epiqp_thin_loops v3 = {forward_8, tangent_8, reverse_8}, v4 = {forward_16, tangent_16, reverse_16};
+    static const epiqp_thin_loops v3 = {forward_8, tangent_8, reverse_8, 8},
+                                  v4 = {forward_16, tangent_16, reverse_16, 16};
     if (__builtin_cpu_supports("x86-64-v4") && k-- == 0) {
         return &v4;
     }

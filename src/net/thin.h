@@ -35,6 +35,7 @@ struct epiqp_thin_loops {
     void (*forward)(epiqp_thin *t, ptrdiff_t rows, double *h);
     void (*tangent)(epiqp_thin *t, ptrdiff_t rows, double *h);
     void (*reverse)(epiqp_thin *t, ptrdiff_t rows, const float *u);
+    int lanes; /* floats in a vector: an output is the sum of so many sums */
 };
 const epiqp_thin_loops *epiqp_thin_set(int k); /* those this machine can run, the fastest (k = 0) first; then NULL */
 
