@@ -47,28 +47,41 @@ static int open_file(epiqp_db *d, int flags)
     if (d->path && (!*d->path || length >= (int)sizeof name)) {
         return epiqp_fail(d->c, EPIQ_E_FILE, "\"%.40s\" cannot be the name of a state file; name another", d->path);
     }
-    int rc = sqlite3_open_v2(name, &d->db, flags, NULL);
-    if (rc == SQLITE_OK) {
-        distrust(d->db);
-        sqlite3_busy_timeout(d->db, PATIENCE_MS); /* another run may be writing */
+    if (sqlite3_open_v2(name, &d->db, flags, NULL) != SQLITE_OK) { /* db is NULL if there was no memory */
+        return epiqp_db_trouble(d, "opened");
     }
-    return rc == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "opened");
+    distrust(d->db);
+    sqlite3_busy_timeout(d->db, PATIENCE_MS); /* another run may be writing */
+    return EPIQ_OK;
+}
+
+/* What reads as nothing may only have found no memory. */
+static bool no_memory(const epiqp_db *d)
+{
+    return !d->db || sqlite3_errcode(d->db) == SQLITE_NOMEM || sqlite3_extended_errcode(d->db) == SQLITE_IOERR_NOMEM;
 }
 
 int epiqp_db_not_ours(const epiqp_db *d)
 {
+    if (no_memory(d)) {
+        return epiqp_db_trouble(d, "read");
+    }
     return epiqp_fail(d->c, EPIQ_E_FILE, "%s is not a state file of epiq; name another file", d->path);
 }
 
 int epiqp_db_trouble(const epiqp_db *d, const char *what)
 {
-    if (d->db && sqlite3_errcode(d->db) == SQLITE_NOTADB) {
+    if (no_memory(d)) {
+        return epiqp_fail(d->c, EPIQ_E_NOMEM, "no memory while %s was %s; end other programs, or give less at a time",
+                          d->path ? d->path : "the list of networks", what);
+    }
+    int rc = sqlite3_errcode(d->db) & 0xff;
+    if (rc == SQLITE_NOTADB) {
         return epiqp_db_not_ours(d);
     }
-    int rc = d->db ? sqlite3_errcode(d->db) & 0xff : SQLITE_NOMEM;
     bool folder = rc == SQLITE_READONLY || rc == SQLITE_CANTOPEN;
     return epiqp_fail(d->c, EPIQ_E_FILE, "%s: the state file could not be %s (%s); %s", d->path ? d->path : "memory",
-                      what, d->db ? sqlite3_errmsg(d->db) : "no memory",
+                      what, sqlite3_errmsg(d->db),
                       folder ? "its folder must be there and writable, for it is locked there while it is used"
                              : "check the disk, or name another file");
 }

@@ -96,14 +96,16 @@ static int read_points(gathering *t, epiqp_db *file)
     if (rc == SQLITE_ROW) {
         epiqp_whereabouts its = {
             .count = sqlite3_column_int64(q, 0), .count_by = file->path, .name_by = file->path, .sum_by = file->path};
-        const char *sum = (const char *)sqlite3_column_text(q, 2);
+        bool summed = sqlite3_column_type(q, 2) != SQLITE_NULL, named = sqlite3_column_type(q, 1) != SQLITE_NULL;
+        const char *sum = (const char *)sqlite3_column_text(q, 2), *names = sqlite3_column_blob(q, 1);
         if (sum && strlen(sum) == sizeof its.sum - 1) {
             memcpy(its.sum, sum, sizeof its.sum);
         }
-        if (its.count < 1 || its.count > INT_MAX / (ptrdiff_t)sizeof(double)) { /* no row of the file could hold them */
+        if ((summed && !sum) || (named && !names) || its.count < 1 ||
+            its.count > INT_MAX / (ptrdiff_t)sizeof(double)) { /* no row of the file could hold them */
             s = epiqp_db_not_ours(file);
-        } else if (sqlite3_column_blob(q, 1)) {
-            s = split_names(t, file, its.count, sqlite3_column_blob(q, 1), sqlite3_column_bytes(q, 1), &its.name);
+        } else if (names) {
+            s = split_names(t, file, its.count, names, sqlite3_column_bytes(q, 1), &its.name);
         }
         s = s ? s : epiqp_same_points(t->j->e.c, t->w, &its);
     } else if (rc != SQLITE_DONE) {

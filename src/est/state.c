@@ -97,12 +97,16 @@ int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j)
     int rc = sqlite3_step(s->load);
     piece rest[PIECES];
     size_t points = (size_t)j->points * sizeof(double), more = pieces_of(a, j, rest);
-    if (rc == SQLITE_ROW && (size_t)sqlite3_column_bytes(s->load, 4) == points &&
-        (size_t)sqlite3_column_bytes(s->load, 5) == more) {
+    if (rc == SQLITE_ROW) {
+        const void *at = sqlite3_column_blob(s->load, 4);
+        const char *from = sqlite3_column_blob(s->load, 5);
+        if (!at || (more && !from) || (size_t)sqlite3_column_bytes(s->load, 4) != points ||
+            (size_t)sqlite3_column_bytes(s->load, 5) != more) {
+            return epiqp_db_not_ours(&s->file);
+        }
         a->training = (epiqp_training){sqlite3_column_int(s->load, 0) != 0, sqlite3_column_double(s->load, 1),
                                        sqlite3_column_double(s->load, 2), sqlite3_column_int64(s->load, 3)};
-        memcpy(a->at, sqlite3_column_blob(s->load, 4), points);
-        const char *from = sqlite3_column_blob(s->load, 5);
+        memcpy(a->at, at, points);
         for (int k = 0; k < PIECES; k++) {
             size_t bytes = (size_t)rest[k].count * sizeof(double);
             if (bytes) {
