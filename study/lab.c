@@ -68,7 +68,12 @@ static char *key_of(const lab_cell *c, const char *sha256)
     if (sha256) {
         fprintf(out, "; data %s", sha256);
     }
-    return fclose(out) == 0 ? key : (free(key), NULL);
+    bool bad = ferror(out); /* no memory on the way: a key cut short would be another cell's */
+    bad |= fclose(out) != 0;
+    if (bad) {
+        free(key);
+    }
+    return bad ? NULL : key;
 }
 
 /* The checksum of a real table, or NULL with a sentence; synthetic ones have none. */

@@ -67,9 +67,18 @@ static int move_aside(lab_store *s, study_job *job, const char *why)
         aside);
 }
 
+/* What reads as nothing may only have found no memory. */
+static bool no_memory(const lab_store *s)
+{
+    return !s->db || sqlite3_errcode(s->db) == SQLITE_NOMEM || sqlite3_extended_errcode(s->db) == SQLITE_IOERR_NOMEM;
+}
+
 static int trouble(lab_store *s, study_job *job, const char *what)
 {
-    int code = s->db ? sqlite3_errcode(s->db) & 0xff : SQLITE_NOMEM;
+    if (no_memory(s)) {
+        return lab_fail(job, EPIQ_E_NOMEM, "no memory while %s was %s; end other programs", s->path, what);
+    }
+    int code = sqlite3_errcode(s->db) & 0xff;
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
         return move_aside(s, job, sqlite3_errstr(code));
     }
@@ -78,7 +87,7 @@ static int trouble(lab_store *s, study_job *job, const char *what)
                          : code == SQLITE_CANTOPEN ? "name one in a folder that can be written, with --state"
                                                    : "free the disk, or use --state FILE";
     return lab_fail(job, EPIQ_E_FILE, "%s: the resume file could not be %s (%s); %s", s->path, what,
-                    s->db ? sqlite3_errmsg(s->db) : "no memory", remedy);
+                    sqlite3_errmsg(s->db), remedy);
 }
 
 static int text_of(lab_store *s, const char *sql, char *text, size_t size)
@@ -87,6 +96,7 @@ static int text_of(lab_store *s, const char *sql, char *text, size_t size)
     int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
     if (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
         const unsigned char *value = sqlite3_column_text(q, 0);
+        rc = value ? rc : SQLITE_NOMEM; /* none of our questions has NULL for an answer */
         snprintf(text, size, "%s", value ? (const char *)value : "");
     }
     sqlite3_finalize(q);
@@ -257,7 +267,10 @@ int lab_store_load(lab_store *s, study_job *job, const char *key, ptrdiff_t rep,
     *there = rc == SQLITE_ROW;
     if (*there) {
         const void *blob = sqlite3_column_blob(s->load, 1);
-        if ((size_t)sqlite3_column_bytes(s->load, 1) != bytes ||
+        if (!blob && no_memory(s)) {
+            return trouble(s, job, "read");
+        }
+        if (!blob || (size_t)sqlite3_column_bytes(s->load, 1) != bytes ||
             sqlite3_column_int64(s->load, 0) != checksum(blob, bytes)) {
             return move_aside(s, job, "a sample is not what was written");
         }
