@@ -128,19 +128,17 @@ static int join(cli *c, const char *name, const char **value)
     if (!list || !**value) {
         return CODE_OK;
     }
-    char *before = report_option(&c->options, name);
+    report_value room;
+    const char *before = report_option(&c->options, name, &room);
     if (!before) {
         return CODE_OK;
     }
     size_t size = strlen(before) + strlen(*value) + 2;
     char *text = malloc(size);
-    if (text) {
-        snprintf(text, size, "%s,%s", before, *value);
-    }
-    free(before);
     if (!text) {
         return no_memory();
     }
+    snprintf(text, size, "%s,%s", before, *value);
     *value = c->joined[c->joined_count++] = text;
     return CODE_OK;
 }

@@ -46,17 +46,16 @@ bool outputs_draw(const cli *c, const char *page)
 static int write_page(outputs *o, const answer *a)
 {
     FILE *page = o->file[OUTPUT_PAGE].file, *nowhere = NULL;
-    svg_album *album = o->pictures.folder ? &o->pictures.album : NULL;
-    if (!page && album && !(page = nowhere = fopen("/dev/null", "we"))) {
+    if (!page && o->pictures.folder && !(page = nowhere = fopen("/dev/null", "we"))) {
         return complain(CODE_FILE, "cannot write /dev/null: %s", strerror(errno));
     }
     if (page) {
-        a->page(a->self, page, album);
+        a->page(a->self, page, &o->pictures.album);
     }
     if (nowhere) {
         fclose(nowhere);
     }
-    return album ? pictures_finish(&o->pictures) : CODE_OK;
+    return pictures_finish(&o->pictures);
 }
 
 /* Everything is settled before anything gets its name. */
@@ -85,13 +84,13 @@ static int commit(outputs *o)
 
 static int write_files(outputs *o, const answer *a)
 {
-    if (o->file[OUTPUT_JSON].file) {
+    int code = write_page(o, a); /* first: it takes memory, and what has gone to standard output stays there */
+    if (!code && o->file[OUTPUT_JSON].file) {
         a->json(a->self, o->file[OUTPUT_JSON].file);
     }
-    if (o->file[OUTPUT_CSV].file) {
+    if (!code && o->file[OUTPUT_CSV].file) {
         a->csv(a->self, o->file[OUTPUT_CSV].file);
     }
-    int code = write_page(o, a);
     return code ? code : commit(o);
 }
 

@@ -24,7 +24,7 @@ typedef struct {
     int code; /* of what went wrong while they were drawn */
 } picture_files;
 int pictures_prepare(picture_files *f, const cli *c); /* before the work: the folder, and what makes PNG of SVG */
-int pictures_finish(picture_files *f);                /* when all are drawn; not yet committed */
+int pictures_finish(picture_files *f);                /* when the page is written; not yet committed */
 void pictures_end(picture_files *f);                  /* drops what was not committed */
 
 typedef enum { OUTPUT_JSON, OUTPUT_CSV, OUTPUT_PAGE, OUTPUT_KINDS } output_kind;

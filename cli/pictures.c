@@ -105,10 +105,8 @@ int pictures_prepare(picture_files *f, const cli *c)
     if (format && strcmp(format, "both") != 0 && strcmp(format, "svg") != 0) {
         return complain(CODE_USAGE, "--picture-format is \"%s\"; it must be both or svg", format);
     }
-    *f = (picture_files){.album = {.keep = keep},
-                         .cli = c,
-                         .folder = args_value(c, "pictures"),
-                         .png = !format || strcmp(format, "both") == 0};
+    *f = (picture_files){.cli = c, .folder = args_value(c, "pictures"), .png = !format || strcmp(format, "both") == 0};
+    f->album.keep = f->folder ? keep : NULL;
     if (!f->folder) {
         return format ? complain(CODE_USAGE, "--picture-format needs --pictures DIR, the folder to write them to")
                       : CODE_OK;
@@ -176,9 +174,9 @@ static int convert_all(const picture_files *f)
 int pictures_finish(picture_files *f)
 {
     if (!f->code && f->album.incomplete) {
-        f->code = complain(CODE_NUMERIC, "no memory for the pictures");
+        f->code = complain(CODE_NUMERIC, "no memory for the page and its pictures; do without --report and --pictures");
     }
-    return f->code || !f->png ? f->code : convert_all(f);
+    return f->code || !f->folder || !f->png ? f->code : convert_all(f);
 }
 
 void pictures_end(picture_files *f)

@@ -12,7 +12,8 @@ void report_compare_html(FILE *out, const epiq_comparison *r, const report_run *
 /* What text and page share. */
 const epiq_rmse *report_compare_error(const epiq_comparison *r, const epiq_compared *m); /* that decided */
 const char *report_compare_error_name(const epiq_comparison *r, char *buffer, size_t size);
-bool report_compare_biases(const epiq_comparison *r);                   /* they differ */
-void report_compare_sorted(const epiq_comparison *r, ptrdiff_t *order); /* by that error, unknown last */
+bool report_compare_biases(const epiq_comparison *r); /* they differ */
+void report_compare_sorted(const epiq_comparison *r, ptrdiff_t most,
+                           ptrdiff_t *order); /* the first of them by that error, unknown last */
 
 #endif

@@ -191,7 +191,7 @@ void report_compare_html(FILE *out, const epiq_comparison *r, const report_run *
              r->reason);
     page_open(out, "epiq compare", "Which network?", r->choice < 0 ? r->reason : answer);
     if (order) {
-        report_compare_sorted(r, order);
+        report_compare_sorted(r, r->model_count, order);
         if (r->choice >= 0) {
             draw(out, album, r, order);
         }

@@ -2,7 +2,6 @@
 #include "report/compare.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { LINES_MAX = 40 };
 
@@ -26,11 +25,11 @@ bool report_compare_biases(const epiq_comparison *r)
     return differ;
 }
 
-void report_compare_sorted(const epiq_comparison *r, ptrdiff_t *order)
+void report_compare_sorted(const epiq_comparison *r, ptrdiff_t most, ptrdiff_t *order)
 {
     for (ptrdiff_t i = 0; i < r->model_count; i++) {
         const epiq_rmse *e = report_compare_error(r, &r->models[i]);
-        ptrdiff_t k = i;
+        ptrdiff_t k = i < most ? i : most;
         for (; k > 0; k--) {
             const epiq_rmse *before = report_compare_error(r, &r->models[order[k - 1]]);
             if (before->known && (!e->known || before->rmse <= e->rmse)) {
@@ -39,15 +38,20 @@ void report_compare_sorted(const epiq_comparison *r, ptrdiff_t *order)
             if (!before->known && !e->known) {
                 break;
             }
-            order[k] = order[k - 1];
+            if (k < most) {
+                order[k] = order[k - 1];
+            }
         }
-        order[k] = i;
+        if (k < most) {
+            order[k] = i;
+        }
     }
 }
 
 static void write_head(FILE *out, const epiq_comparison *r, const report_run *run)
 {
-    char *engine = report_option(run->options, "engine");
+    report_value room;
+    const char *engine = report_option(run->options, "engine", &room);
     fprintf(out, "%td rows, %td feature%s, target ", run->data.rows, run->data.features,
             run->data.features == 1 ? "" : "s");
     report_plain(out, run->data.target);
@@ -56,7 +60,6 @@ static void write_head(FILE *out, const epiq_comparison *r, const report_run *ru
         fprintf(out, ", %td networks trained, %td converged", r->trainings, r->converged);
     }
     fprintf(out, "; %.3g s\n", run->seconds);
-    free(engine);
     if (r->by_cv && r->members) {
         fprintf(out, "The error of a fold is that of the mean of %td networks trained without it.\n", r->ensemble_size);
     }
@@ -108,11 +111,8 @@ static void write_table(FILE *out, const epiq_comparison *r, const report_run *r
 {
     bool infinite = run->options->engine == EPIQ_ENGINE_INFINITE;
     char name[40], level[48];
-    ptrdiff_t *order = malloc((size_t)r->model_count * sizeof *order), shown = r->model_count;
-    if (!order) {
-        return;
-    }
-    report_compare_sorted(r, order);
+    ptrdiff_t order[LINES_MAX], shown = r->model_count > LINES_MAX ? LINES_MAX : r->model_count;
+    report_compare_sorted(r, shown, order);
     snprintf(level, sizeof level, "%.4g %% interval", 100 * run->options->level);
     fprintf(out, "   %s%7s%10s%s", infinite ? "" : "  width", "depth", "lambda",
             report_compare_biases(r) ? "    bias" : "");
@@ -120,14 +120,12 @@ static void write_table(FILE *out, const epiq_comparison *r, const report_run *r
         fprintf(out, "  %-16s", report_compare_error_name(r, name, sizeof name));
     }
     fprintf(out, "  %-16s  %-10s  %s\n", "leave-one-out", "variance", level);
-    shown = shown > LINES_MAX ? LINES_MAX : shown;
     for (ptrdiff_t i = 0; i < shown; i++) {
         write_row(out, r, &r->models[order[i]], infinite, style);
     }
     if (shown < r->model_count) {
         fprintf(out, "... and %td more with larger errors: --csv and --json have all.\n", r->model_count - shown);
     }
-    free(order);
     fputs("\n  * nothing beats it in both error and variance   > the choice, one of these   +- one standard error\n"
           "  leave-one-out is the error of infinitely wide networks, the same for every width\n\n",
           out);

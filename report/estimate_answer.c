@@ -2,7 +2,6 @@
 #include "report/estimate_page.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void estimate_say(const estimate_page *g, const char *name, double v, int digits)
@@ -97,13 +96,12 @@ void estimate_answer(const estimate_page *g)
             epiq_action_text(g->r->advice.action));
     html_text(g->out, g->r->advice.text);
     fputs("</p>\n", g->out);
-    char *until = report_until(g->r, g->run);
-    if (until) {
+    const report_sentence until = report_until(g->r, g->run);
+    if (until.text[0]) {
         fputs("<p class=\"answer\"><b>Networks:</b> ", g->out);
-        html_text(g->out, until);
+        html_text(g->out, until.text);
         fputs("</p>\n", g->out);
     }
-    free(until);
     if (g->r->warning_count) {
         fprintf(g->out, "<p class=\"small\"><a href=\"#warnings\">%td warning%s</a> below.</p>\n", g->r->warning_count,
                 report_plural(g->r->warning_count));

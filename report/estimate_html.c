@@ -5,7 +5,6 @@
 #include "report/estimate_pictures.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -89,7 +88,7 @@ static bool place(const estimate_page *g, estimate_picture kind, ptrdiff_t item)
 
 static void explain(const estimate_page *g, const char *sentence)
 {
-    html_element(g->out, "p class=\"small\"", g->set ? sentence : "There was no memory for the pictures.");
+    html_element(g->out, "p class=\"small\"", sentence);
 }
 
 static void write_point(const estimate_page *g, ptrdiff_t i)
@@ -275,8 +274,10 @@ static void write_manifest(const estimate_page *g)
     epiq_options ran = *o;
     ran.methods = g->r->methods;
     ran.correction = g->r->correction;
-    char seed[24], *engine = report_option(o, "engine"), *methods = report_option(&ran, "methods"),
-                   *correction = report_option(&ran, "correction");
+    char seed[24];
+    report_value room[3];
+    const char *engine = report_option(o, "engine", &room[0]), *methods = report_option(&ran, "methods", &room[1]),
+               *correction = report_option(&ran, "correction", &room[2]);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
     const char *sha = g->run->data.sha256 && *g->run->data.sha256 ? g->run->data.sha256 : "unknown";
     const page_fact facts[] = {
@@ -296,9 +297,6 @@ static void write_manifest(const estimate_page *g)
         {"peak memory, MiB", NULL, "%.1f", (double)g->run->peak_rss_bytes / 1048576},
     };
     put_manifest(g, facts, sizeof facts / sizeof *facts, o);
-    free(engine);
-    free(methods);
-    free(correction);
 }
 
 static void write_given_manifest(const estimate_page *g)
@@ -306,7 +304,9 @@ static void write_given_manifest(const estimate_page *g)
     const char *kernel = report_given_kernel(g->r);
     epiq_options ran = *g->run->options;
     ran.correction = g->r->correction;
-    char seed[24], *correction = kernel ? report_option(&ran, "correction") : NULL;
+    char seed[24];
+    report_value room;
+    const char *correction = kernel ? report_option(&ran, "correction", &room) : NULL;
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)ran.seed);
     const page_fact facts[] = {
         {"networks trained on all rows", NULL, "%.0f", (double)g->r->given.members},
@@ -328,7 +328,6 @@ static void write_given_manifest(const estimate_page *g)
         {"peak memory, MiB", NULL, "%.1f", (double)g->run->peak_rss_bytes / 1048576},
     };
     put_manifest(g, facts, sizeof facts / sizeof *facts, NULL);
-    free(correction);
 }
 
 /* The verb out of the command line: its first two words, or what comes before a parenthesis. */

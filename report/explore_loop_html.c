@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-/* Memory that cannot be had costs the picture, never the page. */
 static void draw_regret(FILE *out, svg_album *album, const loop_result *r, loop_number *const *curve, const char *title,
                         const char *caption)
 {
@@ -86,7 +85,9 @@ static void write_table(FILE *out, const loop_result *r)
 
 void report_loop_html(FILE *out, const loop_result *r, const report_study_run *run, svg_album *album)
 {
-    char what[512], seed[24], *engine = report_option(run->options, "engine");
+    char what[512], seed[24];
+    report_value room;
+    const char *engine = report_option(run->options, "engine", &room);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->options->seed);
     report_loop_what(what, sizeof what, r);
     page_open(out, "epiq explore --loop", "Does choosing pay?", r->verdict);
@@ -107,5 +108,4 @@ void report_loop_html(FILE *out, const loop_result *r, const report_study_run *r
     };
     page_manifest(out, run->command, facts, sizeof facts / sizeof *facts, run->options);
     html_close(out);
-    free(engine);
 }

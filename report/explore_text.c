@@ -2,7 +2,6 @@
 #include "report/explore.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 double report_spread(const epiq_ranking *r, const epiq_candidate *k)
 {
@@ -70,7 +69,9 @@ static void write_table(FILE *out, const epiq_ranking *r, ptrdiff_t shown)
 
 void report_explore_text(FILE *out, const epiq_ranking *r, const report_run *run, ptrdiff_t top, report_style style)
 {
-    char rule[160], *engine = report_option(run->options, "engine");
+    char rule[160];
+    report_value room;
+    const char *engine = report_option(run->options, "engine", &room);
     const epiq_data_info *d = &run->data;
     report_rule_text(rule, sizeof rule, r);
     fprintf(out, "%td row%s, %td feature%s, target ", d->rows, report_plural(d->rows), d->features,
@@ -78,7 +79,6 @@ void report_explore_text(FILE *out, const epiq_ranking *r, const report_run *run
     report_plain(out, d->target);
     fprintf(out, "; engine %s; %td candidate%s; %.3g s\n", engine ? engine : "?", r->count, report_plural(r->count),
             run->seconds);
-    free(engine);
     fprintf(out, "score: %s\n", rule);
     if (r->ask.rule == EPIQ_RULE_UCB) {
         fprintf(out, "looking for the %s ", r->ask.goal == EPIQ_GOAL_MAX ? "largest" : "smallest");

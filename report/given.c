@@ -47,22 +47,22 @@ void report_given_text(FILE *out, const epiq_result *r, const report_run *run)
     }
 }
 
-char *report_until(const epiq_result *r, const report_run *run)
+report_sentence report_until(const epiq_result *r, const report_run *run)
 {
-    char *text = NULL, enough[64] = "which is enough";
+    report_sentence s = {""};
+    char enough[64] = "which is enough";
     if (!run->given || !(run->given->until > 0)) {
-        return NULL;
+        return s;
     }
     ptrdiff_t members = r->given.members, needed = epiq_members_for(run->given->until, run->options->level);
     if (members < needed) {
         snprintf(enough, sizeof enough, "so train %td more", needed - members);
     }
-    int length = asprintf(&text,
-                          "%td members bring half the width of the %.4g %% interval of the procedural variance down to "
-                          "%.4g %% of it; there %s %td, %s.",
-                          needed, 100 * run->options->level, 100 * run->given->until, members == 1 ? "is" : "are",
-                          members, enough);
-    return length < 0 ? NULL : text;
+    snprintf(s.text, sizeof s.text,
+             "%td members bring half the width of the %.4g %% interval of the procedural variance down to "
+             "%.4g %% of it; there %s %td, %s.",
+             needed, 100 * run->options->level, 100 * run->given->until, members == 1 ? "is" : "are", members, enough);
+    return s;
 }
 
 /* ---- for programs ---- */

@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { NUMBERS_MAX = 600 }; /* points of a picture listed below it: more nobody reads, and the files hold them */
 
@@ -103,7 +102,7 @@ void page_figure_numbers(FILE *out, const char *title, const svg_panel *p)
 void page_panel(FILE *out, svg_album *album, const svg_panel *p)
 {
     svg_draw(out, p);
-    if (album) {
+    if (album && album->keep) {
         album->keep(album, p);
     }
 }
@@ -177,9 +176,9 @@ void page_manifest(FILE *out, const char *command, const page_fact *facts, int c
     open_pairs(out, "Options that ran", "option");
     const epiq_option_info *info;
     for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
-        char *text = report_option(options, info->name);
+        report_value room;
+        const char *text = report_option(options, info->name, &room);
         html_pair(out, info->name, text ? text : "not set");
-        free(text);
     }
     html_table_close(out);
     fputs("</details>\n", out);

@@ -29,7 +29,7 @@ void page_panel(FILE *out, svg_album *album, const svg_panel *p);
 void page_figure_numbers(FILE *out, const char *title, const svg_panel *p);
 void page_figure_close(FILE *out);
 
-void page_no_picture(svg_album *album); /* there was no memory for one */
+void page_no_picture(svg_album *album); /* there was no memory for one: the album says so at the end */
 
 void page_warnings(FILE *out, const epiq_warning *warnings, ptrdiff_t count); /* with a heading; none: nothing */
 

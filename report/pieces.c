@@ -108,23 +108,35 @@ const char *report_point(const char *at)
     return at[strspn(at, "0123456789")] ? "" : "point ";
 }
 
-char *report_option(const epiq_options *o, const char *name)
+/* Texts may be of any length, and there may be no memory for a copy: they are shown where they are. */
+static const char *const *text_option(const epiq_options *o, const char *name)
 {
+#define TEXT(field)                                                                                                    \
+    {                                                                                                                  \
+#field, &o->field                                                                                              \
+    }
+    const struct {
+        const char *name, *const *at;
+    } texts[] = {TEXT(target), TEXT(features), TEXT(drop), TEXT(onehot), TEXT(group), TEXT(scratch), TEXT(state)};
+#undef TEXT
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        if (strcmp(texts[k].name, name) == 0) {
+            return texts[k].at;
+        }
+    }
+    return NULL;
+}
+
+const char *report_option(const epiq_options *o, const char *name, report_value *room)
+{
+    const char *const *text = text_option(o, name);
+    if (text) {
+        return *text && **text ? *text : NULL;
+    }
     const epiq_option_info *info;
     ptrdiff_t i = 0;
     while ((info = epiq_options_info(i)) && strcmp(info->name, name) != 0) {
         i++;
     }
-    for (size_t size = 128; info; size *= 4) { /* a list of columns may be long */
-        char *text = malloc(size);
-        if (!text || (epiq_options_text(o, i, text, size) == EPIQ_OK && *text)) {
-            return text;
-        }
-        bool unset = !*text;
-        free(text);
-        if (unset) {
-            break;
-        }
-    }
-    return NULL;
+    return info && epiq_options_text(o, i, room->text, sizeof room->text) == EPIQ_OK && *room->text ? room->text : NULL;
 }

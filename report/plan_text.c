@@ -2,13 +2,13 @@
 #include "report/plan.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { LINES = 9 }; /* of the curve */
 
 static void write_head(FILE *out, const report_planned *p, const report_run *run)
 {
-    char *engine = report_option(run->options, "engine");
+    report_value room;
+    const char *engine = report_option(run->options, "engine", &room);
     fprintf(out, "%td rows, %td feature%s, target ", run->data.rows, run->data.features,
             run->data.features == 1 ? "" : "s");
     report_plain(out, run->data.target);
@@ -17,7 +17,6 @@ static void write_head(FILE *out, const report_planned *p, const report_run *run
         fprintf(out, ", %td networks trained to find out", p->result->training.members);
     }
     fprintf(out, "; %.3g s\n", run->seconds);
-    free(engine);
     report_choice(out, p->result, run);
     fputs("The variance is that of the ensemble's prediction at ", out);
     report_plain(out, p->result->points[0].at);

@@ -29,7 +29,8 @@ typedef struct {
 
 void report_json(FILE *out, const epiq_result *r, const report_run *run);
 void report_csv(FILE *out, const epiq_result *r);
-/* One file, offline, no script. What every page draws goes into the album too; NULL: there is none. */
+/* One file, offline, no script. What every page draws goes into the album too, which says whether memory lacked for some of
+ * it; NULL: there is none. */
 void report_html(FILE *out, const epiq_result *r, const report_run *run, svg_album *album);
 
 typedef struct {
@@ -59,8 +60,10 @@ void report_study_html(FILE *out, const study_result *r, const report_study_run 
 epiq_data_info report_given_data(const epiq_result *r); /* what run.data is then: rows without names */
 const char *report_given_kernel(const epiq_result *r);  /* "gram", "jacobian"; NULL: none was given */
 void report_given_text(FILE *out, const epiq_result *r, const report_run *run); /* how many, their rows and kernel */
-/* A sentence: are there enough? To be freed; NULL: nobody asked, or no memory. */
-char *report_until(const epiq_result *r, const report_run *run);
+typedef struct {
+    char text[320];
+} report_sentence;
+report_sentence report_until(const epiq_result *r, const report_run *run); /* are there enough? Empty: nobody asked */
 
 /* ---- pieces the writers share ---- */
 
@@ -88,6 +91,10 @@ unsigned report_steering(const char *s);
 void report_plain(FILE *out, const char *s); /* for terminals: control characters and broken UTF-8 become ? */
 int report_columns(const char *s);           /* characters report_plain writes */
 const char *report_point(const char *at);    /* "point ", before the number of one without a name; else "" */
-char *report_option(const epiq_options *o, const char *name); /* value as text, to be freed; NULL: unset or no memory */
+typedef struct {
+    char text[64]; /* of a number, a choice or a list of methods */
+} report_value;
+const char *report_option(const epiq_options *o, const char *name,
+                          report_value *room); /* as text, in room or where the options have it; NULL: unset */
 
 #endif

@@ -11,9 +11,8 @@
 
 static void option_text(json *j, const char *key, const epiq_options *o, const char *name)
 {
-    char *text = report_option(o, name);
-    json_text(j, key, text);
-    free(text);
+    report_value room;
+    json_text(j, key, report_option(o, name, &room));
 }
 
 static bool listed(const char *const *only, const char *name)
@@ -33,7 +32,9 @@ void report_json_options(json *j, const epiq_options *o, const char *const *only
         if (!listed(only, info->name)) {
             continue;
         }
-        char *text = report_option(o, info->name), *end;
+        report_value room;
+        const char *text = report_option(o, info->name, &room);
+        char *end;
         strtod(info->default_text, &end);
         bool number = text && end != info->default_text && !*end;
         if (number && !text[strspn(text, "0123456789")]) {
@@ -43,7 +44,6 @@ void report_json_options(json *j, const epiq_options *o, const char *const *only
         } else {
             json_text(j, info->name, text);
         }
-        free(text);
     }
     json_end(j);
 }

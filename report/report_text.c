@@ -4,7 +4,6 @@
 #include "report/report.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -30,11 +29,11 @@ void report_choice(FILE *out, const epiq_result *r, const report_run *run)
     if (r->choice) {
         epiq_options ran = *run->options;
         ran.methods = r->methods;
-        char *methods = report_option(&ran, "methods");
+        report_value room;
+        const char *methods = report_option(&ran, "methods", &room);
         fprintf(out, "methods %s: ", methods ? methods : "?");
         report_plain(out, r->choice);
         putc('\n', out);
-        free(methods);
     }
 }
 
@@ -49,7 +48,8 @@ static void write_trained(const page *g)
 {
     const epiq_data_info *d = &g->run->data;
     const epiq_options *o = g->run->options;
-    char *engine = report_option(o, "engine");
+    report_value room;
+    const char *engine = report_option(o, "engine", &room);
     fprintf(g->out, "%td row%s, %td feature%s, target ", d->rows, report_plural(d->rows), d->features,
             report_plural(d->features));
     report_plain(g->out, d->target);
@@ -68,7 +68,6 @@ static void write_trained(const page *g)
         fprintf(g->out, "; solver divided, %td part%s", g->r->parts, report_plural(g->r->parts));
     }
     fprintf(g->out, "; %.3g s\n", g->run->seconds);
-    free(engine);
     if (g->r->training.members) {
         fprintf(g->out, "%td networks, %td converged", g->r->training.members, g->r->training.converged);
         if (g->r->training.resumed && o->state) {
@@ -331,9 +330,8 @@ void report_text(FILE *out, const epiq_result *r, const report_run *run, report_
     putc('\n', out);
     report_warnings(out, style, r->warnings, r->warning_count);
     report_conclusion(out, style, r->point_count ? "Advice:" : "Foreseen:", r->advice.text);
-    char *until = report_until(r, run);
-    if (until) {
-        report_conclusion(out, style, "Networks:", until);
+    const report_sentence until = report_until(r, run);
+    if (until.text[0]) {
+        report_conclusion(out, style, "Networks:", until.text);
     }
-    free(until);
 }

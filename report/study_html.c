@@ -7,7 +7,6 @@
 #include "report/study_table.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- tables ---- */
 
@@ -109,7 +108,9 @@ static void write_figures(FILE *out, svg_album *album, const study_result *r)
 
 static void write_manifest(FILE *out, const study_result *r, const report_study_run *run)
 {
-    char seed[24], *engine = report_option(&r->options, "engine");
+    char seed[24];
+    report_value room;
+    const char *engine = report_option(&r->options, "engine", &room);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->options.seed);
     const page_fact facts[] = {{"seed", seed, NULL, 0},
                                {"engine", engine, NULL, 0},
@@ -120,13 +121,13 @@ static void write_manifest(FILE *out, const study_result *r, const report_study_
                                {"peak memory, MiB", NULL, "%.1f", (double)run->peak_rss_bytes / 1048576},
                                {"machine", run->machine, NULL, 0}};
     page_manifest(out, run->command, facts, sizeof facts / sizeof *facts, &r->options);
-    free(engine);
 }
 
 void report_study_html(FILE *out, const study_result *r, const report_study_run *run, svg_album *album)
 {
     const char *title = r->title ? r->title : r->name ? r->name : "study";
-    char *engine = report_option(&r->options, "engine");
+    report_value room;
+    const char *engine = report_option(&r->options, "engine", &room);
     char verb[64];
     snprintf(verb, sizeof verb, "epiq study %s", r->name ? r->name : "");
     page_open(out, verb, title, NULL);
@@ -151,5 +152,4 @@ void report_study_html(FILE *out, const study_result *r, const report_study_run 
     write_figures(out, album, r);
     write_manifest(out, r, run);
     html_close(out);
-    free(engine);
 }

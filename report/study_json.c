@@ -5,7 +5,6 @@
 #include "report/report.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void known_real(json *j, const char *key, double v)
@@ -124,7 +123,9 @@ static void write_figure(json *j, const study_figure *f)
 
 static void write_run(json *j, const study_result *r, const report_study_run *run)
 {
-    char seed[24], *engine = report_option(&r->options, "engine");
+    char seed[24];
+    report_value room;
+    const char *engine = report_option(&r->options, "engine", &room);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->options.seed);
     json_object(j, "run", JSON_LINES);
     json_text(j, "command", run->command);
@@ -138,7 +139,6 @@ static void write_run(json *j, const study_result *r, const report_study_run *ru
     json_text(j, "machine", run->machine);
     report_json_options(j, &r->options, NULL);
     json_end(j);
-    free(engine);
 }
 
 void report_study_json(FILE *out, const study_result *r, const report_study_run *run)

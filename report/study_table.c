@@ -5,7 +5,6 @@
 #include "report/study_number.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH_MAX = 110 }; /* wider tables give up the columns that say the same in every row */
@@ -222,10 +221,10 @@ bool report_study_table(const study_result *r, bool utf8, int index, report_tabl
     if (index >= (paper ? (int)(sizeof PAPER / sizeof *PAPER) : 1)) {
         return false;
     }
-    char *correction = report_option(&r->options, "correction");
+    report_value room;
+    const char *correction = report_option(&r->options, "correction", &room);
     *out = (report_table){.r = r, .utf8 = utf8, .title = ""};
     snprintf(out->correction, sizeof out->correction, "%s", correction ? correction : "");
-    free(correction);
     if (paper) {
         out->rows = PAPER[index].rows;
         out->part = PAPER[index].part;

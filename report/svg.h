@@ -63,11 +63,12 @@ void svg_legend(FILE *out, const svg_panel *p); /* an HTML list */
 void svg_write(FILE *out,
                const svg_panel *p); /* a file of its own, with its style and legend, and its label for a title */
 
-/* Whoever wants the panels of a page besides the page: each is handed over as it is drawn, and lives for that call only. */
+/* Whoever wants the panels of a page besides the page: each is handed over as it is drawn, and lives for that call only.
+ * And who asks afterwards whether the page has everything on it. */
 typedef struct svg_album svg_album;
 struct svg_album {
-    void (*keep)(svg_album *a, const svg_panel *p);
-    bool incomplete; /* there was no memory for one of them; a page does without */
+    void (*keep)(svg_album *a, const svg_panel *p); /* NULL: nobody wants them */
+    bool incomplete;                                /* there was no memory for something on the page */
 };
 
 #endif

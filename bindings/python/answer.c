@@ -73,8 +73,10 @@ int answer_write(const epiq_result *r, report_run *run, answer *out)
         f = status ? NULL : open_stream(&out->page);
     }
     if (f) {
-        report_html(f, r, run, NULL);
-        return close_stream(f);
+        svg_album album = {0};
+        report_html(f, r, run, &album);
+        status = close_stream(f);
+        return album.incomplete ? EPIQ_E_NOMEM : status;
     }
     return EPIQ_E_NOMEM;
 }

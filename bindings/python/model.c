@@ -269,13 +269,13 @@ static PyObject *option_dict(const epiq_options *o)
     PyObject *dict = PyDict_New();
     const epiq_option_info *info;
     for (ptrdiff_t i = 0; dict && (info = epiq_options_info(i)); i++) {
-        char *text = report_option(o, info->name);
+        report_value room;
+        const char *text = report_option(o, info->name, &room);
         PyObject *value = text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace") : Py_NewRef(Py_None);
         if (!value || PyDict_SetItemString(dict, info->name, value)) {
             Py_CLEAR(dict);
         }
         Py_XDECREF(value);
-        free(text);
     }
     return dict;
 }

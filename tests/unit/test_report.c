@@ -1,6 +1,7 @@
 /* Reports of studies: whatever the study found, the writers' files can be read again. Names are hostile, numbers
  * missing, axes degenerate; the text, the JSON and the page must stay whole. */
 #include "markup.h"
+#include "report/compare.h"
 #include "report/html.h"
 #include "report/report.h"
 #include "report/svg.h"
@@ -392,4 +393,54 @@ TEST(notes_are_wrapped)
         TRUE(strcspn(p, "\n") <= 100);
     }
     free(text);
+}
+
+/* ---- without memory of their own ---- */
+
+TEST(an_option_is_shown_whatever_its_length)
+{
+    epiq_ctx *c;
+    char long_text[300];
+    memset(long_text, 'a', sizeof long_text);
+    long_text[sizeof long_text - 1] = '\0';
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    const epiq_option_info *info;
+    int texts = 0;
+    for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
+        epiq_options o = epiq_options_default();
+        report_value room;
+        char usual[128];
+        EQ(epiq_options_text(&o, i, usual, sizeof usual), EPIQ_OK);
+        const char *shown = report_option(&o, info->name, &room);
+        STR(shown ? shown : "", usual);
+        if (epiq_options_set(c, &o, info->name, long_text) == EPIQ_OK) { /* only texts take it */
+            STR(report_option(&o, info->name, &room), long_text);
+            texts++;
+        }
+    }
+    TRUE(texts > 5);
+    epiq_ctx_free(c);
+}
+
+TEST(the_best_models_are_the_first_of_all)
+{
+    enum { ALL = 60 };
+    epiq_compared models[ALL] = {0};
+    for (int i = 0; i < ALL; i++) {
+        models[i].loo.known = i % 7 != 0;
+        models[i].loo.rmse = (double)(i * 37 % 23);
+    }
+    const epiq_comparison r = {.models = models, .model_count = ALL};
+    ptrdiff_t whole[ALL], some[ALL];
+    report_compare_sorted(&r, ALL, whole);
+    for (int i = 1; i < ALL; i++) {
+        const epiq_rmse *a = &models[whole[i - 1]].loo, *b = &models[whole[i]].loo;
+        TRUE(a->known ? !b->known || a->rmse <= b->rmse : !b->known);
+    }
+    for (int most = 0; most <= ALL; most += 12) {
+        some[most < ALL ? most : 0] = -1;
+        report_compare_sorted(&r, most, some);
+        EQ(memcmp(some, whole, (size_t)most * sizeof *some), 0);
+        TRUE(most == ALL || some[most] == -1); /* and no more */
+    }
 }
