@@ -127,7 +127,6 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
                             .known = j->known,
                             .threads = threads,
                             .exact = args_value(c, "exact") != NULL};
-    fputs("prediction,procedural,data,ensemble\n", j->out.file);
     do {
         int status = epiq_reader_next(c->ctx, j->reader, BLOCK, j->x, &count);
         if (status >= 0 && count) {
@@ -135,6 +134,9 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
         }
         if (status < 0 || watch_signal()) {
             return failed(c, status);
+        }
+        if (!out.first) { /* not before there is a row to go with it */
+            fputs("prediction,procedural,data,ensemble\n", j->out.file);
         }
         print_rows(j, out.first, count);
         out.first += count;
@@ -173,6 +175,8 @@ static int run(cli *c)
     watch_end();
     if (!code) {
         code = output_commit(&j.out, 1);
+    }
+    if (!code) {
         tell(c, &j);
     }
     free_job(c, &j);

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,14 +23,14 @@ typedef struct chunk {
 } chunk;
 static chunk temporaries;
 
-static void remember(const char *from, char *to)
+static bool remember(const char *from, char *to)
 {
     chunk *last = &temporaries;
     for (chunk *k = last; k; last = k, k = k->next) {
         for (int i = 0; i < TEMPORARIES; i++) {
             if (k->name[i] == from) {
                 k->name[i] = to;
-                return;
+                return true;
             }
         }
     }
@@ -37,6 +39,7 @@ static void remember(const char *from, char *to)
         more->name[0] = to;
         last->next = more;
     }
+    return more;
 }
 
 static void remove_all(int (*how)(const char *path))
@@ -66,10 +69,15 @@ static bool is_stdout(const output *o)
     return strcmp(o->path, "-") == 0;
 }
 
+/* Signals interrupt a write that waits, and ask us to stop. */
 static int unwritable(const char *path)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
-    return complain(CODE_FILE, "cannot write %s: %s", name, errno ? strerror(errno) : "write error");
+    if (errno == EINTR && watch_signal()) {
+        return complain(CODE_SIGNAL + watch_signal(), "stopped while writing %s", name);
+    }
+    return complain(errno == ENOMEM ? CODE_NUMERIC : CODE_FILE, "cannot write %s: %s", name,
+                    errno ? strerror(errno) : "write error");
 }
 
 static void forget(output *o)
@@ -103,21 +111,48 @@ static int open_nameless(const char *target)
     return fd;
 }
 
+static void block_signals(sigset_t *old)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, old);
+}
+
+/* No signal comes between the file's birth and its being remembered. */
 static int open_temporary(output *o)
 {
+    sigset_t old;
     if (asprintf(&o->temporary, "%.*s.epiq-XXXXXX", folder_length(o->target), o->target) < 0) {
         o->temporary = NULL;
         return -1;
     }
-    sigset_t all, old;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &old);         /* no signal between the file's birth and its being remembered */
+    block_signals(&old);
     int fd = mkostemp(o->temporary, O_CLOEXEC); /* a name nobody can guess, and nobody else may read it yet */
-    if (fd >= 0) {
-        remember(NULL, o->temporary);
+    if (fd >= 0 && !remember(NULL, o->temporary)) {
+        close(fd);
+        unlink(o->temporary);
+        fd = -1;
+        errno = ENOMEM;
     }
+    int why = errno;
     sigprocmask(SIG_SETMASK, &old, NULL);
+    if (fd < 0) {
+        free(o->temporary); /* there is none to remove */
+        o->temporary = NULL;
+    }
+    errno = why;
     return fd;
+}
+
+static FILE *stream_of(int fd)
+{
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (fd >= 0 && !file) {
+        int why = errno;
+        close(fd);
+        errno = why;
+    }
+    return file;
 }
 
 /* The file a link points to is replaced, not the link; devices and pipes are written as they are. */
@@ -133,8 +168,8 @@ static int open_in_place_of(output *o)
         return -1;
     }
     if (exists && !S_ISREG(before.st_mode)) {
-        int device = open(o->path, O_WRONLY | O_NOCTTY | O_CLOEXEC); /* no O_TRUNC, should it be a file by now */
-        o->file = device < 0 ? NULL : fdopen(device, "wb");
+        o->file =
+            stream_of(open(o->path, O_WRONLY | O_NOCTTY | O_CLOEXEC)); /* no O_TRUNC, should it be a file by now */
         return o->file ? 0 : -1;
     }
     if (exists && access(o->path, W_OK) != 0) {
@@ -149,21 +184,17 @@ static int open_in_place_of(output *o)
     mode_t mask = umask(0);
     umask(mask);
     fchmod(fd, exists ? before.st_mode & 0777 : 0666 & ~mask); /* may fail on odd file systems: then it stays private */
-    o->file = fdopen(fd, "wb");
+    o->file = stream_of(fd);
     return o->file ? 0 : -1;
 }
 
-/* The folder's real path and the name in it; NULL if there is no such folder. */
-static char *whole_path(const char *path)
+/* The folder of a file that need not be there, and its name in it; NULL: there is no such folder. */
+static const char *place_of(const char *path, struct stat *folder)
 {
+    char name[PATH_MAX];
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), *real = NULL, *whole = NULL;
-    if (folder && (real = realpath(folder, NULL)) && asprintf(&whole, "%s/%s", real, slash ? slash + 1 : path) < 0) {
-        whole = NULL;
-    }
-    free(real);
-    free(folder);
-    return whole;
+    int length = snprintf(name, sizeof name, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    return length < (int)sizeof name && stat(name, folder) == 0 ? (slash ? slash + 1 : path) : NULL;
 }
 
 bool same_file(const char *a, const char *b)
@@ -172,11 +203,8 @@ bool same_file(const char *a, const char *b)
     if (stat(a, &sa) == 0 && stat(b, &sb) == 0) {
         return S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
     }
-    char *whole_a = whole_path(a), *whole_b = whole_path(b);
-    bool same = whole_a && whole_b && strcmp(whole_a, whole_b) == 0;
-    free(whole_a);
-    free(whole_b);
-    return same;
+    const char *name_a = place_of(a, &sa), *name_b = place_of(b, &sb);
+    return name_a && name_b && strcmp(name_a, name_b) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
 /* What the command reads or keeps that is this file too: "the data", "a file of points", "the state"; else NULL. */
@@ -235,10 +263,24 @@ void output_drop(output *list, int count)
     }
 }
 
+/* All of it has gone out; else errno says why not. If an earlier write failed so does this one, with its own reason, unless
+ * nothing was left to write: then that was the last thing to fail. */
+static bool flushed(FILE *file)
+{
+    bool lost = ferror(file), stopped = lost && watch_signal();
+    int earlier = stopped ? EINTR : lost ? errno : 0;
+    bool good = stopped || fflush(file) == 0;
+    errno = good ? earlier : errno;
+    if (watch_signal() && (lost || !good)) {
+        __fpurge(file); /* who does not read is not waited for again, at exit either */
+    }
+    return good && !lost;
+}
+
 /* On disk (or in the pipe), but not yet under its name. */
 static int settle(output *o)
 {
-    bool bad = ferror(o->file) || fflush(o->file) != 0;
+    bool bad = !flushed(o->file);
     bad = bad || (o->target && fsync(fileno(o->file)) != 0 && errno != EINVAL); /* EINVAL: it cannot be synced */
     if (!is_stdout(o) && !nameless(o)) {                                        /* closed, it would be gone */
         bad = fclose(o->file) != 0 || bad;
@@ -262,7 +304,12 @@ static int link_nameless(output *o)
         o->temporary = NULL;
         return -1;
     }
-    remember(NULL, o->temporary);
+    if (!remember(NULL, o->temporary)) {
+        free(o->temporary);
+        o->temporary = NULL;
+        errno = ENOMEM;
+        return -1;
+    }
     return linkat(AT_FDCWD, self, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW);
 }
 
@@ -277,9 +324,11 @@ static int give_name(output *o)
 int output_commit(output *list, int count)
 {
     int code = CODE_OK;
+    sigset_t old;
     for (int i = 0; i < count && !code; i++) {
         code = settle(&list[i]);
     }
+    block_signals(&old); /* between two names is no place to stop */
     for (int i = 0; i < count && !code; i++) {
         if (give_name(&list[i]) != 0) {
             code = unwritable(list[i].path);
@@ -288,11 +337,12 @@ int output_commit(output *list, int count)
             forget(&list[i]);
         }
     }
+    sigprocmask(SIG_SETMASK, &old, NULL);
     output_drop(list, count);
     return code;
 }
 
 int output_stdout(void)
 {
-    return ferror(stdout) || fflush(stdout) != 0 ? unwritable("-") : CODE_OK;
+    return flushed(stdout) ? CODE_OK : unwritable("-");
 }
