@@ -7,7 +7,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_COMBINE, &VERB_PLAN,  &VERB_COMPARE,
@@ -150,6 +152,26 @@ static void hold_standard_descriptors(void)
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
+/* OpenBLAS maps 128 MB for each of its threads, and where that is refused it tries again for ever: with a limit on the address
+ * space it starts without threads of its own, which takes a fresh start, or not at all. */
+static int limit_blas(char **argv)
+{
+    enum { LEAST_MB = 256 };
+    struct rlimit space;
+    if (!openblas_set_num_threads || getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) {
+        return CODE_OK;
+    }
+    if (space.rlim_cur < (rlim_t)LEAST_MB << 20) {
+        return complain(CODE_NUMERIC,
+                        "the address space is limited to %llu MB, and %d are needed; raise it (ulimit -v)",
+                        (unsigned long long)space.rlim_cur >> 20, (int)LEAST_MB);
+    }
+    if (!getenv("OPENBLAS_NUM_THREADS") && setenv("OPENBLAS_NUM_THREADS", "1", 1) == 0) {
+        execv("/proc/self/exe", argv); /* where there is none, it may still work */
+    }
+    return CODE_OK;
+}
+
 /* A file that is mapped was cut short, or its disk failed: what cannot be read cannot be gone on with. */
 static void on_lost_page(int sig)
 {
@@ -169,6 +191,9 @@ static void on_lost_page(int sig)
 
 int main(int argc, char **argv)
 {
+    if (limit_blas(argv)) {
+        _exit(CODE_NUMERIC); /* without OpenBLAS's own end, which would wait for its threads */
+    }
     if (blas_thread_shutdown_ && openblas_set_num_threads) {
         openblas_set_num_threads(1);
         blas_thread_shutdown_();
@@ -178,6 +203,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* the write fails instead, and is noticed */
     signal(SIGXFSZ, SIG_IGN); /* likewise */
     signal(SIGBUS, on_lost_page);
+    atexit(output_remove_temporaries); /* libgomp and OpenBLAS end the process when they find no memory */
     int code = cluster_start();
     if (code) {
         return code;
