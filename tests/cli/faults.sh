@@ -59,7 +59,8 @@ closed_pipe() { # closed_pipe command...: its reader takes a byte and goes
 }
 check 'a closed pipe is an error' test "$(closed_pipe "$epiq" synth 1 --n 100000)" -eq 2
 check 'with a sentence' says "$err" '^epiq: cannot write standard output: Broken pipe$'
-check 'predict too' test "$(yes '0.1,0.1' | head -n 50000 | sed '1i x1,x2' | closed_pipe "$epiq" predict model.epiq -)" -eq 2
+yes '0.1,0.1' | head -n 50000 | sed '1i x1,x2' >"$work/log/many.csv"
+check 'predict too' test "$(closed_pipe "$epiq" predict model.epiq "$work/log/many.csv")" -eq 2
 check 'with a sentence' says "$err" '^epiq: cannot write standard output: Broken pipe$'
 expect_exit 2 'standard input' sh -c 'exec "$0" "$@" <&-' "$epiq" estimate - "${quick[@]}"
 check 'without stderr it works' sh -c '"$@" 2>&- >"$0"' "$work/log/o" "$epiq" estimate rows.csv "${quick[@]}" --engine infinite
@@ -128,4 +129,20 @@ kill -s TERM $pid
 wait $pid
 check 'waiting for a pipe ends with SIGTERM' test $? -eq 143
 check 'no temporary file' test -z "$(ls -A | grep '^\.epiq-')"
+# nor does who is stopped while nobody reads
+mkfifo stuck
+exec 9<>stuck
+"$epiq" predict model.epiq - <"$work/log/many.csv" >stuck 2>"$err" &
+pid=$!
+sleep 1
+kill -s TERM $pid
+for ((i = 0; i < 100; i++)); do
+    kill -0 $pid 2>/dev/null || break
+    sleep 0.1
+done
+kill -s KILL $pid 2>/dev/null
+wait $pid
+check 'a pipe nobody reads ends with SIGTERM' test $? -eq 143
+check 'in a sentence' says "$err" '^epiq: stopped'
+exec 9>&-
 finish
