@@ -35,7 +35,7 @@ getline getdelim open_memstream fmemopen scandir opendir fdopendir popen getcwd 
 creat fopen fdopen read readv pread write writev pwrite close fclose mkstemp mkostemp mkdtemp mkdir rename renameat link symlink
 fsync fdatasync ftruncate truncate mmap munmap stat fstat access posix_fallocate fallocate posix_spawn posix_spawnp fork system
 waitpid inflateInit2_ sendfile copy_file_range getentropy getrandom __asprintf_chk __vasprintf_chk __read_chk
-__pread_chk""".split()
+__pread_chk __open_2""".split()
 
 
 class Server:

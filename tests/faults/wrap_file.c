@@ -105,6 +105,22 @@ ssize_t __wrap_pread(int fd, void *buffer, size_t size, off_t from)
     return broken("pread", EIO) ? -1 : pread(fd, buffer, size, from);
 }
 
+/* What the compiler calls in their place with _FORTIFY_SOURCE. */
+int __wrap___open_2(const char *path, int flags)
+{
+    return __wrap_open(path, flags);
+}
+
+ssize_t __wrap___read_chk(int fd, void *buffer, size_t size, size_t room)
+{
+    return size > room ? (abort(), -1) : __wrap_read(fd, buffer, size);
+}
+
+ssize_t __wrap___pread_chk(int fd, void *buffer, size_t size, off_t from, size_t room)
+{
+    return size > room ? (abort(), -1) : __wrap_pread(fd, buffer, size, from);
+}
+
 ssize_t __wrap_write(int fd, const void *buffer, size_t size)
 {
     return broken("write", ENOSPC) ? -1 : write(fd, buffer, size > 1 ? size / 2 : size);

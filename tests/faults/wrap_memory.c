@@ -64,7 +64,7 @@ char *__wrap_strdup(const char *s)
     return lacks("strdup") ? NULL : kept(strdup(s));
 }
 
-/* With _FORTIFY_SOURCE the compiler calls the second by its own. */
+/* With _FORTIFY_SOURCE the compiler calls the second of these. */
 static int print(char **out, const char *format, va_list args)
 {
     if (lacks("asprintf")) {
