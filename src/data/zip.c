@@ -29,11 +29,13 @@ static const unsigned char *find_end(const epiqp_table *t)
     return NULL;
 }
 
-static bool inflate_all(const unsigned char *from, ptrdiff_t from_size, unsigned char *to, ptrdiff_t to_size)
+/* Z_OK, Z_MEM_ERROR, or what else is wrong. */
+static int inflate_all(const unsigned char *from, ptrdiff_t from_size, unsigned char *to, ptrdiff_t to_size)
 {
     z_stream z = {0};
-    if (inflateInit2(&z, -MAX_WBITS) != Z_OK) { /* negative: no zlib header */
-        return false;
+    int begin = inflateInit2(&z, -MAX_WBITS); /* negative: no zlib header */
+    if (begin != Z_OK) {
+        return begin;
     }
     z.next_in = (unsigned char *)(uintptr_t)from;
     z.avail_in = (uInt)from_size;
@@ -42,7 +44,7 @@ static bool inflate_all(const unsigned char *from, ptrdiff_t from_size, unsigned
     int end = inflate(&z, Z_FINISH);
     bool good = end == Z_STREAM_END && z.avail_out == 0;
     inflateEnd(&z);
-    return good;
+    return good ? Z_OK : end == Z_MEM_ERROR ? end : Z_DATA_ERROR;
 }
 
 static int damaged(epiq_ctx *c, const epiqp_table *t, const char *what)
@@ -81,7 +83,11 @@ static int open_member(epiq_ctx *c, epiqp_table *t, const unsigned char *entry, 
         if (!bytes) {
             return EPIQ_E_NOMEM;
         }
-        if (!inflate_all(m->bytes, packed, bytes, size)) {
+        int unpacked = inflate_all(m->bytes, packed, bytes, size);
+        if (unpacked == Z_MEM_ERROR) {
+            return epiqp_fail(c, EPIQ_E_NOMEM, "%s: no memory to unpack it; end other programs", t->file);
+        }
+        if (unpacked != Z_OK) {
             return damaged(c, t, "a deflated array cannot be unpacked");
         }
         m->bytes = bytes;

@@ -6,6 +6,7 @@
 #include "est/db.h"
 #include "est/est.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -284,7 +285,8 @@ static void finish(gathering *t)
 int epiqp_gather(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w)
 {
     gathering t = {.j = j, .w = w};
-    bool there_yet = j->o.state && !access(j->o.state, F_OK); /* else it is made when all has gone well */
+    bool there_yet =
+        j->o.state && (!access(j->o.state, F_OK) || errno != ENOENT); /* else made when all has gone well */
     int s = gather(&t, g, there_yet ? j->o.state : NULL);
     s = s || !w->count ? s : take_all(&t, MEMBER, &j->member_h, &j->o.members);
     s = s || !w->count ? s : take_all(&t, BATCH, &j->batch_h, &j->o.batches);
