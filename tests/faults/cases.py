@@ -6,11 +6,12 @@ import zipfile
 
 class Case:
     """args: the command line; keeps: state files that may change even where it fails; stdin: a file it reads from there; old:
-    outputs that are there before; says: the part of its JSON that a run taken up again must repeat."""
+    outputs that are there before; says: the part of its JSON that a run taken up again must repeat; may_lack: a call it does
+    without, and then says less."""
 
-    def __init__(self, verb, args, inputs=(), keeps=(), stdin=None, old=(), says="points"):
+    def __init__(self, verb, args, inputs=(), keeps=(), stdin=None, old=(), says="points", may_lack=None):
         self.verb, self.args, self.inputs, self.keeps = verb, args.split(), inputs, keeps
-        self.stdin, self.old, self.says = stdin, old, says
+        self.stdin, self.old, self.says, self.may_lack = stdin, old, says, may_lack
 
 
 NETWORK = "--target y --width 4 --members 3 --batches 2 --lambda 0.1 --threads 1"
@@ -48,13 +49,14 @@ CASES = [
          f"{FILES} --pictures pics --picture-format svg", ("rows.csv", "at.csv")),
     Case("explore", f"explore --loop --steps 2 --seeds 2 --fresh 5 --start 4 --members 2 --lambda 0.1 --threads 1 {FILES}",
          old=("c.csv",)),
-    Case("demo", "demo --engine infinite --methods if --threads 1 --sweep 2"),
+    Case("demo", "demo --engine infinite --methods if --threads 1 --sweep 2 --report p.html"),
     Case("synth", "synth 1 --n 4 --d 2"),
     Case("kernel", "kernel rows.csv --target y --ntk k.npy --nngp q.npy --threads 1", ROWS, old=("q.npy",)),
     Case("study", "study table1 --quick --n 200 --d 2 --engine linear --width 4 --members 2 --reps 3 --threads 1 --json j.json "
-         "--report p.html", keeps=("epiq-study-table1.state",), old=("j.json",), says="cells"),
+         "--report p.html", keeps=("epiq-study-table1.state",), old=("j.json",), says="cells",
+         may_lack="fopen"),  # of /proc/cpuinfo: which machine it was
     Case("study", "study coverage --quick --n 200 --d 2 --engine infinite --reps 3 --threads 1 --state kept --json - --pictures pics "
-         "--picture-format svg", keeps=("kept",), says="cells"),
+         "--picture-format svg", keeps=("kept",), says="cells", may_lack="fopen"),
     Case("options", "options --markdown"),
     Case("help", "estimate --help"),
 ]
@@ -65,7 +67,7 @@ THREADED = [
          ROWS, keeps=("kept",)),
     Case("explore", "explore --loop --steps 1 --seeds 4 --fresh 5 --start 4 --members 2 --lambda 0.1 --threads 2 --json -"),
     Case("study", "study table1 --quick --n 200 --d 2 --engine infinite --reps 4 --threads 2 --json -",
-         keeps=("epiq-study-table1.state",), says="cells"),
+         keeps=("epiq-study-table1.state",), says="cells", may_lack="fopen"),
 ]
 
 # PNG files take a process each
