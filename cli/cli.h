@@ -82,6 +82,7 @@ int failed(const cli *c, int status); /* the library's sentence and its exit cod
 typedef struct {
     const char *path; /* as typed; "-" is standard output */
     char *target, *temporary;
+    bool nameless; /* the file does not have the temporary name yet, nor any other */
     FILE *file;
 } output;
 int output_open(output *o, const char *path, const cli *c); /* refuses to overwrite what the command reads */

@@ -95,22 +95,6 @@ static int folder_length(const char *path)
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-/* Opened, and not yet under any name: whoever is killed now leaves nothing behind. */
-static bool nameless(const output *o)
-{
-    return o->target && !o->temporary && o->file;
-}
-
-static int open_nameless(const char *target)
-{
-    int length = folder_length(target);
-    char *folder = length ? strndup(target, (size_t)length) : strdup(".");
-    bool nameable = access("/proc/self/fd", X_OK) == 0;
-    int fd = folder && nameable ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
-    free(folder);
-    return fd;
-}
-
 static void block_signals(sigset_t *old)
 {
     sigset_t all;
@@ -118,30 +102,34 @@ static void block_signals(sigset_t *old)
     sigprocmask(SIG_BLOCK, &all, old);
 }
 
-/* No signal comes between the file's birth and its being remembered. */
-static int open_temporary(output *o)
+/* A name beside the target that nobody can guess, so that it may be remembered before there is a file. */
+static int name_temporary(output *o)
 {
-    sigset_t old;
-    if (asprintf(&o->temporary, "%.*s.epiq-XXXXXX", folder_length(o->target), o->target) < 0) {
+    uint64_t number;
+    if (getentropy(&number, sizeof number) != 0 ||
+        asprintf(&o->temporary, "%.*s.epiq-%016" PRIx64, folder_length(o->target), o->target, number) < 0) {
         o->temporary = NULL;
         return -1;
     }
-    block_signals(&old);
-    int fd = mkostemp(o->temporary, O_CLOEXEC); /* a name nobody can guess, and nobody else may read it yet */
-    if (fd >= 0 && !remember(NULL, o->temporary)) {
-        close(fd);
-        unlink(o->temporary);
-        fd = -1;
-        errno = ENOMEM;
-    }
-    int why = errno;
-    sigprocmask(SIG_SETMASK, &old, NULL);
-    if (fd < 0) {
-        free(o->temporary); /* there is none to remove */
+    if (!remember(NULL, o->temporary)) {
+        free(o->temporary);
         o->temporary = NULL;
+        errno = ENOMEM;
+        return -1;
     }
-    errno = why;
-    return fd;
+    return 0;
+}
+
+/* Without a name, where the file system can: whoever is killed leaves nothing behind. Nobody else may read it yet. */
+static int open_beside(output *o)
+{
+    char folder[PATH_MAX];
+    int length = folder_length(o->target),
+        printed = snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? o->target : ".");
+    bool nameable = printed < (int)sizeof folder && access("/proc/self/fd", X_OK) == 0;
+    int fd = nameable ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    o->nameless = fd >= 0;
+    return fd >= 0 ? fd : open(o->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 }
 
 static FILE *stream_of(int fd)
@@ -176,8 +164,7 @@ static int open_in_place_of(output *o)
         return -1;
     }
     o->target = exists ? realpath(o->path, NULL) : strdup(o->path);
-    int fd = o->target ? open_nameless(o->target) : -1;
-    fd = fd < 0 && o->target ? open_temporary(o) : fd;
+    int fd = o->target && name_temporary(o) == 0 ? open_beside(o) : -1;
     if (fd < 0) {
         return -1;
     }
@@ -282,43 +269,28 @@ static int settle(output *o)
 {
     bool bad = !flushed(o->file);
     bad = bad || (o->target && fsync(fileno(o->file)) != 0 && errno != EINVAL); /* EINVAL: it cannot be synced */
-    if (!is_stdout(o) && !nameless(o)) {                                        /* closed, it would be gone */
+    if (!is_stdout(o) && !o->nameless) {                                        /* closed, it would be gone */
         bad = fclose(o->file) != 0 || bad;
         o->file = NULL;
     }
     return bad ? unwritable(o->path) : CODE_OK;
 }
 
-/* A name for what has none: the target's, or if that is taken one beside it, since a link cannot replace. It cannot be
- * guessed, so that it may be remembered before it is there. */
-static int link_nameless(output *o)
-{
-    char self[64];
-    uint64_t number;
-    snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(o->file));
-    if (linkat(AT_FDCWD, self, AT_FDCWD, o->target, AT_SYMLINK_FOLLOW) == 0) {
-        return 0;
-    }
-    if (errno != EEXIST || getentropy(&number, sizeof number) != 0 ||
-        asprintf(&o->temporary, "%.*s.epiq-%016" PRIx64, folder_length(o->target), o->target, number) < 0) {
-        o->temporary = NULL;
-        return -1;
-    }
-    if (!remember(NULL, o->temporary)) {
-        free(o->temporary);
-        o->temporary = NULL;
-        errno = ENOMEM;
-        return -1;
-    }
-    return linkat(AT_FDCWD, self, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW);
-}
-
+/* What has no name gets the target's, or if that is taken the one beside it, since a link cannot replace. No memory is
+ * asked for: of several files none would be the last to fail. */
 static int give_name(output *o)
 {
-    if (nameless(o) && link_nameless(o) != 0) {
-        return -1;
+    char self[64];
+    if (o->nameless) {
+        snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(o->file));
+        if (linkat(AT_FDCWD, self, AT_FDCWD, o->target, AT_SYMLINK_FOLLOW) == 0) {
+            return 0;
+        }
+        if (errno != EEXIST || linkat(AT_FDCWD, self, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW) != 0) {
+            return -1;
+        }
     }
-    return o->temporary ? rename(o->temporary, o->target) : 0;
+    return o->target ? rename(o->temporary, o->target) : 0;
 }
 
 int output_commit(output *list, int count)

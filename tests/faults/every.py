@@ -32,7 +32,7 @@ WARNING = "epiq: warning: "
 # Our own calls of these would go by uncounted.
 UNWRAPPED = """malloc calloc realloc reallocarray aligned_alloc posix_memalign memalign valloc strdup strndup asprintf vasprintf
 getline getdelim open_memstream fmemopen scandir opendir fdopendir popen getcwd get_current_dir_name tmpfile tempnam open openat
-creat fopen fdopen read readv pread write writev pwrite close fclose mkstemp mkostemp mkdtemp mkdir rename renameat link symlink
+creat fopen fdopen read readv pread write writev pwrite close fclose mkstemp mkostemp mkdtemp mkdir rename renameat link linkat symlink
 fsync fdatasync ftruncate truncate mmap munmap stat fstat access posix_fallocate fallocate posix_spawn posix_spawnp fork system
 waitpid inflateInit2_ sendfile copy_file_range getentropy getrandom __asprintf_chk __vasprintf_chk __read_chk
 __pread_chk __open_2""".split()

@@ -49,14 +49,19 @@ int __wrap_close(int fd)
     return fails ? -1 : result;
 }
 
-int __wrap_mkstemp(char *name)
+int __wrap_mkostemp(char *name, int flags)
 {
-    return broken("mkstemp", ENOSPC) ? -1 : opened(mkstemp(name));
+    return broken("mkostemp", ENOSPC) ? -1 : opened(mkostemp(name, flags));
 }
 
 int __wrap_mkdir(const char *path, mode_t mode)
 {
     return broken("mkdir", ENOSPC) ? -1 : mkdir(path, mode);
+}
+
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+    return broken("rename", EIO) ? -1 : linkat(from_folder, from, to_folder, to, flags);
 }
 
 int __wrap_rename(const char *from, const char *to)
