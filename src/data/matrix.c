@@ -123,10 +123,10 @@ static int read_matrix(epiq_ctx *c, const char *path, owned *o)
     if (status) {
         return status;
     }
-    if (t->size >= 6 && !memcmp(t->bytes, "\x93NUMPY", 6)) {
+    if (epiqp_table_format(t) == EPIQP_NPY) {
         return from_array(c, o);
     }
-    if (t->size >= 2 && !memcmp(t->bytes, "PK", 2)) {
+    if (epiqp_table_format(t) == EPIQP_NPZ) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s: this is an NPZ of arrays; save the one array with numpy.save", t->file);
     }
     return from_text(c, o);

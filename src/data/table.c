@@ -292,16 +292,19 @@ void epiqp_table_name(epiqp_table *t, const char *path)
              strcmp(path, "-") == 0 ? "standard input" : end);
 }
 
+epiqp_format epiqp_table_format(const epiqp_table *t)
+{
+    if (t->size >= 6 && !memcmp(t->bytes, "\x93NUMPY", 6)) {
+        return EPIQP_NPY;
+    }
+    bool zip = t->size >= 4 && (!memcmp(t->bytes, "PK\3\4", 4) || !memcmp(t->bytes, "PK\5\6", 4));
+    return zip ? EPIQP_NPZ : EPIQP_TEXT;
+}
+
 int epiqp_table_begin(epiq_ctx *c, epiqp_table *t)
 {
-    int status;
-    if (t->size >= 6 && !memcmp(t->bytes, "\x93NUMPY", 6)) {
-        status = epiqp_npy_open(c, t);
-    } else if (t->size >= 4 && (!memcmp(t->bytes, "PK\3\4", 4) || !memcmp(t->bytes, "PK\5\6", 4))) {
-        status = epiqp_npz_open(c, t);
-    } else {
-        status = epiqp_csv_open(c, t);
-    }
+    static int (*const OPEN[])(epiq_ctx * c, epiqp_table * t) = {epiqp_csv_open, epiqp_npy_open, epiqp_npz_open};
+    int status = OPEN[epiqp_table_format(t)](c, t);
     return status || (t->matrix && t->bare) ? status : check_names(c, t);
 }
 

@@ -140,6 +140,9 @@ int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, bool missin
 void epiqp_table_name(epiqp_table *t, const char *path);
 int epiqp_table_read(epiq_ctx *c, const char *path, epiqp_table *t);
 int epiqp_table_begin(epiq_ctx *c, epiqp_table *t);
+/* By its first bytes; anything else is text. Of text some is written to while it is read, of arrays nothing. */
+typedef enum { EPIQP_TEXT, EPIQP_NPY, EPIQP_NPZ } epiqp_format;
+epiqp_format epiqp_table_format(const epiqp_table *t);
 
 /* For the readers of each format. */
 int epiqp_table_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t count); /* makes room, checks the count */

@@ -93,7 +93,7 @@ static int first_window(epiq_ctx *c, epiqp_window *s)
 {
     epiqp_table *t = &s->t;
     int status = read_window(c, s, WINDOW);
-    if (!status && t->size >= 4 && (!memcmp(t->bytes, "\x93NUM", 4) || !memcmp(t->bytes, "PK", 2))) {
+    if (!status && epiqp_table_format(t) != EPIQP_TEXT) {
         return whole_array(c, s);
     }
     while (!status && t->block.more && t->size < LONGEST && !epiqp_csv_complete(t)) {
