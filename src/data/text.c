@@ -111,7 +111,7 @@ void epiqp_list_add(epiqp_list *l, const char *name, ptrdiff_t length)
     char shown[EPIQP_SHOWN];
     epiqp_text_show(shown, sizeof shown, name, length);
     ptrdiff_t room = (ptrdiff_t)sizeof l->text - 32 - l->used; /* 32: for the words at the end */
-    if (l->shown == l->count++ && (ptrdiff_t)strlen(shown) + 2 <= room) {
+    if (l->shown == l->count++ && (ptrdiff_t)strlen(shown) + 2 < room) {
         l->used += snprintf(l->text + l->used, (size_t)room, "%s%s", l->shown++ ? ", " : "", shown);
     }
 }
