@@ -127,6 +127,21 @@ bool epiqp_factor_wanted(const epiqp_job *j)
 
 /* ---- points that deserve a warning ---- */
 
+/* The result has its points' names for longer than the points may live. */
+static int copy_names(epiqp_job *j, const char **name)
+{
+    ptrdiff_t size = 0;
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
+        size += (ptrdiff_t)strlen(j->where->at[p]) + 1;
+    }
+    char *text = epiqp_arena_alloc(j->e.c, &j->answer->arena, size, 1);
+    for (ptrdiff_t p = 0; text && p < j->asked; p++) {
+        name[p] = text;
+        text = stpcpy(text, j->where->at[p]) + 1;
+    }
+    return text ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
 static const double SMALLEST_SQUARE = 1e-290; /* of the longest row: below, kernels of shorter ones lose digits */
 
 /* Without bias the network is 0 at x0 = 0, always. Where biases start at 0 its kernel depends on the direction of x0
@@ -142,10 +157,10 @@ static int settle_points(epiqp_job *j)
         return EPIQ_E_NOMEM;
     }
     memcpy(at, j->where->x, (size_t)(j->asked * d) * sizeof *at);
-    memcpy(name, j->where->at, (size_t)j->asked * sizeof *name);
     j->at = at;
     j->name = name;
-    int s = epiqp_sweep_points(j, at, name);
+    int s = copy_names(j, name);
+    s = s ? s : epiqp_sweep_points(j, at, name);
     if (s) {
         return s;
     }
