@@ -1,5 +1,6 @@
 /* db.c - opening a state file, whoever else has it open, and what can be said when that fails (db.h). */
 #include "est/db.h"
+#include "data/table.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,20 +12,20 @@ enum {
     PATIENCE_MS = 20000       /* for another run that holds the file */
 };
 
+enum { MOST_TABLES = 2 };
+
 static const struct {
-    const char *keeps, *setup;
+    const char *keeps, *table[MOST_TABLES];
 } KIND[] = {
-    [EPIQP_DB_MEMBERS] =
-        {"the members of an estimate",
-         "CREATE TABLE IF NOT EXISTS members (key TEXT, kind INTEGER, number INTEGER, of INTEGER, "
-         "converged INTEGER, loss REAL, gradient_rel REAL, iterations INTEGER, points BLOB, rows BLOB, "
-         "PRIMARY KEY (key, kind, number, of)) WITHOUT ROWID"},
+    [EPIQP_DB_MEMBERS] = {"the members of an estimate",
+                          {"members (key TEXT, kind INTEGER, number INTEGER, of INTEGER, converged INTEGER, loss REAL, "
+                           "gradient_rel REAL, iterations INTEGER, points BLOB, rows BLOB, "
+                           "PRIMARY KEY (key, kind, number, of)) WITHOUT ROWID"}},
     /* predictions by their checksum, and the how-manieth of equal ones; what is known of the points, one row */
     [EPIQP_DB_NETWORKS] = {"networks to combine",
-                           "CREATE TABLE IF NOT EXISTS networks (kind INTEGER, sum TEXT, copy INTEGER, at BLOB, "
-                           "PRIMARY KEY (kind, sum, copy)) WITHOUT ROWID;"
-                           "CREATE TABLE IF NOT EXISTS points (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER, "
-                           "names BLOB, sum TEXT)"},
+                           {"networks (kind INTEGER, sum TEXT, copy INTEGER, at BLOB, PRIMARY KEY (kind, sum, copy)) "
+                            "WITHOUT ROWID",
+                            "points (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER, names BLOB, sum TEXT)"}},
 };
 
 /* Someone else may have made the file: nothing that is written in it as a program is run. */
@@ -80,8 +81,11 @@ int epiqp_db_trouble(const epiqp_db *d, const char *what)
         return epiqp_db_not_ours(d);
     }
     bool folder = rc == SQLITE_READONLY || rc == SQLITE_CANTOPEN;
+    const char *why = sqlite3_errmsg(d->db);
+    char shown[160]; /* it quotes the file, where there may be anything */
+    epiqp_text_show(shown, sizeof shown, why, (ptrdiff_t)strlen(why));
     return epiqp_fail(d->c, EPIQ_E_FILE, "%s: the state file could not be %s (%s); %s", d->path ? d->path : "memory",
-                      what, sqlite3_errmsg(d->db),
+                      what, shown,
                       folder ? "its folder must be there and writable, for it is locked there while it is used"
                              : "check the disk, or name another file");
 }
@@ -108,25 +112,51 @@ static int read_number(epiqp_db *d, const char *sql, int *value)
     return rc == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(d, "read");
 }
 
-/* Is it a state file, and of this kind? An empty file will be one. */
+/* Of what the file says it holds, how much is just as that kind makes it. */
+static int count_tables(epiqp_db *d, epiqp_db_kind kind, int *count)
+{
+    sqlite3_stmt *q = NULL;
+    int s = epiqp_db_prepare(
+        d, "SELECT count(*) FROM sqlite_master WHERE sql IN ('CREATE TABLE ' || ?1, 'CREATE TABLE ' || ?2)", &q);
+    if (!s) {
+        sqlite3_bind_text(q, 1, KIND[kind].table[0], -1, SQLITE_STATIC);
+        sqlite3_bind_text(q, 2, KIND[kind].table[1], -1, SQLITE_STATIC); /* or NULL, which nothing equals */
+        s = sqlite3_step(q) == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(d, "read");
+        *count = sqlite3_column_int(q, 0);
+    }
+    sqlite3_finalize(q);
+    return s;
+}
+
+/* Is it a state file, and of this kind? An empty file will be one. One that holds anything else, be it a view or a trigger
+ * that would run when ours are used, is none. */
 static int check_kind(epiqp_db *d, epiqp_db_kind kind, bool empty_allowed)
 {
-    static const char *const COUNT[] = {
-        [EPIQP_DB_MEMBERS] = "SELECT count(*) FROM sqlite_master WHERE name = 'members'",
-        [EPIQP_DB_NETWORKS] = "SELECT count(*) FROM sqlite_master WHERE name = 'networks'"};
     const epiqp_db_kind other = kind == EPIQP_DB_MEMBERS ? EPIQP_DB_NETWORKS : EPIQP_DB_MEMBERS;
-    int id = 0, tables = 0, own = 0, theirs = 0, s;
+    int id = 0, all = 0, own = 0, theirs = 0, s;
     if ((s = read_number(d, "PRAGMA application_id", &id)) ||
-        (s = read_number(d, "SELECT count(*) FROM sqlite_master", &tables)) ||
-        (s = read_number(d, COUNT[kind], &own)) || (s = read_number(d, COUNT[other], &theirs))) {
+        (s = read_number(d, "SELECT count(*) FROM sqlite_master", &all)) || (s = count_tables(d, kind, &own)) ||
+        (s = count_tables(d, other, &theirs))) {
         return s;
     }
-    if (tables > 0 ? id != APPLICATION : !empty_allowed) {
-        return epiqp_db_not_ours(d);
+    if (all && id == APPLICATION && theirs == all) {
+        return epiqp_fail(d->c, EPIQ_E_FILE, "%s keeps %s, not %s; name another file", d->path, KIND[other].keeps,
+                          KIND[kind].keeps);
     }
-    return own || !theirs ? EPIQ_OK
-                          : epiqp_fail(d->c, EPIQ_E_FILE, "%s keeps %s, not %s; name another file", d->path,
-                                       KIND[other].keeps, KIND[kind].keeps);
+    return (all ? id == APPLICATION && own == all : empty_allowed) ? EPIQ_OK : epiqp_db_not_ours(d);
+}
+
+/* In a transaction that is open. */
+static int set_up(epiqp_db *d, epiqp_db_kind kind)
+{
+    char sql[512];
+    snprintf(sql, sizeof sql, "PRAGMA application_id = %d", (int)APPLICATION);
+    int s = epiqp_db_run(d, sql, "prepared");
+    for (int k = 0; !s && k < MOST_TABLES && KIND[kind].table[k]; k++) {
+        snprintf(sql, sizeof sql, "CREATE TABLE IF NOT EXISTS %s", KIND[kind].table[k]);
+        s = epiqp_db_run(d, sql, "prepared");
+    }
+    return s;
 }
 
 int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d)
@@ -142,13 +172,10 @@ int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *
            waited < PATIENCE_MS) {
         waited += sqlite3_sleep(50); /* this one statement does not wait by itself */
     }
-    char mark[64];
-    snprintf(mark, sizeof mark, "PRAGMA application_id = %d", (int)APPLICATION);
     s = rc == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "read");
     s = s ? s : epiqp_db_run(d, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", "read");
     s = s ? s : check_kind(d, kind, true); /* under one lock with what follows: two runs may start at once */
-    s = s ? s : epiqp_db_run(d, mark, "prepared");
-    return s ? s : epiqp_db_run(d, KIND[kind].setup, "prepared");
+    return s ? s : set_up(d, kind);
 }
 
 int epiqp_db_read(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d)

@@ -71,6 +71,9 @@ int epiqp_same_points(epiq_ctx *c, epiqp_whereabouts *known, const epiqp_whereab
 static int split_names(gathering *t, const epiqp_db *file, ptrdiff_t count, const char *bytes, ptrdiff_t size,
                        const char *const **out)
 {
+    if (count > size) {
+        return epiqp_db_not_ours(file); /* before room is made for as many as it says */
+    }
     char *text = epiqp_arena_alloc(t->j->e.c, &t->j->answer->arena, size + 1, 1);
     const char **name = epiqp_arena_alloc(t->j->e.c, &t->j->scratch, count, sizeof *name);
     if (!text || !name) {
@@ -231,11 +234,17 @@ static int add_file(gathering *t, const char *path)
 static int take_all(gathering *t, int kind, const double **h, ptrdiff_t *count)
 {
     sqlite3_stmt *q = NULL;
-    int s = epiqp_db_prepare(&t->file, "SELECT count(*) FROM networks WHERE kind = ?1", &q), rc = SQLITE_DONE;
+    int s = epiqp_db_prepare(&t->file, "SELECT count(*), count(nullif(length(at), ?2)) FROM networks WHERE kind = ?1",
+                             &q),
+        rc = SQLITE_DONE;
     if (!s) {
         sqlite3_bind_int(q, 1, kind);
+        sqlite3_bind_int64(q, 2, t->w->count * (ptrdiff_t)sizeof(double));
         s = sqlite3_step(q) == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(&t->file, "read");
         *count = sqlite3_column_int64(q, 0);
+        if (!s && sqlite3_column_int64(q, 1)) { /* of another length: no room is made for what is not there */
+            s = epiqp_db_not_ours(&t->file);
+        }
     }
     sqlite3_finalize(q);
     q = NULL;

@@ -5,12 +5,15 @@
 #include "est/db.h"
 #include "est/est.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
     TRAINING = 7 /* raise it with every change to what training computes: old members are then not reused */
 };
+
+static const ptrdiff_t MOST_ITERATIONS = (ptrdiff_t)1 << 53; /* far above those of any training, and a double still */
 
 struct epiqp_state {
     epiqp_db file;
@@ -91,33 +94,48 @@ static size_t pieces_of(const epiqp_assignment *a, const epiqp_job *j, piece lis
     return (size_t)(list[0].count + list[1].count + list[2].count) * sizeof(double);
 }
 
+/* count numbers from *from on, which moves behind them; false: one is not finite. */
+static bool take_numbers(const char **from, ptrdiff_t count, double *out)
+{
+    bool good = true;
+    if (count) {
+        memcpy(out, *from, (size_t)count * sizeof *out);
+        *from += (size_t)count * sizeof *out;
+    }
+    for (ptrdiff_t k = 0; good && k < count; k++) {
+        good = isfinite(out[k]);
+    }
+    return good;
+}
+
+/* A member as the file has it; false: it cannot be one of ours. */
+static bool take_member(sqlite3_stmt *q, epiqp_assignment *a, const epiqp_job *j)
+{
+    piece rest[PIECES];
+    const char *at = sqlite3_column_blob(q, 4), *beside = sqlite3_column_blob(q, 5);
+    const size_t more = pieces_of(a, j, rest);
+    bool good = at && (beside || !more) && (size_t)sqlite3_column_bytes(q, 4) == (size_t)j->points * sizeof(double) &&
+                (size_t)sqlite3_column_bytes(q, 5) == more && take_numbers(&at, j->points, a->at);
+    for (int k = 0; good && k < PIECES; k++) {
+        good = take_numbers(&beside, rest[k].count, rest[k].at);
+    }
+    a->training = (epiqp_training){sqlite3_column_int(q, 0) != 0, sqlite3_column_double(q, 1),
+                                   sqlite3_column_double(q, 2), sqlite3_column_int64(q, 3)};
+    return good && isfinite(a->training.loss) && isfinite(a->training.gradient_rel) && a->training.iterations >= 0 &&
+           a->training.iterations <= MOST_ITERATIONS;
+}
+
 int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j)
 {
     bind_place(s, s->load, a, j);
     int rc = sqlite3_step(s->load);
-    piece rest[PIECES];
-    size_t points = (size_t)j->points * sizeof(double), more = pieces_of(a, j, rest);
-    if (rc == SQLITE_ROW) {
-        const void *at = sqlite3_column_blob(s->load, 4);
-        const char *from = sqlite3_column_blob(s->load, 5);
-        if (!at || (more && !from) || (size_t)sqlite3_column_bytes(s->load, 4) != points ||
-            (size_t)sqlite3_column_bytes(s->load, 5) != more) {
-            return epiqp_db_not_ours(&s->file);
-        }
-        a->training = (epiqp_training){sqlite3_column_int(s->load, 0) != 0, sqlite3_column_double(s->load, 1),
-                                       sqlite3_column_double(s->load, 2), sqlite3_column_int64(s->load, 3)};
-        memcpy(a->at, at, points);
-        for (int k = 0; k < PIECES; k++) {
-            size_t bytes = (size_t)rest[k].count * sizeof(double);
-            if (bytes) {
-                memcpy(rest[k].at, from, bytes);
-                from += bytes;
-            }
-        }
-        a->done = true;
-    } else if (rc != SQLITE_DONE) {
+    if (rc == SQLITE_ROW && !take_member(s->load, a, j)) {
+        return epiqp_db_not_ours(&s->file);
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
         return epiqp_db_trouble(&s->file, "read");
     }
+    a->done = rc == SQLITE_ROW;
     sqlite3_reset(s->load);
     return EPIQ_OK;
 }
