@@ -91,7 +91,7 @@ static int check_bias(epiqp_job *j, const batch *batches)
         target += s2 * epiqp_dot(n, all->c + p * n, all->c + p * n) + j->infinite[p].variance / m;
     }
     double ratio = target > 0 ? expected / target : 1;
-    if (fabs(ratio - 1) <= 0.1) {
+    if (fabs(ratio - 1) <= 0.1 || !isfinite(ratio)) { /* of numbers too large, about which more will be said */
         return EPIQ_OK;
     }
     return epiqp_warn(

@@ -27,13 +27,16 @@ epiq_part epiqp_in_units(epiq_part part, double unit2)
         return part; /* in any units, those whose square no double holds as well */
     }
     double value = part.variance * unit2;
-    if (!(value >= DBL_MIN && value <= DBL_MAX)) {
+    if (!part.known || !(value >= DBL_MIN && value <= DBL_MAX)) {
         return (epiq_part){.method = part.method};
     }
     part.variance = value;
     part.lo *= unit2;
     part.hi *= unit2;
     part.has_interval = part.has_interval && part.lo >= DBL_MIN && part.hi <= DBL_MAX;
+    if (!part.has_interval) {
+        part.lo = part.hi = 0;
+    }
     return part;
 }
 
@@ -182,6 +185,19 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     }
 }
 
+/* What is the answer itself; variances that no double holds are withheld instead. */
+static bool finite_point(const epiq_point *p)
+{
+    bool finite = isfinite(p->prediction) && isfinite(p->kernel_prediction.value);
+    for (ptrdiff_t k = 0; k < p->member_count; k++) {
+        finite = finite && isfinite(p->members[k]);
+    }
+    for (ptrdiff_t k = 0; k < p->batch_count; k++) {
+        finite = finite && isfinite(p->batches[k]);
+    }
+    return finite;
+}
+
 int epiqp_combine(epiqp_job *j)
 {
     const epiq_options *o = &j->o;
@@ -191,8 +207,7 @@ int epiqp_combine(epiqp_job *j)
     }
     int s = list_predictions(j);
     for (ptrdiff_t p = 0; !s && p < j->points; p++) {
-        const epiq_point *point = &j->answer->points[p];
-        s = isfinite(point->prediction) && isfinite(point->kernel_prediction.value) ? EPIQ_OK : too_large(j, p);
+        s = finite_point(&j->answer->points[p]) ? EPIQ_OK : too_large(j, p);
     }
     if (!s && asked.negative) {
         s = epiqp_warn(

@@ -157,7 +157,8 @@ int epiqp_members_summary(epiqp_job *j)
 {
     epiq_result *r = &j->answer->result;
     ptrdiff_t open = r->training.members - r->training.converged;
-    r->training.iterations_median = (ptrdiff_t)epiqp_median(j->iterations, r->training.members);
+    r->training.iterations_median =
+        r->training.members ? (ptrdiff_t)epiqp_median(j->iterations, r->training.members) : 0;
     if (!open) {
         return EPIQ_OK;
     }

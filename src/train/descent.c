@@ -78,6 +78,10 @@ int epiqp_descend(const epiqp_env *e, const epiqp_task *t, const epiqp_descent *
     }
     double start = epiqp_loss(e, t, theta, w.grad, &report->gradient_rel, &w.pass);
     report->loss = start;
+    if (!(start <= EPIQP_LARGEST_LOSS)) {
+        status = epiqp_too_large(e);
+        goto end;
+    }
     while (report->iterations < limit && !report->converged) {
         ptrdiff_t check = next_check(report->iterations, how->steps);
         for (; report->iterations < check; report->iterations++) {

@@ -235,11 +235,6 @@ static ptrdiff_t stages(const flow *f, double h)
     return h * f->curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)ceil(sqrt(h * f->curvature / REACH)));
 }
 
-static int too_large(const epiqp_env *e)
-{
-    return epiqp_fail(e->c, EPIQ_E_NUMERIC, "training met numbers that are too large; use --scale standard");
-}
-
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta, epiqp_training *report)
 {
     flow f;
@@ -254,8 +249,8 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
     measure_curvature(e, &f, theta, 6);
     report->loss = epiqp_loss(e, t, theta, f.grad, &report->gradient_rel, &f.pass);
     report->iterations = 1;
-    if (!(f.curvature <= 1e100 && report->loss <= 1e300)) {
-        status = too_large(e);
+    if (!(f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS)) {
+        status = epiqp_too_large(e);
         goto end;
     }
     while (!report->converged && report->iterations < limit) {
@@ -291,7 +286,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
                 measure_curvature(e, &f, theta, 5);
             }
             if (!(f.margin * f.curvature <= 1e100)) {
-                status = too_large(e);
+                status = epiqp_too_large(e);
                 goto end;
             }
             continue;

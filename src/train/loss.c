@@ -56,3 +56,8 @@ double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, 
     }
     return squares / (double)t->n + t->lambda * moved;
 }
+
+int epiqp_too_large(const epiqp_env *e)
+{
+    return epiqp_fail(e->c, EPIQ_E_NUMERIC, "training met numbers that are too large; use --scale standard");
+}

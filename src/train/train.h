@@ -29,6 +29,8 @@ int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out);
 /* R and its gradient. work holds the pass; gradient_rel may be NULL. */
 double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, double *grad, double *gradient_rel,
                   epiqp_pass *work);
+#define EPIQP_LARGEST_LOSS 1e300         /* to begin with: beyond, its differences are no numbers */
+int epiqp_too_large(const epiqp_env *e); /* as a sentence */
 
 /* theta: in, where to start; out, where it ended. most_steps: gradients at most; 0, until it converges; below 0,
  * exactly so many, converged or not (to measure what is left to gain). */
