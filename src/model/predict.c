@@ -148,7 +148,7 @@ static void ask_in_double(const asking *a, const epiqp_kept *all, ptrdiff_t coun
     const epiqp_engine *engine = epiqp_engine_of(&a->m->o);
     ptrdiff_t p = epiqp_net_params(&f->net), extra = engine->extra(&a->m->o, &f->net, a->m->n);
     for (ptrdiff_t k = 0; k < count; k++) {
-        epiqp_kept one = {all->theta + k * p, all->extra + k * extra};
+        epiqp_kept one = {all->theta + k * p, extra ? all->extra + k * extra : NULL};
         engine->predict(a->e, f, &one, points, x, k0, h + k * CHUNK, pass);
     }
 }

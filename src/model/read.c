@@ -129,7 +129,8 @@ static int take_notes(epiq_ctx *c, const char *file, const epiqp_header *h, epiq
         bool state = strcmp(key, "option.state") == 0;
         if (strncmp(key, "option.", 7) == 0 && (state || epiq_options_set(c, &m->o, key + 7, value) < 0)) {
             char why[256], shown[EPIQP_SHOWN];
-            snprintf(why, sizeof why, "%s", state ? "a model has no state" : epiq_message(c));
+            const char *reason = state ? "a model has no state" : epiq_message(c); /* which quotes the file */
+            epiqp_text_show(why, sizeof why, reason, (ptrdiff_t)strlen(reason));
             epiqp_text_show(shown, sizeof shown, key, (ptrdiff_t)strlen(key));
             epiqp_clear(c);
             return epiqp_fail(c, EPIQ_E_FILE, "%s: %s is not one this epiq knows (%s); use the epiq it was made with",
