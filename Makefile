@@ -3,6 +3,7 @@
 # make demo       build, then a decomposition of made-up data
 # make check      build, then every test (under 5 minutes)
 # make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (under 30 minutes)
+# make fuzz       build the fuzz targets with clang, 10^7 executions of each (hours: tools/check-fuzz)
 # make bench      build, then epiq against its peers on this machine: bench/results.md (about half an hour)
 # make results    docs/results.md from the studies' JSON in docs/results
 # make install    into PREFIX (default /usr/local), below DESTDIR
@@ -14,6 +15,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .PHONY: all bootstrap mpi demo check check-long bench results install uninstall dist deb clean
+
+.PHONY: all bootstrap mpi demo check check-long fuzz bench results install clean
 all: bootstrap
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
@@ -35,6 +38,9 @@ check: all
 
 check-long: all
 	@tools/check-long $(BUILD)
+
+fuzz: bootstrap
+	@tools/check-fuzz $(BUILD) long
 
 bench:
 	@bench/run
@@ -58,3 +64,5 @@ deb: dist
 
 clean:
 	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0
+
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-fuzz

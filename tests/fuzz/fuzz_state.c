@@ -1,0 +1,241 @@
+/* fuzz_state.c - any bytes as a state file: of an estimate, of epiq_combine, and merged into another. SQLite sees the bytes
+ * through its own file system in memory, which knows no WAL; everything else is as with a file on a disk. Mutants are made of
+ * bytes, or of SQL: values no epiq has written, other tables, views and triggers under our names.
+ */
+#include "est/db.h"
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char PATH[] = "/proc/self/maps"; /* in memory under this name; there, for access(), and safe */
+static sqlite3_file *image;                   /* the bytes behind that name */
+
+static void begin(void)
+{
+    static sqlite3 *keeper; /* the bytes live as long as one connection does */
+    if (!keeper) {
+        sqlite3_vfs *memory = sqlite3_vfs_find("memdb");
+        EXPECT(memory && sqlite3_vfs_register(memory, 1) == SQLITE_OK);
+        EXPECT(sqlite3_open(PATH, &keeper) == SQLITE_OK);
+        EXPECT(sqlite3_file_control(keeper, "main", SQLITE_FCNTL_FILE_POINTER, &image) == SQLITE_OK);
+    }
+}
+
+static void store(const uint8_t *bytes, size_t size)
+{
+    EXPECT(image->pMethods->xTruncate(image, 0) == SQLITE_OK);
+    EXPECT(!size || image->pMethods->xWrite(image, bytes, (int)size, 0) == SQLITE_OK);
+}
+
+static bool as_stored(const uint8_t *bytes, size_t size)
+{
+    static uint8_t now[1 << 16];
+    sqlite3_int64 length;
+    EXPECT(image->pMethods->xFileSize(image, &length) == SQLITE_OK);
+    return (size_t)length == size && size <= sizeof now &&
+           (!size || (image->pMethods->xRead(image, now, (int)size, 0) == SQLITE_OK && !memcmp(now, bytes, size)));
+}
+
+/* ---- the questions ---- */
+
+enum { ROWS = 4 };
+
+/* Three members and two batches of linearised networks; their predictions at the rows are kept too. */
+static int estimate(epiq_result **out)
+{
+    static const double x[ROWS] = {0, 1, 2, 4}, y[ROWS] = {1, 0, 2, 1};
+    static epiq_options o;
+    epiq_ctx *c = fuzz_ctx();
+    if (!o.width) {
+        o = epiq_options_default();
+        o.engine = EPIQ_ENGINE_LINEAR;
+        o.hbar = EPIQ_HBAR_ENSEMBLE;
+        o.backend = EPIQ_BACKEND_REF;
+        o.members = 3;
+        o.batches = o.width = 2;
+        o.threads = 1;
+        o.state = PATH;
+    }
+    epiq_data *data;
+    epiq_points *at;
+    EXPECT(epiq_data_new(c, ROWS, 1, x, y, NULL, &o, &data) == EPIQ_OK);
+    EXPECT(epiq_points_new(c, data, &at) == EPIQ_OK && epiq_points_add(c, at, "mean") == EPIQ_OK);
+    int s = fuzz_status(epiq_estimate(c, data, at, &o, out));
+    epiq_points_free(c, at);
+    epiq_data_free(c, data);
+    return s;
+}
+
+static int combine(bool state, bool merge, bool given, epiq_result **out)
+{
+    static const double h[] = {1, 2, 3, 4};
+    static const char *const paths[] = {PATH}, *const names[] = {"a", "b"};
+    static const epiq_matrix predictions = {"given", 2, 2, EPIQ_FLOAT64, h, names};
+    static epiq_options o;
+    if (!o.width) {
+        o = epiq_options_default();
+        o.threads = 1;
+    }
+    o.state = state ? PATH : NULL;
+    epiq_given g = {.ensemble = given ? &predictions : NULL, .merge = merge ? paths : NULL, .merge_count = merge};
+    return fuzz_status(epiq_combine(fuzz_ctx(), &g, &o, out));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    begin();
+    epiq_ctx *c = fuzz_ctx();
+    epiq_result *r = NULL, *again = NULL;
+    const uint64_t h = fuzz_hash(bytes, size);
+    const int way = (int)(h & 3);
+    store(bytes, size);
+    int s = way == 0 ? estimate(&r) : combine(way != 3, way == 3, way == 1, &r);
+    EXPECT((s >= 0) == (r != NULL));
+    EXPECT(s >= 0 || way == 0 || as_stored(bytes, size)); /* "After a failure nothing has been added." */
+    if (r) {
+        uint64_t sum = fuzz_result(r, way ? 0 : ROWS);
+        s = way == 0 ? estimate(&again) : EPIQ_OK; /* now every network comes from the file */
+        EXPECT(way || (!s && again->training.resumed == 5 && fuzz_result(again, ROWS) == sum));
+    }
+    epiq_result_free(c, again);
+    epiq_result_free(c, r);
+    fuzz_end();
+    return 0;
+}
+
+/* ---- mutants made of SQL ---- */
+
+static const char *const VALUES[] = {
+    "NULL",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "268435455",
+    "1e999",
+    "-1e999",
+    "1e300",
+    "0.5",
+    "''",
+    "'a'",
+    "x''",
+    "x'610062'",
+    "x'61006200'",
+    "zeroblob(8)",
+    "zeroblob(16)",
+    "zeroblob(32)",
+    "x'000000000000F03F'",
+    "x'000000000000F07F'",
+    "x'000000000000F87F'",
+    "x'000000000000F03F0000000000000040'",
+    "x'000000000000F03F000000000000F0FF'",
+    "x'9C7500883CE4377E9C7500883CE437FE'", /* 1e300, -1e300 */
+    "hex(zeroblob(32))",
+};
+
+static const char *const CHANGES[] = {
+    "UPDATE members SET number = %s",
+    "UPDATE members SET kind = %s",
+    "UPDATE members SET of = %s",
+    "UPDATE members SET converged = %s",
+    "UPDATE members SET loss = %s",
+    "UPDATE members SET gradient_rel = %s",
+    "UPDATE members SET iterations = %s",
+    "UPDATE members SET points = %s WHERE number = 1",
+    "UPDATE members SET points = %s",
+    "UPDATE members SET rows = %s WHERE number = 0",
+    "UPDATE members SET rows = %s",
+    "DELETE FROM members WHERE number = %s",
+    "INSERT OR REPLACE INTO networks VALUES (0, 'n', 0, %s)",
+    "INSERT OR REPLACE INTO networks VALUES (1, 'n', 0, %s)",
+    "INSERT OR REPLACE INTO networks VALUES (0, %s, 1, x'000000000000F03F0000000000000040')",
+    "INSERT OR REPLACE INTO networks VALUES (%s, 'm', 2, x'000000000000F03F0000000000000040')",
+    "UPDATE networks SET at = %s",
+    "UPDATE networks SET kind = %s",
+    "UPDATE networks SET copy = %s",
+    "UPDATE networks SET sum = %s",
+    "UPDATE points SET count = %s",
+    "UPDATE points SET names = %s",
+    "UPDATE points SET sum = %s",
+    "INSERT OR REPLACE INTO points VALUES (0, 2, %s, NULL)",
+    "DELETE FROM points WHERE count != %s",
+    "DELETE FROM networks WHERE kind = %s",
+    "PRAGMA user_version = %s",
+    "PRAGMA application_id = %s",
+    "CREATE TABLE other AS SELECT %s AS a",
+    "ALTER TABLE networks ADD COLUMN more DEFAULT %s",
+    "ALTER TABLE members ADD COLUMN more DEFAULT %s",
+    "ALTER TABLE points RENAME TO somewhere -- %s",
+    "DROP TABLE points -- %s",
+    "CREATE TRIGGER t BEFORE INSERT ON networks BEGIN DELETE FROM networks WHERE kind != %s; END",
+    "CREATE TRIGGER t AFTER INSERT ON members BEGIN UPDATE members SET points = %s; END",
+    "DROP TABLE members; CREATE VIEW members AS SELECT '' AS key, 0 AS kind, 0 AS number, 0 AS of, 1 AS converged, "
+    "0 AS loss, 0 AS gradient_rel, 0 AS iterations, %s AS points, x'' AS rows",
+    "DROP TABLE networks; CREATE VIEW networks AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n) "
+    "SELECT 0 AS kind, i AS sum, 0 AS copy, %s AS at FROM n",
+    "DROP TABLE points; CREATE VIEW points AS SELECT 0 AS id, 2 AS count, %s AS names, NULL AS sum",
+    "CREATE TABLE members (key, kind, number, of, converged, loss, gradient_rel, iterations, points, rows) -- %s",
+    "VACUUM -- %s",
+};
+
+/* The key that the estimate above is kept under, from what it keeps. */
+static const char *own_key(void)
+{
+    static char key[65];
+    if (!*key) {
+        epiq_result *r;
+        sqlite3 *db;
+        sqlite3_stmt *q;
+        store(NULL, 0);
+        EXPECT(estimate(&r) == EPIQ_OK && sqlite3_open(PATH, &db) == SQLITE_OK);
+        EXPECT(sqlite3_prepare_v2(db, "SELECT key FROM members", -1, &q, NULL) == SQLITE_OK);
+        EXPECT(sqlite3_step(q) == SQLITE_ROW);
+        snprintf(key, sizeof key, "%s", (const char *)sqlite3_column_text(q, 0));
+        sqlite3_finalize(q);
+        sqlite3_close(db);
+        epiq_result_free(fuzz_ctx(), r);
+    }
+    return key;
+}
+
+/* As many bytes as it takes; 0: more than there is room for, or no database to begin with. */
+static size_t by_sql(uint8_t *bytes, size_t size, size_t room, unsigned seed)
+{
+    char sql[512];
+    sqlite3 *db;
+    sqlite3_int64 length = 0;
+    unsigned change = seed >> 4, value = seed >> 12;
+    uint8_t *copy = sqlite3_malloc64(size), *after = NULL;
+    if (copy && sqlite3_open(":memory:", &db) == SQLITE_OK) {
+        memcpy(copy, bytes, size);
+        sqlite3_deserialize(db, "main", copy, (sqlite3_int64)size, (sqlite3_int64)size,
+                            SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+        change %= sizeof CHANGES / sizeof *CHANGES + 1;
+        if (change == sizeof CHANGES / sizeof *CHANGES) {
+            snprintf(sql, sizeof sql, "UPDATE members SET key = '%s'", own_key());
+        } else {
+            snprintf(sql, sizeof sql, CHANGES[change], VALUES[value % (sizeof VALUES / sizeof *VALUES)]);
+        }
+        sqlite3_exec(db, sql, NULL, NULL, NULL);
+        after = sqlite3_serialize(db, "main", &length, 0);
+        sqlite3_close(db);
+    }
+    bool fits = after && length > 0 && (size_t)length <= room;
+    if (fits) {
+        memcpy(bytes, after, (size_t)length);
+    }
+    sqlite3_free(after);
+    return fits ? (size_t)length : 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room, unsigned seed)
+{
+    begin();
+    size_t made = seed & 3 && size >= 512 ? by_sql(bytes, size, room, seed) : 0;
+    return made ? made : LLVMFuzzerMutate(bytes, size, room);
+}
