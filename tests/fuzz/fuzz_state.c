@@ -96,8 +96,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     EXPECT(s >= 0 || way == 0 || as_stored(bytes, size)); /* "After a failure nothing has been added." */
     if (r) {
         uint64_t sum = fuzz_result(r, way ? 0 : ROWS);
-        s = way == 0 ? estimate(&again) : EPIQ_OK; /* now every network comes from the file */
-        EXPECT(way || (!s && again->training.resumed == 5 && fuzz_result(again, ROWS) == sum));
+        const bool twice = way == 0 && (h >> 2 & 3) == 0;
+        s = twice ? estimate(&again) : EPIQ_OK; /* now every network comes from the file */
+        EXPECT(!twice || (!s && again->training.resumed == 5 && fuzz_result(again, ROWS) == sum));
     }
     epiq_result_free(c, again);
     epiq_result_free(c, r);
