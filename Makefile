@@ -14,9 +14,7 @@ BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all bootstrap mpi demo check check-long bench results install uninstall dist deb clean
-
-.PHONY: all bootstrap mpi demo check check-long fuzz bench results install clean
+.PHONY: all bootstrap mpi demo check check-long fuzz bench results install uninstall dist deb clean
 all: bootstrap
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
@@ -63,6 +61,4 @@ deb: dist
 	@tools/deb
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0
-
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-fuzz
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0 $(BUILD)-fuzz

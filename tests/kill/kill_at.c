@@ -2,6 +2,7 @@
  * before its KILL_AT'th call that changes a file, or in the middle of it if that writes (KILL_TORN: half of the bytes).
  * Without KILL_AT it counts these calls, and leaves their number in the file KILL_COUNT when the program ends.
  * KILL_NAMED: the file system knows no files without a name.
+ * KILL_OFFERED: a file to which every row is added that SQLite is asked to insert, also one that is there already.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static atomic_long calls;
@@ -134,4 +136,27 @@ int open(const char *path, int flags, ...)
     mode_t mode = mode_of(flags, args);
     va_end(args);
     return open64(path, flags, mode);
+}
+
+/* No header of SQLite is needed for three functions. */
+typedef struct sqlite3_stmt sqlite3_stmt;
+const char *sqlite3_sql(sqlite3_stmt *q);
+char *sqlite3_expanded_sql(sqlite3_stmt *q);
+void sqlite3_free(void *p);
+
+int sqlite3_step(sqlite3_stmt *q)
+{
+    static int (*real)(sqlite3_stmt *);
+    const char *name = getenv("KILL_OFFERED"), *sql = name ? REAL(sqlite3_sql)(q) : NULL;
+    if (sql && strncmp(sql, "INSERT", 6) == 0) {
+        char *row = REAL(sqlite3_expanded_sql)(q);
+        FILE *f = row ? fopen(name, "a") : NULL;
+        if (f) {
+            fprintf(f, "%.300s\n", row); /* its key comes first */
+            fclose(f);
+        }
+        REAL(sqlite3_free)(row);
+    }
+    real = real ? real : (int (*)(sqlite3_stmt *))dlsym(RTLD_NEXT, "sqlite3_step");
+    return real(q);
 }
