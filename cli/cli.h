@@ -131,7 +131,7 @@ typedef struct {
     const char *before, *after; /* said around the text, NULL: nothing */
     const char *page;           /* written unless --report names another; NULL: none */
 } estimation;
-int run_estimate(cli *c, const estimation *j);
+int run_estimate(cli *c, const estimation *e);
 
 /* Flags of every verb that writes a result. */
 /* clang-format off */

@@ -185,7 +185,7 @@ static int run(cli *c)
         return unknown_study(c->operand);
     }
     char state[128];
-    study_job job;
+    study_job job = {0};
     outputs o;
     int code = fill(c, &job, state, sizeof state);
     code = code ? code : check_path(&job, args_value(c, "json"));

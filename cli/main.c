@@ -173,6 +173,7 @@ static int limit_blas(char **argv)
 }
 
 /* A file that is mapped was cut short, or its disk failed: what cannot be read cannot be gone on with. */
+// NOLINTBEGIN(bugprone-signal-handler, cert-sig30-c): errno is the thread's, and the rest makes system calls only
 static void on_lost_page(int sig)
 {
     static const char text[] =
@@ -188,6 +189,7 @@ static void on_lost_page(int sig)
     output_remove_temporaries();
     _exit(CODE_FILE);
 }
+// NOLINTEND(bugprone-signal-handler, cert-sig30-c)
 
 int main(int argc, char **argv)
 {

@@ -85,7 +85,8 @@ static void forget(output *o)
     remember(o->temporary, NULL);
     free(o->temporary);
     free(o->target);
-    *o = (output){.path = o->path};
+    o->temporary = o->target = NULL;
+    o->file = NULL;
 }
 
 /* Characters of the folder at its start, with the slash. */

@@ -62,7 +62,7 @@ static int write_page(outputs *o, const answer *a)
 static int commit(outputs *o)
 {
     int count = 0;
-    output *list = calloc((size_t)(OUTPUT_KINDS + o->pictures.count), sizeof *list);
+    output *list = calloc(OUTPUT_KINDS + (size_t)o->pictures.count, sizeof *list);
     if (!list) {
         return complain(CODE_NUMERIC, "no memory for the names of the files");
     }

@@ -100,7 +100,7 @@ static void write_constants(page *g, const report_table *t)
 
 static void write_table(page *g, const report_table *t)
 {
-    int width[REPORT_COLUMNS_MAX];
+    int width[REPORT_COLUMNS_MAX] = {0};
     putc('\n', g->out);
     if (*t->title) {
         put_all(g, BOLD, t->title);

@@ -44,6 +44,10 @@ static void put_power(char *text, size_t size, double v)
     snprintf(number, sizeof number, "%.3e", v);
     char *e = strchr(number, 'e'), *end = e;
     int power = 0;
+    if (!e) { /* not a finite number */
+        snprintf(text, size, "%s", number);
+        return;
+    }
     sscanf(e + 1, "%d", &power);
     while (end > number && (end[-1] == '0' || end[-1] == '.')) { /* 1.500 -> 1.5 */
         end--;

@@ -408,9 +408,10 @@ int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer, size
     }
     case KIND_METHODS: {
         char list[32] = "";
+        int used = 0;
         for (size_t i = 0; i < 4; i++) {
             if (*(const int *)v & METHODS[i].bit) {
-                strcat(strcat(list, *list ? "," : ""), METHODS[i].name);
+                used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", used ? "," : "", METHODS[i].name);
             }
         }
         length = snprintf(buffer, size, "%s", list);

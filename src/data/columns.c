@@ -49,7 +49,7 @@ static int check_marks(epiq_ctx *c, const epiqp_table *t, const epiq_options *o,
         epiqp_text_show(shown, sizeof shown, name, (ptrdiff_t)strlen(name));
         for (size_t k = 0; k < sizeof CLASHES / sizeof *CLASHES; k++) {
             if ((marks[j] & CLASHES[k]) == CLASHES[k]) {
-                const char *both[2];
+                const char *both[2] = {"", ""};
                 for (size_t i = 0, found = 0; i < sizeof MARKS / sizeof *MARKS; i++) {
                     if (CLASHES[k] & MARKS[i].bit) {
                         both[found++] = OPTION(i);

@@ -280,7 +280,7 @@ int epiqp_csv_open(epiq_ctx *c, epiqp_table *t)
     return status;
 }
 
-int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_keys *keys)
+int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_keys *names)
 {
     ptrdiff_t length = (ptrdiff_t)strlen(list);
     char *copy = epiqp_alloc(c, length + 1, 1); /* quoting is undone in place */
@@ -296,7 +296,7 @@ int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_key
             status = EPIQ_E_USAGE;
         } else if (!f.length) {
             status = epiqp_fail(c, EPIQ_E_USAGE, "%s holds an empty name; give names with commas between", option);
-        } else if (epiqp_keys_add(c, keys, f.text, f.length) < 0) {
+        } else if (epiqp_keys_add(c, names, f.text, f.length) < 0) {
             status = EPIQ_E_NOMEM;
         }
     }

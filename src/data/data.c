@@ -107,7 +107,7 @@ static int name_features(epiq_ctx *c, epiq_data *data, const epiqp_column *colum
         return EPIQ_OK;
     }
     for (ptrdiff_t v = 0; v < column->kept_count; v++) {
-        const ptrdiff_t *start = &column->values.start[column->kept[v]];
+        const ptrdiff_t *start = column->values.start + column->kept[v];
         char *value =
             epiqp_arena_printf(c, &data->arena, "%.*s", (int)(start[1] - start[0]), column->values.pool + start[0]);
         char *name = value ? epiqp_arena_printf(c, &data->arena, "%s=%s", source, value) : NULL;

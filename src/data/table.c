@@ -266,7 +266,7 @@ int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, bool missin
                           p->shown, name);
     case EPIQP_IS_UNSEEN:
         for (ptrdiff_t v = 0; v < column->values.count; v++) {
-            const ptrdiff_t *start = &column->values.start[v];
+            const ptrdiff_t *start = column->values.start + v;
             epiqp_list_add(&values, column->values.pool + start[0], start[1] - start[0]);
         }
         return epiqp_fail(c, EPIQ_E_DATA,

@@ -364,7 +364,7 @@ static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
     const epiq_comparison *r = &j->h->result;
     double least = INFINITY, most = -INFINITY, chosen = 0;
     for (ptrdiff_t i = 0; i < r->model_count; i++) {
-        const char *at = (const char *)&r->models[i] + where;
+        const void *at = (const char *)&r->models[i] + where;
         double v = whole ? (double)*(const ptrdiff_t *)at : *(const double *)at;
         least = fmin(least, v);
         most = fmax(most, v);

@@ -203,10 +203,11 @@ static int rank(epiqp_job *j, void *user)
     const epiq_exploration *ask = &out->ranking.ask;
     ptrdiff_t count = j->points, rest = ask->batch;
     epiq_candidate *ranked = epiqp_arena_alloc(j->e.c, &out->arena, count, sizeof *ranked);
-    epiq_candidate *first = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * count, sizeof *first), *now = first + count;
+    epiq_candidate *first = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * count, sizeof *first);
     if (!ranked || !first) {
         return EPIQ_E_NOMEM;
     }
+    epiq_candidate *now = first + count;
     for (ptrdiff_t p = 0; p < count; p++) {
         const epiq_point *point = &j->answer->points[p];
         first[p] = (epiq_candidate){.row = p + 1,

@@ -96,7 +96,7 @@ epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double le
 epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
 
 /* The same at every point of the job: networks by points. EV's also sets the prediction, the members' mean. */
-void epiqp_ev_points(epiqp_job *j, ptrdiff_t count, const double *h);
+void epiqp_ev_points(epiqp_job *j, ptrdiff_t m, const double *h);
 void epiqp_ba_points(epiqp_job *j, ptrdiff_t count, const double *h);
 int epiqp_warn_few_members(epiqp_job *j);
 

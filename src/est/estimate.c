@@ -402,7 +402,8 @@ static int run(epiqp_job *j)
             if (s || (s = epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : EPIQ_OK)) {
                 return s;
             }
-            *(double *)((char *)r + TABLE[k].seconds) += epiqp_now() - start;
+            double *seconds = (void *)((char *)r + TABLE[k].seconds);
+            *seconds += epiqp_now() - start;
         }
     }
     if (j->o.engine == EPIQ_ENGINE_LINEAR && j->o.linear_kernel == EPIQ_KERNEL_EMPIRICAL) {

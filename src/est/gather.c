@@ -234,9 +234,8 @@ static int add_file(gathering *t, const char *path)
 static int take_all(gathering *t, int kind, const double **h, ptrdiff_t *count)
 {
     sqlite3_stmt *q = NULL;
-    int s = epiqp_db_prepare(&t->file, "SELECT count(*), count(nullif(length(at), ?2)) FROM networks WHERE kind = ?1",
-                             &q),
-        rc = SQLITE_DONE;
+    int s =
+        epiqp_db_prepare(&t->file, "SELECT count(*), count(nullif(length(at), ?2)) FROM networks WHERE kind = ?1", &q);
     if (!s) {
         sqlite3_bind_int(q, 1, kind);
         sqlite3_bind_int64(q, 2, t->w->count * (ptrdiff_t)sizeof(double));
@@ -257,7 +256,7 @@ static int take_all(gathering *t, int kind, const double **h, ptrdiff_t *count)
     if (!s) {
         sqlite3_bind_int(q, 1, kind);
     }
-    for (; !s && k < *count && (rc = sqlite3_step(q)) == SQLITE_ROW; k++) {
+    for (; !s && k < *count && sqlite3_step(q) == SQLITE_ROW; k++) {
         const void *at = kept_row(t, q, 0);
         s = at ? EPIQ_OK : epiqp_db_not_ours(&t->file);
         if (at) {

@@ -3,6 +3,8 @@
  */
 #include "est/est.h"
 
+#include <assert.h>
+
 /* ---- what belongs together ---- */
 
 static int missing(epiq_ctx *c, const char *what, const char *lacks)
@@ -94,6 +96,7 @@ static int check_shapes(epiqp_job *j, const epiq_given *g)
     s = s ? s : agree(c, "point", 5, points, &j->asked);
     s = s ? s : agree(c, "parameter", 2, parameters, &j->answer->result.given.parameters);
     if (!s && (g->gram || g->jacobian) && j->n < 2) {
+        assert(g->y); /* check_pieces has asked for it */
         s = epiqp_fail(c, EPIQ_E_DATA, "%s has one row; at least 2 are needed to tell what other data would do",
                        g->y->name);
     }

@@ -50,11 +50,11 @@ int epiqp_describe_errors(epiqp_job *j, const double *left_out, const double *wi
 /* Leave-one-out error and noise of the kernel predictor, free with the leverages; each row's when they are exact. */
 int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r)
 {
-    double *left_out = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * j->n, sizeof *left_out), *wider = left_out + j->n,
-           frobenius = 0;
+    double *left_out = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * j->n, sizeof *left_out);
     if (!left_out) {
         return EPIQ_E_NOMEM;
     }
+    double *wider = left_out + j->n, frobenius = 0;
     for (ptrdiff_t i = 0; i < j->n; i++) {
         left_out[i] = r->alpha[i] / r->diagonal[i];
         wider[i] = sqrt(r->norm2[i]) / r->diagonal[i];

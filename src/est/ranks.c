@@ -3,6 +3,7 @@
  */
 #include "est/est.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- before anything is computed ---- */
@@ -145,6 +146,7 @@ int epiqp_ranks_give(const epiqp_job *j, int status, int from, ptrdiff_t first, 
     ptrdiff_t count = first < end ? (end - first - 1) / step + 1 : 0, size = record_size(j, list);
     double *records = status ? NULL : epiqp_alloc(j->e.c, count * size, sizeof *records);
     int s = epiq_ctx_agree(j->e.c, status || records ? status : EPIQ_E_NOMEM);
+    assert(s || records); /* agreeing keeps a failure of one's own */
     for (ptrdiff_t i = 0; !s && k->rank == from && i < count; i++) {
         pack(j, &list[first + i * step], records + i * size);
     }

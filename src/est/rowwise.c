@@ -26,7 +26,7 @@ static int next_term(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const d
     int status = epiqp_probes_squares_times(&j->e, r, probes, s, mixed, mixed_without);
     for (ptrdiff_t i = 0; !status && i < n; i++) {
         double own = fmin(1, r->diagonal[i] * r->diagonal[i] / r->norm2[i]);
-        for (ptrdiff_t g = 0; out->without && g < EPIQP_PROBE_GROUPS; g++) {
+        for (ptrdiff_t g = 0; used_without && g < EPIQP_PROBE_GROUPS; g++) {
             double *one = &out->without[i + g * n], z = unit > 0 ? used_without[i + g * n] / unit : 0;
             double applied = mixed_without[i + g * n] / probes->norm2_without[i + g * n] + own * (*one - s[i]);
             *one += z * z - applied;
@@ -40,12 +40,12 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const 
                       const double *used_without, epiqp_rowwise *out)
 {
     ptrdiff_t n = j->n, groups = probes->count ? EPIQP_PROBE_GROUPS : 0;
-    double *excess = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * n, sizeof *excess), *q = excess + n, *mixed = q + n;
+    double *excess = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * n, sizeof *excess);
     double *without = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * groups * n, sizeof *without);
     if (!excess || !without) {
         return EPIQ_E_NOMEM;
     }
-    double largest = 0, sum = 0, sum2 = 0;
+    double *q = excess + n, *mixed = q + n, largest = 0, sum = 0, sum2 = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         largest = fmax(largest, fabs(used[i]));
     }
@@ -74,12 +74,12 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const 
     for (ptrdiff_t i = 0; i < n; i++) {
         excess[i] -= q[i];
         double mean = 0;
-        for (ptrdiff_t g = 0; out->without && g < groups; g++) {
+        for (ptrdiff_t g = 0; used_without && g < groups; g++) {
             double z = largest > 0 ? used_without[i + g * n] / largest : 0;
             without[i + g * n] -= z * z;
             mean += without[i + g * n] / (double)groups;
         }
-        if (out->without) { /* the bias of order 1/probes, as the jackknife knows it */
+        if (used_without) { /* the bias of order 1/probes, as the jackknife knows it */
             excess[i] += (double)(groups - 1) * (excess[i] - mean);
         }
     }

@@ -4,6 +4,7 @@
 #include "data/table.h"
 #include "est/est.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -92,6 +93,7 @@ int epiqp_sweep_plan(epiqp_job *j)
         if (!chosen[f]) {
             continue;
         }
+        assert(value); /* for one feature at least was chosen */
         double least = data->least[f], most_f = data->most[f];
         ptrdiff_t few = distinct(data, f, most, value);
         for (ptrdiff_t k = 0; few < 0 && k < most; k++) { /* ends are exact, and no difference overflows */

@@ -69,19 +69,18 @@ static void pair(const epiqp_arch *arch, double dot, double cut, double e, doubl
             Q = v;
             continue;
         }
-        double a, away, sine, o; /* away = pi - a */
+        double away, sine, o; /* away = pi - a, a the angle */
         if (l == 0 && t < 1) {
             /* Only here: after a layer rho is never negative. From t, which is the small one:
              * 1 - o = (sin a + (pi - a) cos a) / pi without a difference of large numbers. */
             away = 2 * asin(sqrt(t / 2));
-            a = PI - away;
             sine = sqrt(t * (2 - t));
             double kept = sine_minus(away, t, sine) / PI;
             o = 1 - kept;
             Q = spsq * kept + v;
         } else {
             e = fmin(e, 1);
-            a = 2 * asin(sqrt(e / 2));
+            double a = 2 * asin(sqrt(e / 2));
             away = PI - a;
             sine = sqrt(e * (2 - e));
             o = e - sine_minus(a, e, sine) / PI;

@@ -12,7 +12,7 @@ struct epiq_model {
     epiqp_arena arena;
     const void *bytes; /* of its file; NULL: it was just made, and everything is in the arena */
     size_t size;
-    void *map; /* the same, where the file is mapped */
+    void *map;      /* the same, where the file is mapped */
     epiq_options o; /* resolved */
     ptrdiff_t n, d, groups;
     const char *target, *version;
@@ -92,9 +92,9 @@ typedef struct {
 
 /* NULL: there is no such key. */
 const char *epiqp_header_note(const epiqp_header *h, const char *key);
-int epiqp_header_read(epiq_ctx *c, const char *file, const char *text, ptrdiff_t size, epiqp_arena *arena,
+int epiqp_header_read(epiq_ctx *c, const char *file, const char *json, ptrdiff_t size, epiqp_arena *arena,
                       epiqp_header *out);
 /* [{"name": .., "column": .., "value": .. or null}, ...] */
-int epiqp_header_features(epiq_ctx *c, const char *file, const char *text, ptrdiff_t d, epiq_model *m);
+int epiqp_header_features(epiq_ctx *c, const char *file, const char *json, ptrdiff_t d, epiq_model *m);
 
 #endif

@@ -75,10 +75,10 @@ int epiqp_thin_new(epiq_ctx *c, ptrdiff_t d, ptrdiff_t width, epiqp_thin *out)
         return EPIQ_E_NOMEM;
     }
     out->sums = out->block;
-    out->w = (float *)(out->sums + sums);
+    out->w = (void *)(out->sums + sums);
     out->v = out->w + w;
-    out->on = (int *)(out->v + w);
-    out->part = (float *)(out->on + on);
+    out->on = (void *)(out->v + w);
+    out->part = (void *)(out->on + on);
     out->x = out->part + rows * MOST_LANES;
     return EPIQ_OK;
 }

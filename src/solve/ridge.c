@@ -11,6 +11,7 @@ int epiqp_ridge_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel,
 }
 
 int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
+                        // NOLINTNEXTLINE(readability-non-const-parameter): it becomes out->c, and is written
                         ptrdiff_t points, double *k0, const char *folder, ptrdiff_t resident, epiqp_ridge *out)
 {
     *out = (epiqp_ridge){.n = n, .points = points, .c = k0};

@@ -4,6 +4,7 @@
 #include "solve/spread.h"
 #include "solve/spread_side.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -165,6 +166,7 @@ int epiqp_spread_solve(const epiqp_env *e, const epiqp_spread *l, ptrdiff_t cols
     double *mine = epiqp_alloc(e->c, l->rows.size * across.size, sizeof *mine);
     int s = epiq_ctx_agree(e->c, mine ? EPIQ_OK : EPIQ_E_NOMEM);
     if (!s) {
+        assert(mine); /* agreeing keeps a failure of one's own */
         deal(l, &across, b, mine, false);
         e->cluster->solve(e->threads, l->n, l->a, cols, mine);
         memset(b, 0, (size_t)(l->n * cols) * sizeof *b);

@@ -8,6 +8,7 @@
 #include "solve/spread.h"
 #include "solve/spread_side.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- a vector, or some columns, in the order of one side ---- */
@@ -267,6 +268,7 @@ int epiqp_spread_inverse(const epiqp_env *e, epiqp_spread *l)
         v.col_part = v.by_col + l->cols.size * l->block;
     }
     if (!(s = epiq_ctx_agree(e->c, s))) {
+        assert(v.panel); /* agreeing keeps a failure of one's own */
         divide_columns(&v);
     }
     for (v.k = steps - 1; !s && v.k >= 0; v.k--) {
@@ -338,6 +340,7 @@ int epiqp_spread_squares_times(const epiqp_env *e, const epiqp_spread *t, const 
     double *by_row = epiqp_alloc(e->c, 2 * t->rows.size + t->cols.size, sizeof *by_row);
     int status = epiq_ctx_agree(e->c, by_row ? EPIQ_OK : EPIQ_E_NOMEM);
     if (!status) {
+        assert(by_row); /* agreeing keeps a failure of one's own */
         double *row_sum = by_row + t->rows.size, *col_sum = row_sum + t->rows.size;
         gather(&t->rows, t->block, 0, 1, s, 0, t->n, by_row);
         memset(row_sum, 0, (size_t)t->rows.size * sizeof *row_sum);

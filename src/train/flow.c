@@ -69,7 +69,7 @@ static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
     f->old = f->before + f->p;
     f->probe = f->old + f->p;
     f->image = f->probe + f->p;
-    f->leading = (float *)(f->image + LEADING * f->p);
+    f->leading = (void *)(f->image + LEADING * f->p);
     /* any direction will do to start from, if it does not miss the leading ones */
     epiqp_uniforms((epiqp_stream){0, EPIQP_FOR_SEARCH, 0}, (1 + LEADING) * f->p, f->probe);
     for (ptrdiff_t k = 0; k < f->p; k++) {
@@ -142,7 +142,7 @@ static int turn_leading(const epiqp_env *e, flow *f, const double *theta, double
         }
     }
     int s = e->la->syev(e->c, LEADING, h, stretch); /* ascending */
-    for (int j = 0; !s && j < LEADING; j++) {
+    for (ptrdiff_t j = 0; !s && j < LEADING; j++) {
         const double *mix = h + (LEADING - 1 - j) * LEADING;
         float *v = f->leading + j * f->p;
         memset(f->y, 0, (size_t)f->p * sizeof *f->y);
