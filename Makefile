@@ -62,3 +62,5 @@ deb: dist
 
 clean:
 	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0 $(BUILD)-fuzz
+
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-coverage $(BUILD)-static

@@ -92,6 +92,139 @@ TEST(values_set_in_the_struct_are_checked_too)
     epiq_ctx_free(c);
 }
 
+TEST(every_status_has_a_text)
+{
+#define KNOWN(name, value, text) STR(epiq_status_text(name), text);
+    EPIQ_STATUS_LIST(KNOWN)
+#undef KNOWN
+    STR(epiq_status_text(99), "unknown status");
+}
+
+TEST(bytes_come_in_units)
+{
+    epiq_ctx *c = ctx();
+    epiq_options o = epiq_options_default();
+    const struct {
+        const char *text;
+        ptrdiff_t bytes;
+    } good[] = {
+        {"0", 0}, {"2000000000", 2000000000}, {"3K", 3 << 10}, {"512m", 512 << 20}, {"16G", (ptrdiff_t)16 << 30}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        EQ(epiq_options_set(c, &o, "mem-limit", good[i].text), EPIQ_OK);
+        EQ(o.mem_limit, good[i].bytes);
+    }
+    /* the last two are more than there are addresses for, before and after the unit */
+    static const char *const bad[] = {
+        "", "G", "-1", " 1", "1.5G", "5T", "5MB", "99999999999999999999", "9007199254740992K"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        EQ(epiq_options_set(c, &o, "mem-limit", bad[i]), EPIQ_E_USAGE);
+        CONTAINS(epiq_message(c), "it must be a number of bytes, such as 2000000000, 512M or 16G");
+        EQ(o.mem_limit, (ptrdiff_t)16 << 30);
+    }
+    epiq_ctx_free(c);
+}
+
+TEST(options_that_contradict_each_other_are_named)
+{
+    const struct {
+        const char *option[3][2], *words; /* an empty name: no more */
+    } bad[] = {
+        {{{"probes", "15"}}, "at least 16"},
+        {{{"sweep", "1"}}, "at least 2 values"},
+        {{{"time", "1"}}, "stopping time of engine infinite"},
+        {{{"time", "1"}, {"engine", "infinite"}, {"kernel", "empirical"}}, "time needs the population kernel"},
+        {{{"time", "1"}, {"engine", "infinite"}, {"solver", "divided"}},
+         "solver divided has no factor of all rows, which --time"},
+        {{{"hbar", "ensemble"}, {"engine", "infinite"}}, "hbar ensemble needs trained members"},
+        {{{"hbar", "ensemble"}, {"methods", "if,ba"}}, "hbar ensemble needs trained members"},
+        {{{"hbar", "ensemble"}, {"engine", "linear"}, {"solver", "iterative"}},
+         "solver iterative has no factor of all rows, which --hbar ensemble"},
+        {{{"kernel", "empirical"}, {"methods", "auto"}, {"solver", "iterative"}}, "which --kernel empirical needs"},
+    };
+    epiq_ctx *c = ctx();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        epiq_options o = epiq_options_default();
+        for (int k = 0; k < 3 && bad[i].option[k][0]; k++) { /* each is fine by itself */
+            EQ(epiq_options_set(c, &o, bad[i].option[k][0], bad[i].option[k][1]), EPIQ_OK);
+        }
+        EQ(epiqp_options_check(c, &o), EPIQ_E_USAGE);
+        CONTAINS(epiq_message(c), bad[i].words);
+        epiqp_clear(c);
+    }
+    epiq_options o = epiq_options_default(); /* who does not use IF needs no factor for it */
+    EQ(epiq_options_set(c, &o, "kernel", "empirical"), EPIQ_OK);
+    EQ(epiq_options_set(c, &o, "methods", "ev,ba"), EPIQ_OK);
+    EQ(epiq_options_set(c, &o, "solver", "iterative"), EPIQ_OK);
+    EQ(epiqp_options_check(c, &o), EPIQ_OK);
+    epiq_ctx_free(c);
+}
+
+TEST(options_are_told_only_where_they_fit)
+{
+    epiq_options o = epiq_options_default();
+    char text[16];
+    o.methods = EPIQ_AUTO;
+    o.target = "a target longer than sixteen bytes";
+    ptrdiff_t target = 0, methods = 0;
+    for (ptrdiff_t i = 0; epiq_options_info(i); i++) {
+        target = strcmp(epiq_options_info(i)->name, "target") == 0 ? i : target;
+        methods = strcmp(epiq_options_info(i)->name, "methods") == 0 ? i : methods;
+    }
+    EQ(epiq_options_text(&o, methods, text, sizeof text), EPIQ_OK);
+    STR(text, "auto");
+    EQ(epiq_options_text(&o, target, text, sizeof text), EPIQ_E_USAGE);
+    EQ(epiq_options_text(&o, -1, text, sizeof text), EPIQ_E_USAGE);
+    EQ(epiq_options_text(&o, 1000, text, sizeof text), EPIQ_E_USAGE);
+    TRUE(!epiq_options_info(-1) && !epiq_options_info(1000));
+}
+
+TEST(sizes_that_are_none_get_no_memory)
+{
+    epiq_ctx *c = ctx();
+    epiqp_arena a = {0};
+    TRUE(!epiqp_alloc(c, -1, 8));
+    TRUE(!epiqp_alloc(c, PTRDIFF_MAX, 2)); /* a size, but with its alignment none */
+    TRUE(!epiqp_arena_alloc(c, &a, -1, 8));
+    TRUE(!epiqp_arena_alloc(c, &a, PTRDIFF_MAX, 8));
+    TRUE(!epiqp_arena_alloc(c, &a, PTRDIFF_MAX, 1)); /* no number of bytes beside their own */
+    CONTAINS(epiq_message(c), "no memory for -1 items of 8 bytes");
+    EQ(c->live_blocks, 0);
+    epiq_ctx_free(c);
+}
+
+TEST(any_number_of_warnings_is_kept_in_order)
+{
+    epiq_ctx *c = ctx();
+    epiqp_arena a = {0};
+    epiqp_warnings w = {.arena = &a};
+    for (int k = 0; k < 40; k++) {
+        EQ(epiqp_warn(c, &w, "code", "number %d", k), EPIQ_OK);
+    }
+    EQ(w.count, 40);
+    for (int k = 0; k < 40; k++) {
+        char text[32];
+        snprintf(text, sizeof text, "number %d", k);
+        STR(w.list[k].message, text);
+    }
+    epiqp_arena_free(c, &a);
+    epiq_ctx_free(c);
+}
+
+TEST(stopping_is_stronger_than_finishing)
+{
+    epiq_ctx *c = ctx();
+    EQ(epiqp_report(c, "rows", 1, 2), EPIQ_OK);
+    epiq_ctx_finish(c);
+    TRUE(epiqp_stopping(c) && epiqp_finishing(c));
+    epiq_ctx_stop(c);
+    TRUE(epiqp_stopping(c) && !epiqp_finishing(c));
+    EQ(epiqp_report(c, "rows", 1, 2), EPIQ_E_STOPPED);
+    CONTAINS(epiq_message(c), "while working on rows");
+    epiqp_go_on(c);
+    TRUE(!epiqp_stopping(c));
+    epiq_ctx_free(c);
+}
+
 TEST(sha256_of_the_standard_s_examples)
 {
     const struct {

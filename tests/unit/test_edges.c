@@ -1,0 +1,287 @@
+/* test_edges.c - epiq_estimate where it chooses for the caller, warns, or refuses: the methods of auto, solvers where memory
+ * is short, rows and points too large, rows too few, and variances below rounding. */
+#include "est/est.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "asked.h"
+
+enum { N = 40, D = 2, MANY = 1024 };
+static double X[10001 * D], Y[10001];
+static const double X0[2 * D] = {0.1, 0.2, 0.3, 0.1};
+
+static void make(ptrdiff_t n)
+{
+    epiq_ctx *own;
+    EQ(epiq_ctx_new(&own), EPIQ_OK);
+    EQ(epiq_synth(own, 1, n, D, 5, X, Y), EPIQ_OK);
+    epiq_ctx_free(own);
+}
+
+static epiq_options small(void)
+{
+    epiq_options o = epiq_options_default();
+    o.scale = EPIQ_SCALE_NONE;
+    o.width = 8;
+    o.members = 3;
+    o.batches = 2;
+    o.threads = 2;
+    return o;
+}
+
+static int ask(ptrdiff_t n, const epiq_options *o)
+{
+    make(n);
+    return run(n, D, X, Y, NULL, 2, X0, o);
+}
+
+static const char *warning(const char *code)
+{
+    for (ptrdiff_t k = 0; r && k < r->warning_count; k++) {
+        if (strcmp(r->warnings[k].code, code) == 0) {
+            return r->warnings[k].message;
+        }
+    }
+    return NULL;
+}
+
+/* ---- methods ---- */
+
+TEST(auto_takes_the_cheaper_two)
+{
+    epiq_options o = small();
+    o.methods = EPIQ_AUTO;
+    EQ(ask(N, &o), EPIQ_OK);
+    EQ(r->methods, EPIQ_IF | EPIQ_EV);
+    CONTAINS(r->choice, "40 rows: the kernel matrix is cheap to factorise");
+    o.hbar = EPIQ_HBAR_ENSEMBLE;
+    EQ(ask(N, &o), EPIQ_OK);
+    EQ(r->methods, EPIQ_IF | EPIQ_EV);
+    o.hbar = EPIQ_HBAR_KERNEL;
+    o.width = 1; /* so that ten thousand rows take no time: one step of one unit */
+    o.members = 2;
+    o.optimizer = EPIQ_OPTIMIZER_GD;
+    o.steps = 1;
+    EQ(ask(10001, &o), EPIQ_OK);
+    EQ(r->methods, EPIQ_EV | EPIQ_BA);
+    CONTAINS(r->choice, "10001 rows: factorising the kernel matrix would dominate, and batches of 5000 rows");
+    CONTAINS(warning("stopped_early"), "4 of 4 networks were still improving after 1 steps");
+    done();
+}
+
+TEST(rows_too_few_to_batch_are_said)
+{
+    epiq_options o = small();
+    EQ(ask(3, &o), EPIQ_E_DATA);
+    CONTAINS(epiq_message(c), "3 rows are too few to batch; leave ba out of --methods");
+    o.batches = 5;
+    EQ(ask(8, &o), EPIQ_E_DATA);
+    CONTAINS(epiq_message(c), "8 rows are too few for 5 batches of at least 2; use --batches 4 or fewer");
+    done();
+}
+
+static int finish_at_batches(void *user, const epiq_progress *p)
+{
+    if (strcmp(p->stage, "batches") == 0) {
+        epiq_ctx_finish(user);
+    }
+    return 0;
+}
+
+/* Asked to finish while BA is at work: the other two are the answer. */
+TEST(batches_left_out_leave_the_rest)
+{
+    epiq_options o = small();
+    o.threads = 1;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    EQ(ask(N, &o), EPIQ_OK);
+    epiq_point two = r->points[1];
+    epiq_result_free(c, r);
+    o.methods |= EPIQ_BA;
+    epiq_ctx_on_progress(c, finish_at_batches, c);
+    EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_PARTIAL);
+    EQ(r->methods, EPIQ_IF | EPIQ_EV);
+    CONTAINS(warning("stopped"), "the batches of BA were not all trained, so it is left out");
+    NEAR(r->points[1].data.variance, two.data.variance, 0);
+    NEAR(r->points[1].procedural.variance, two.procedural.variance, 0);
+    TRUE(!r->points[1].check.known);
+    epiq_result_free(c, r);
+    r = NULL;
+    o.methods = EPIQ_BA; /* and by itself it leaves nothing */
+    EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_E_STOPPED);
+    done();
+}
+
+/* ---- rows and points ---- */
+
+TEST(points_are_of_the_same_rows)
+{
+    epiq_options o = small();
+    epiq_result *none = NULL;
+    epiq_points *empty;
+    EQ(ask(N, &o), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &empty), EPIQ_OK);
+    EQ(epiq_estimate(c, data, empty, &o, &none), EPIQ_E_DATA);
+    CONTAINS(epiq_message(c), "there is no point to estimate at; add one made for these rows");
+    epiq_data *other;
+    EQ(epiq_data_new(c, N, D, X, Y, NULL, &o, &other), EPIQ_OK);
+    EQ(epiq_estimate(c, other, at, &o, &none), EPIQ_E_DATA);
+    TRUE(!none);
+    epiq_data_free(c, other);
+    epiq_points_free(c, empty);
+    done();
+}
+
+TEST(what_cannot_be_squared_is_named)
+{
+    epiq_options o = small();
+    double far[D] = {1e200, 0}, kernel[9];
+    make(N);
+    EQ(run(N, D, X, Y, NULL, 1, far, &o), EPIQ_E_NUMERIC);
+    CONTAINS(epiq_message(c), "is too far from the rows to be squared; check its units");
+    X[2 * D] = 1e200;
+    EQ(run(N, D, X, Y, NULL, 1, X0, &o), EPIQ_E_NUMERIC);
+    CONTAINS(epiq_message(c), "row 3 is too large to be squared; use --scale standard, or other units");
+    EQ(epiq_kernel(c, data, &o, kernel, NULL), EPIQ_E_NUMERIC);
+    CONTAINS(epiq_message(c), "row 3 is too large to be squared");
+    done();
+}
+
+/* Without noise and at a row, networks of any start agree: what is left of the closed form is rounding. */
+TEST(variances_below_rounding_are_withheld)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.lambda = 1e-16;
+    make(N);
+    EQ(run(N, D, X, Y, NULL, 1, X + 3 * D, &o), EPIQ_OK);
+    TRUE(!r->points[0].procedural.known);
+    CONTAINS(warning("lost_in_rounding"), "below rounding at 1 of 1 points");
+    done();
+}
+
+TEST(equal_rows_need_jitter_and_it_is_said)
+{
+    epiq_options o = small();
+    o.lambda = 1e-16;
+    o.methods = EPIQ_IF;
+    make(N);
+    for (ptrdiff_t k = 0; k < N * D; k++) { /* the kernel has rank 2, and its rounding is far above lambda */
+        X[k] = k < 2 * D ? 1000 * X[k] : X[k % (2 * D)];
+    }
+    EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
+    CONTAINS(warning("jitter"), "was added to its diagonal; a larger --lambda avoids this");
+    done();
+}
+
+/* ---- memory ---- */
+
+static epiq_options printed(void)
+{
+    epiq_options o = small();
+    o.methods = EPIQ_IF;
+    o.correction = EPIQ_CORRECTION_NONE;
+    o.influential = 0;
+    o.rank = 60;
+    return o;
+}
+
+TEST(iteration_takes_the_place_of_a_factor_that_does_not_fit)
+{
+    epiq_options o = printed();
+    EQ(ask(MANY, &o), EPIQ_OK);
+    epiq_point exact = r->points[0];
+    double whole = r->foreseen.bytes;
+    o.solver = EPIQ_SOLVER_AUTO;
+    o.mem_limit = (ptrdiff_t)whole - 1000000;
+    EQ(ask(MANY, &o), EPIQ_OK);
+    EQ(r->solver, EPIQ_SOLVER_ITERATIVE);
+    TRUE(r->foreseen.bytes <= whole - 1000000 && r->iterations > 0 && r->residual <= o.tolerance);
+    CONTAINS(warning("approximated"),
+             "so the kernel matrix is solved with by iteration, to a relative residual of 1e-06");
+    CLOSE(r->points[0].prediction, exact.prediction, 1e-4); /* residual 1e-6 times the root of the condition, 1e3 */
+    CLOSE(r->points[0].data.variance, exact.data.variance, 1e-3);
+    o.mem_limit = (ptrdiff_t)whole + 1000000;
+    EQ(ask(MANY, &o), EPIQ_OK);
+    EQ(r->solver, EPIQ_SOLVER_EXACT);
+    NEAR(r->points[0].prediction, exact.prediction, 0);
+    done();
+}
+
+TEST(a_factor_on_disk_gives_the_same_bits)
+{
+    char folder[] = "/tmp/epiq-edges-XXXXXX";
+    TRUE(mkdtemp(folder));
+    epiq_options o = printed();
+    EQ(ask(MANY, &o), EPIQ_OK);
+    epiq_point memory = r->points[1];
+    o.mem_limit = (ptrdiff_t)r->foreseen.bytes - 300000;
+    o.scratch = folder;
+    EQ(ask(MANY, &o), EPIQ_OK);
+    CONTAINS(warning("scratch"), folder);
+    NEAR(r->points[1].prediction, memory.prediction, 0);
+    NEAR(r->points[1].data.variance, memory.data.variance, 0);
+    o.scratch = "/nowhere/at/all";
+    EQ(ask(MANY, &o), EPIQ_E_FILE);
+    CONTAINS(epiq_message(c), "/nowhere/at/all: no scratch file can be made there");
+    done();
+    EQ(rmdir(folder), 0); /* nothing was left in it */
+}
+
+/* Every way there is within the memory is offered, and none that is not. */
+TEST(what_does_not_fit_is_refused_with_what_does)
+{
+    epiq_options o = small();
+    o.mem_limit = 40000000; /* the triangle of 4100 rows takes 67 MB */
+    EQ(ask(4100, &o), EPIQ_E_NOMEM);
+    CONTAINS(epiq_message(c), "4100 rows, 2 points and networks of width 8 and depth 1 need about 0.");
+    CONTAINS(epiq_message(c), "--solver divided (0.0");
+    CONTAINS(epiq_message(c), "--methods ev,ba (0.0");
+    CONTAINS(epiq_message(c), "or fewer rows or points");
+    TRUE(!strstr(epiq_message(c), "--solver iterative")); /* of 1000 landmarks, which take 33 MB and 8 more */
+    o.rank = 100;
+    o.mem_limit = 60000000;
+    EQ(ask(4100, &o), EPIQ_E_NOMEM);
+    CONTAINS(epiq_message(c), "--solver iterative (0.0");
+    CONTAINS(epiq_message(c), "relative residual 1e-06");
+    o.mem_limit = 150000000; /* 6000 rows take 147 MB, and 98 of them are four panels */
+    o.correction = EPIQ_CORRECTION_UNBIASED;
+    EQ(ask(6000, &o), EPIQ_E_NOMEM);
+    CONTAINS(epiq_message(c), "--scratch DIR --probes 64 (0.15 GB");
+    o.correction = EPIQ_CORRECTION_NONE;
+    o.influential = 0;
+    EQ(ask(6000, &o), EPIQ_E_NOMEM);
+    CONTAINS(epiq_message(c), "--scratch DIR (0.15 GB");
+    o.solver = EPIQ_SOLVER_DIVIDED;
+    o.parts = 2;
+    o.mem_limit = 12000000;
+    EQ(ask(4100, &o), EPIQ_E_NOMEM);
+    CONTAINS(epiq_message(c), "more --parts than 2, or fewer rows or points");
+    o.solver = EPIQ_SOLVER_ITERATIVE;
+    EQ(ask(4100, &o), EPIQ_E_NOMEM);
+    TRUE(!strstr(epiq_message(c), "--solver iterative"));
+    o = small();
+    o.engine = EPIQ_ENGINE_INFINITE; /* one that has no other way */
+    o.time = 1;
+    o.mem_limit = 40000000;
+    EQ(ask(4100, &o), EPIQ_E_NOMEM);
+    CONTAINS(epiq_message(c), "may be used; use fewer rows or points");
+    o.time = 0;
+    o.engine = EPIQ_ENGINE_LINEAR;
+    o.linear_kernel = EPIQ_KERNEL_EMPIRICAL;
+    o.mem_limit = 60000000;
+    EQ(ask(4100, &o), EPIQ_E_NOMEM); /* every member has a triangle of its own */
+    CONTAINS(epiq_message(c), "need about 0.2");
+    done();
+}
+
+/* ---- names ---- */
+
+TEST(what_is_no_method_or_action_is_unknown)
+{
+    STR(epiq_method_text(EPIQ_BY_INFINITE), "infinite");
+    STR(epiq_method_text((epiq_method)(EPIQ_BY_INFINITE + 1)), "unknown");
+    STR(epiq_action_text(EPIQ_DO_EITHER), "either");
+    STR(epiq_action_text((epiq_action)(EPIQ_DO_EITHER + 1)), "unknown");
+}
