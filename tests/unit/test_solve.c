@@ -264,6 +264,7 @@ TEST(a_singular_matrix_is_rescued_and_an_indefinite_one_refused)
         EQ(epiqp_tri_new(e.c, 200, &l), EPIQ_OK);
         EQ(epiqp_ridge_factor(&e, &source, 0, &l, &jitter, &s, &s), EPIQ_OK);
         TRUE(jitter > 0 && jitter <= 1e-8);
+        NEAR(log10(jitter), round(log10(jitter)), 1e-9); /* a power of ten times the mean diagonal, 1 */
         source.self = &minus;
         EQ(epiqp_ridge_factor(&e, &source, 1e-16, &l, &jitter, &s, &s), EPIQ_E_NUMERIC);
         CONTAINS(epiq_message(e.c), "not positive definite");
@@ -273,6 +274,15 @@ TEST(a_singular_matrix_is_rescued_and_an_indefinite_one_refused)
         epiqp_clear(e.c);
         EQ(epiqp_ridge_factor(&e, &source, 1, &l, &jitter, &s, &s), EPIQ_E_NUMERIC);
         epiqp_tri_free(e.c, &l);
+        source.self = &one; /* and whoever solves with it hears how much was added */
+        double y[200] = {1}, *k0 = epiqp_alloc(e.c, 200, sizeof *k0);
+        epiqp_ridge r;
+        memset(k0, 0, 200 * sizeof *k0);
+        EQ(epiqp_ridge_new(&e, 200, &source, 1e-20, y, 1, k0, &r), EPIQ_OK);
+        TRUE(r.jitter > 0);
+        NEAR(r.shift, 200 * 1e-20 + r.jitter, 0);
+        epiqp_ridge_free(e.c, &r);
+        EQ(e.c->live_blocks, 0);
     }
 }
 
