@@ -61,6 +61,4 @@ deb: dist
 	@tools/deb
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0 $(BUILD)-fuzz
-
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-coverage $(BUILD)-static
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0 $(BUILD)-fuzz $(BUILD)-coverage $(BUILD)-static
