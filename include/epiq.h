@@ -55,7 +55,7 @@ EPIQ_API const char *epiq_version(void); /* of the library that runs, to compare
     X(EPIQ_E_STOPPED, -6, "stopped on request")
 
 typedef enum {
-#define EPIQ_STATUS_ENUM(name, value, text) name = (value),
+#define EPIQ_STATUS_ENUM(name, value, text) name = value,
     EPIQ_STATUS_LIST(EPIQ_STATUS_ENUM)
 #undef EPIQ_STATUS_ENUM
 } epiq_status;

@@ -13,7 +13,7 @@ int report_exponent(double v, int decimals)
     char text[48];
     snprintf(text, sizeof text, "%.*e", decimals, v);
     const char *e = strchr(text, 'e');
-    return e ? atoi(e + 1) : 0;
+    return e ? (int)strtol(e + 1, NULL, 10) : 0;
 }
 
 int report_decimals(double v, double se, int usual)

@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool svg_drawable(const svg_axis *a, double v)
@@ -43,12 +44,11 @@ static void put_power(char *text, size_t size, double v)
     char number[32];
     snprintf(number, sizeof number, "%.3e", v);
     char *e = strchr(number, 'e'), *end = e;
-    int power = 0;
     if (!e) { /* not a finite number */
         snprintf(text, size, "%s", number);
         return;
     }
-    sscanf(e + 1, "%d", &power);
+    const int power = (int)strtol(e + 1, NULL, 10);
     while (end > number && (end[-1] == '0' || end[-1] == '.')) { /* 1.500 -> 1.5 */
         end--;
         if (*end == '.') {

@@ -157,7 +157,7 @@ static int play(epiq_ctx *c, const loop_job *job, ptrdiff_t seed, ptrdiff_t poin
     const ptrdiff_t d = job->function->d, batch = job->ask.batch, most = job->start + job->steps * batch;
     const ptrdiff_t fresh = job->candidates > job->start ? job->candidates : job->start;
     double *room = malloc((size_t)((fresh + LOOP_CONTENDERS * most) * (d + 1)) * sizeof *room);
-    ptrdiff_t *chosen = malloc((size_t)batch * sizeof *chosen);
+    ptrdiff_t *chosen = calloc((size_t)batch, sizeof *chosen);
     if (!room || !chosen) {
         free(room);
         free(chosen);
@@ -304,7 +304,7 @@ int loop_run(loop_job *job, loop_result **out)
 {
     *out = NULL;
     const ptrdiff_t points = job->steps + 1, each = LOOP_CONTENDERS * points;
-    double *simple = malloc((size_t)(2 * job->seeds * each) * sizeof *simple);
+    double *simple = calloc((size_t)(2 * job->seeds * each), sizeof *simple);
     if (!simple) {
         return fail(job, EPIQ_E_NOMEM, "no memory for %td seeds of %td steps", job->seeds, job->steps);
     }

@@ -41,7 +41,6 @@ static void absorb_plain(uint32_t h[8], const unsigned char *p, size_t blocks)
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) /* whose __builtin_cpu_supports knows no sha */
 #include <immintrin.h>
-#define HAS_SHA_INSTRUCTIONS (__builtin_cpu_supports("sha") && __builtin_cpu_supports("sse4.1"))
 
 /* Two rounds an instruction; the state lies in two registers as ABEF and CDGH. */
 __attribute__((target("sha,sse4.1"))) static void absorb_fast(uint32_t h[8], const unsigned char *p, size_t blocks)
@@ -73,19 +72,18 @@ __attribute__((target("sha,sse4.1"))) static void absorb_fast(uint32_t h[8], con
     _mm_storeu_si128((__m128i *)h, _mm_blend_epi16(low, high, 0xF0));
     _mm_storeu_si128((__m128i *)(h + 4), _mm_alignr_epi8(high, low, 8));
 }
-#else
-#define HAS_SHA_INSTRUCTIONS false
-#define absorb_fast absorb_plain
-#endif
 
 static void absorb(uint32_t h[8], const unsigned char *p, size_t blocks)
 {
-    if (HAS_SHA_INSTRUCTIONS) {
+    if (__builtin_cpu_supports("sha") && __builtin_cpu_supports("sse4.1")) {
         absorb_fast(h, p, blocks);
     } else {
         absorb_plain(h, p, blocks);
     }
 }
+#else
+#define absorb absorb_plain
+#endif
 
 void epiqp_sha256_start(epiqp_sha256 *s)
 {

@@ -6,6 +6,7 @@
  */
 #include "est/est.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -41,19 +42,21 @@ static int deal(epiqp_job *j, dealt *d)
 {
     const epiq_data *data = j->data;
     const bool grouped = data->groups < data->n;
-    d->parts = j->o.parts;
-    if (d->parts > data->groups / FEWEST) {
+    const ptrdiff_t parts = j->o.parts;
+    *d = (dealt){0};
+    if (parts > data->groups / FEWEST) {
         return epiqp_fail(j->e.c, EPIQ_E_DATA,
                           "%td %s are too few for %td parts of at least %d; use fewer --parts, or --solver exact",
-                          data->groups, grouped ? "groups" : "rows", d->parts, FEWEST);
+                          data->groups, grouped ? "groups" : "rows", parts, FEWEST);
     }
-    d->part_of_row = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + 2 * d->parts + data->groups, sizeof *d->part_of_row);
+    d->part_of_row = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + 2 * parts + data->groups, sizeof *d->part_of_row);
     if (!d->part_of_row) {
         return EPIQ_E_NOMEM;
     }
+    d->parts = parts;
     d->sizes = d->part_of_row + j->n;
-    d->groups = d->sizes + d->parts;
-    ptrdiff_t *rows = d->groups + d->parts;
+    d->groups = d->sizes + parts;
+    ptrdiff_t *rows = d->groups + parts;
     epiqp_stream order = {j->o.seed, EPIQP_FOR_PARTS, 0};
     int s = epiqp_deal(j->e.c, data, order, d->parts, d->part_of_row, d->sizes);
     for (ptrdiff_t i = 0; !s && i < j->n; i++) {
@@ -384,6 +387,7 @@ static int each_part(epiqp_job *j, bool solve, bool influence)
     dealt d;
     whole w = {0};
     int s = deal(j, &d);
+    assert(s || d.parts > 0);
     s = s || !influence ? s : whole_new(j, &d, &w);
     for (ptrdiff_t k = 0; !s && k < d.parts; k++) {
         part p;

@@ -171,7 +171,7 @@ TEST(equal_rows_need_jitter_and_it_is_said)
         X[k] = k < 2 * D ? 1000 * X[k] : X[k % (2 * D)];
     }
     EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
-    CONTAINS(warning("jitter"), "was added to its diagonal; a larger --lambda avoids this");
+    CONTAINS(warning("jitter"), "was added to its diagonal, where lambda n is ");
     done();
 }
 

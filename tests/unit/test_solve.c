@@ -313,7 +313,7 @@ TEST(iteration_arrives_where_the_factor_does)
         epiqp_pcg_report report;
         EQ(epiqp_operator_new(&e, N, &source, 0.5, 60, 1, &a), EPIQ_OK);
         EQ(epiqp_operator_solve(&e, &a, 1e-9, COLS, b, &report), EPIQ_OK);
-        TRUE(report.iterations > 5 && report.iterations < 200);
+        TRUE(report.iterations > 5 && report.iterations < 25); /* 14; steepest descent takes 35 */
         TRUE(report.residual > 0 && report.residual <= 1e-9);
         EQ(epiqp_tri_new(e.c, N, &l), EPIQ_OK);
         EQ(epiqp_ridge_factor(&e, &source, 0.5, &l, &jitter, &spent, &spent), EPIQ_OK);
@@ -385,6 +385,11 @@ TEST(iteration_that_does_not_arrive_is_a_failure)
     epiqp_clear(e.c);
     EQ(epiqp_operator_solve(&e, &a, 1e-9, 1, b, &report), EPIQ_E_NUMERIC);
     CONTAINS(epiq_message(e.c), "--lambda");
+    epiqp_operator_free(e.c, &a);
+    EQ(epiqp_operator_new(&e, N, &source, 1e-3, 300, 1, &a), EPIQ_OK);
+    epiqp_clear(e.c); /* here the recurrence says that it has arrived, and what is left says that it has not */
+    EQ(epiqp_operator_solve(&e, &a, 1e-15, 1, b, &report), EPIQ_E_NUMERIC);
+    CONTAINS(epiq_message(e.c), "that is rounding: use a larger --tolerance");
     epiqp_operator_free(e.c, &a);
     EQ(e.c->live_blocks, 0);
     free(b);
