@@ -111,7 +111,7 @@ static void write_table(FILE *out, const epiq_comparison *r, const report_run *r
 {
     bool infinite = run->options->engine == EPIQ_ENGINE_INFINITE;
     char name[40], level[48];
-    ptrdiff_t order[LINES_MAX], shown = r->model_count > LINES_MAX ? LINES_MAX : r->model_count;
+    ptrdiff_t order[LINES_MAX] = {0}, shown = r->model_count > LINES_MAX ? LINES_MAX : r->model_count;
     report_compare_sorted(r, shown, order);
     snprintf(level, sizeof level, "%.4g %% interval", 100 * run->options->level);
     fprintf(out, "   %s%7s%10s%s", infinite ? "" : "  width", "depth", "lambda",

@@ -35,7 +35,7 @@ epiqp_tri epiqp_tri_shape(ptrdiff_t n)
 }
 
 /* Pages of 2 MB, where the system has them for the asking: 512 times fewer to be touched first and looked up. */
-static void in_large_pages(double *a, ptrdiff_t bytes)
+static void in_large_pages(const void *a, ptrdiff_t bytes)
 {
     const uintptr_t page = 1 << 21, first = ((uintptr_t)a + page - 1) / page * page,
                     end = (uintptr_t)a + (uintptr_t)bytes;

@@ -124,7 +124,11 @@ int epiqp_spread_factor(const epiqp_env *e, const epiqp_source *from, double rid
     ptrdiff_t pivot = 0;
     double *before = epiqp_alloc(e->c, t->n, sizeof *before); /* the diagonal of what is factored, where it is here */
     int s = epiq_ctx_agree(e->c, before ? EPIQ_OK : EPIQ_E_NOMEM);
-    for (double relative = 1e-15; !s && relative < 2e-8; relative *= 10) {
+    if (s || !before) {
+        epiqp_free(e->c, before);
+        return s ? s : EPIQ_E_NOMEM;
+    }
+    for (double relative = 1e-15; relative < 2e-8; relative *= 10) {
         double start = epiqp_now();
         epiqp_spread_fill(e, from, t);
         s = epiq_ctx_agree(e->c, epiqp_stopping(e->c) ? epiqp_report(e->c, "kernel", 0, 1) : EPIQ_OK);

@@ -232,7 +232,9 @@ static double step(const flow *f, double late)
 
 static ptrdiff_t stages(const flow *f, double h)
 {
-    return h * f->curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)ceil(sqrt(h * f->curvature / REACH)));
+    double most =
+        fmin(ceil(sqrt(h * f->curvature / REACH)), (double)MOST_GRADIENTS); /* of data near the edge: beyond integers */
+    return h * f->curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)most);
 }
 
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta, epiqp_training *report)
