@@ -215,7 +215,7 @@ int epiqp_combine(epiqp_job *j)
             "the %s variance came out as a negative difference at %td of %td points (the first: %.4g), so it is "
             "withheld; measure it directly %s",
             o->methods & EPIQ_IF ? "procedural" : "data", asked.negative, j->asked,
-            j->data->y_factor * j->data->y_factor * asked.raw,
+            fmax(j->data->y_factor * j->data->y_factor * asked.raw, -DBL_MAX),
             o->methods & EPIQ_IF ? j->remedy->procedural : j->remedy->data);
     }
     if (!s && (asked.lost || j->out_of_range)) {

@@ -1,6 +1,6 @@
 /* replay.c - runs a fuzz target without libFuzzer, so that every compiler's build can: first on each file of the folders
- * named, then, for the seconds asked for, on mutants of them. It learns nothing on the way: tools/check-fuzz does that.
- * Usage: fuzz_NAME SECONDS FOLDER...
+ * named, then on as many mutants of them, always the same. It learns nothing on the way: tools/check-fuzz does that.
+ * Usage: fuzz_NAME MUTANTS FOLDER...
  */
 #include "fuzz.h"
 
@@ -138,8 +138,8 @@ int main(int argc, char **argv)
         run(file[i].bytes, file[i].size);
     }
     current = "a mutant";
-    long long mutants = 0;
-    for (double end = epiqp_now() + (argc > 1 ? atof(argv[1]) : 0); files && epiqp_now() < end; mutants++) {
+    const long long mutants = argc > 1 && files ? atoll(argv[1]) : 0;
+    for (long long k = 0; k < mutants; k++) {
         int i = (int)draw((uint64_t)files);
         memcpy(mutant, file[i].bytes, mutant_size = file[i].size);
         for (uint64_t left = 1 + draw(3); left; left--) {
