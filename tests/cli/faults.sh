@@ -95,6 +95,8 @@ slow=("$epiq" estimate rows.csv --target y --width 64 --members 60 --lambda 0.01
 started=$(date +%s%N)
 "${slow[@]}" --json "$work/log/whole.json"
 took=$((($(date +%s%N) - started) / 1000000)) # milliseconds
+"${slow[@]}" --json "$work/log/paged.json" --report page.html # asks at more points, which may change the last bits of these
+rm page.html
 rounds=8
 [ -n "${TEST_LONG:-}" ] && rounds=60
 for ((i = 0; i < rounds; i++)); do
@@ -108,7 +110,7 @@ for ((i = 0; i < rounds; i++)); do
     wait $pid
     got=$?
     if [ $got -eq 0 ]; then
-        check "done before SIG$signal" test "$(points out.json)" = "$(points "$work/log/whole.json")"
+        check "done before SIG$signal" test "$(points out.json)" = "$(points "$work/log/paged.json")"
     else
         check "SIG$signal: exit $code, was $got" test $got -eq $code
         check 'what was there is untouched' test "$(cat out.json)" = old
