@@ -186,7 +186,7 @@ static bool may_spill(const epiqp_job *j, const epiq_options *o)
 /* Memory for a factor in a scratch file, beside everything else: four of its panels at least. 0: there is none. */
 static double spilled(const epiqp_job *j, const epiq_options *o, double have)
 {
-    double left = have - (foresee_bytes(j, o) - (double)epiqp_tri_bytes(j->n));
+    double left = have - (foresee_bytes(j, o) - matrix_bytes(j, o, j->n)); /* no inverse then */
     return left >= 4 * 8 * (double)epiqp_tri_shape(j->n).height * (double)j->n ? left : 0;
 }
 
