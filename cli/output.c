@@ -233,19 +233,14 @@ int output_open(output *o, const char *path, const cli *c)
     return CODE_OK;
 }
 
-static void close_file(output *o)
-{
-    if (o->file && !is_stdout(o)) {
-        fclose(o->file);
-    }
-}
-
 void output_drop(output *list, int count)
 {
     for (output *o = list; o < list + count; o++) {
-        close_file(o);
+        if (o->file && !is_stdout(o)) {
+            fclose(o->file);
+        }
         if (o->temporary) {
-            unlink(o->temporary);
+            unlink(o->temporary); /* which is not there if the file has its name, or none */
         }
         forget(o);
     }
@@ -303,12 +298,7 @@ int output_commit(output *list, int count)
     }
     block_signals(&old); /* between two names is no place to stop */
     for (int i = 0; i < count && !code; i++) {
-        if (give_name(&list[i]) != 0) {
-            code = unwritable(list[i].path);
-        } else {
-            close_file(&list[i]);
-            forget(&list[i]);
-        }
+        code = give_name(&list[i]) == 0 ? CODE_OK : unwritable(list[i].path);
     }
     sigprocmask(SIG_SETMASK, &old, NULL);
     output_drop(list, count);
