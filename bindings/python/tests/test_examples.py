@@ -11,9 +11,9 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "python"
 
 
 def run(name, capsys):
-    began = time.perf_counter()
+    began = time.process_time()
     names = runpy.run_path(str(EXAMPLES / f"{name}.py"))
-    assert time.perf_counter() - began < 60
+    assert time.process_time() - began < 120  # a minute of two cores, whoever else uses them
     return names, capsys.readouterr().out
 
 
