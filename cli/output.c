@@ -25,8 +25,7 @@ static chunk temporaries;
 
 static bool remember(const char *from, char *to)
 {
-    chunk *last = &temporaries;
-    for (chunk *k = last; k; last = k, k = k->next) {
+    for (chunk *k = &temporaries; k; k = k->next) {
         for (int i = 0; i < TEMPORARIES; i++) {
             if (k->name[i] == from) {
                 k->name[i] = to;
@@ -37,7 +36,8 @@ static bool remember(const char *from, char *to)
     chunk *more = from || !to ? NULL : calloc(1, sizeof *more);
     if (more) {
         more->name[0] = to;
-        last->next = more;
+        more->next = temporaries.next;
+        temporaries.next = more;
     }
     return more;
 }
@@ -85,15 +85,21 @@ static void forget(output *o)
     remember(o->temporary, NULL);
     free(o->temporary);
     free(o->target);
-    o->temporary = o->target = NULL;
-    o->file = NULL;
+    *o = (output){.path = o->path};
 }
 
-/* Characters of the folder at its start, with the slash. */
-static int folder_length(const char *path)
+/* The name at the end of a path; what comes before it, with the slash, is its folder. */
+static const char *name_in(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash ? (int)(slash - path) + 1 : 0;
+    return slash ? slash + 1 : path;
+}
+
+/* The folder of a path, which need not be there; false: its name is too long. */
+static bool folder_of(const char *path, char name[static PATH_MAX])
+{
+    int length = (int)(name_in(path) - path);
+    return snprintf(name, PATH_MAX, "%.*s", length ? length : 1, length ? path : ".") < PATH_MAX;
 }
 
 static void block_signals(sigset_t *old)
@@ -108,7 +114,8 @@ static int name_temporary(output *o)
 {
     uint64_t number;
     if (getentropy(&number, sizeof number) != 0 ||
-        asprintf(&o->temporary, "%.*s.epiq-%016" PRIx64, folder_length(o->target), o->target, number) < 0) {
+        asprintf(&o->temporary, "%.*s.epiq-%016" PRIx64, (int)(name_in(o->target) - o->target), o->target, number) <
+            0) {
         o->temporary = NULL;
         return -1;
     }
@@ -125,9 +132,7 @@ static int name_temporary(output *o)
 static int open_beside(output *o)
 {
     char folder[PATH_MAX];
-    int length = folder_length(o->target),
-        printed = snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? o->target : ".");
-    bool nameable = printed < (int)sizeof folder && access("/proc/self/fd", X_OK) == 0;
+    bool nameable = folder_of(o->target, folder) && access("/proc/self/fd", X_OK) == 0;
     int fd = nameable ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
     o->nameless = fd >= 0;
     return fd >= 0 ? fd : open(o->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
@@ -176,13 +181,10 @@ static int open_in_place_of(output *o)
     return o->file ? 0 : -1;
 }
 
-/* The folder of a file that need not be there, and its name in it; NULL: there is no such folder. */
-static const char *place_of(const char *path, struct stat *folder)
+static bool stat_folder(const char *path, struct stat *folder)
 {
     char name[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int length = snprintf(name, sizeof name, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    return length < (int)sizeof name && stat(name, folder) == 0 ? (slash ? slash + 1 : path) : NULL;
+    return folder_of(path, name) && stat(name, folder) == 0;
 }
 
 bool same_file(const char *a, const char *b)
@@ -191,8 +193,8 @@ bool same_file(const char *a, const char *b)
     if (stat(a, &sa) == 0 && stat(b, &sb) == 0) {
         return S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
     }
-    const char *name_a = place_of(a, &sa), *name_b = place_of(b, &sb);
-    return name_a && name_b && strcmp(name_a, name_b) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+    return strcmp(name_in(a), name_in(b)) == 0 && stat_folder(a, &sa) && stat_folder(b, &sb) &&
+           sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
 /* What the command reads or keeps that is this file too: "the data", "a file of points", "the state"; else NULL. */

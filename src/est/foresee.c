@@ -293,7 +293,7 @@ int epiqp_foresee(epiqp_job *j)
     double room = o->scratch && !k && may_spill(j, o) ? spilled(j, o, have) : 0;
     if (!s && r->foreseen.bytes > have && room > 0) {
         j->fit.resident = (ptrdiff_t)room;
-        r->foreseen.bytes = have;
+        r->foreseen.bytes = have - room + (double)epiqp_tri_most(j->n, j->fit.resident);
         s = epiqp_warn(
             j->e.c, j->warnings, "scratch",
             "the factor does not fit into the %.2f GB that may be used, so its %.2f GB lie in a file in %s while "

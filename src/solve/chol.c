@@ -215,10 +215,10 @@ static void factor_block(factoring *f, ptrdiff_t p, ptrdiff_t j)
 
 /* Panels p0 .. p1-1, those above being finished. Returns 0 or the number of the pivot that failed. Tasks are taken
  * column by column from the top: whatever one waits for was taken before it, so that any number of threads comes to an
- * end. */
+ * end; so does a request to stop, since what has been taken is done. */
 static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done, ptrdiff_t p0, ptrdiff_t p1)
 {
-    factoring f = {.t = t, .la = e->la, .width = epiqp_min(t->height, 256), .done = done};
+    factoring f = {.t = t, .la = e->la, .width = epiqp_min(t->height, t->height > 1024 ? 512 : 256), .done = done};
     ptrdiff_t columns = (epiqp_min(p1 * t->height, t->n) + f.width - 1) / f.width;
     for (ptrdiff_t p = p0; p < p1; p++) {
         atomic_store(&done[p], 0);
@@ -226,7 +226,7 @@ static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done
 #pragma omp parallel num_threads(e->threads) if (t->n > EPIQP_ALONE)
     {
         ptrdiff_t j = 0, first = 0, top = p0; /* block column, its first task, its first panel */
-        for (ptrdiff_t task; !atomic_load(&f.failed);) {
+        for (ptrdiff_t task; !atomic_load(&f.failed) && !epiqp_stopping(e->c);) {
             task = atomic_fetch_add(&f.next, 1);
             while (j < columns && task >= first + p1 - top) {
                 first += p1 - top;
@@ -236,9 +236,13 @@ static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done
                 break;
             }
             ptrdiff_t panel =
-                j * f.width / t->height; /* whose rows all these blocks read; the one before is done with */
-            if (task == first && panel > 0 && panel <= p0 && j * f.width % t->height == 0) {
-                let_go(t, panel - 1, panel);
+                j * f.width / t->height; /* whose rows all these blocks read; one before may still be read */
+            if (task == first && panel <= p0 && j * f.width % t->height == 0) {
+                let_go(t, 0, panel - 1);
+            }
+            if (task == first && !t->resident) {
+                double x = (double)j / (double)columns;
+                epiqp_report_share(e->c, "factor", t->n, x * x * (3 - 2 * x));
             }
             factor_block(&f, top + task - first, j);
         }
@@ -258,6 +262,19 @@ static ptrdiff_t together(const epiqp_tri *t, ptrdiff_t p0)
         p1++;
     }
     return p1;
+}
+
+ptrdiff_t epiqp_tri_most(ptrdiff_t n, ptrdiff_t resident)
+{
+    epiqp_tri t = epiqp_tri_shape(n);
+    t.resident = resident;
+    ptrdiff_t most = 0;
+    for (ptrdiff_t p0 = 0, p1; p0 < t.panels; p0 = p1) {
+        p1 = together(&t, p0);
+        ptrdiff_t blocks = (p1 * (p1 + 1) - p0 * (p0 + 1)) / 2 + (p0 > 1 ? 2 * p0 - 1 : p0);
+        most = epiqp_max(most, blocks * (ptrdiff_t)sizeof(double) * t.height * t.height);
+    }
+    return epiqp_min(most, epiqp_tri_bytes(n));
 }
 
 int epiqp_not_definite(epiq_ctx *c, ptrdiff_t pivot, ptrdiff_t n, double ridge)
@@ -295,8 +312,8 @@ int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridg
             }
             *fill_s += filled - start;
             *factor_s += epiqp_now() - filled;
-            let_go(t, p, next);
-            s = t->resident ? epiqp_report(e->c, "factor", next, t->panels) : EPIQ_OK;
+            let_go(t, 0, next);
+            s = t->resident || epiqp_stopping(e->c) ? epiqp_report(e->c, "factor", next, t->panels) : EPIQ_OK;
         }
         if (!pivot || !(mean > 0 && mean <= 1e300) || epiqp_stopping(e->c)) {
             break;

@@ -35,6 +35,8 @@ int epiqp_tri_scratch(epiq_ctx *c, ptrdiff_t n, const char *folder, ptrdiff_t re
 void epiqp_tri_free(epiq_ctx *c, epiqp_tri *t);
 ptrdiff_t epiqp_tri_bytes(ptrdiff_t n);
 epiqp_tri epiqp_tri_shape(ptrdiff_t n); /* without memory */
+ptrdiff_t epiqp_tri_most(ptrdiff_t n,
+                         ptrdiff_t resident); /* bytes of a scratch file that come to be in memory together */
 
 /* Rows of panel p: also its leading dimension. */
 static inline ptrdiff_t epiqp_tri_rows(const epiqp_tri *t, ptrdiff_t p)

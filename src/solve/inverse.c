@@ -1,6 +1,6 @@
 /* inverse.c - A^-1 = W'W with W = L^-1, in place of L, and passes over the squares of its entries (chol.h).
  * Both steps compute blocks apart and put them in place in the blocks' order: what a block overwrites, only blocks
- * before it still needed. So one triangle is enough, and a thread seldom waits.
+ * before it still needed. So one triangle is enough. A thread whose block is ready before its turn keeps it and goes on.
  */
 #include "solve/chol.h"
 #include "solve/tasks.h"
@@ -11,26 +11,59 @@
 enum { STEP = 128 }; /* triangles are cut into steps of so many rows, and the zeros beyond are not multiplied */
 
 typedef struct {
-    const epiqp_la *la;
+    const epiqp_env *e;
     epiqp_tri *t;
     ptrdiff_t width;               /* columns of a block; divides the panels' height */
     atomic_ptrdiff_t next, placed; /* blocks taken; blocks in place */
 } inverting;
 
-static void put(inverting *v, ptrdiff_t number, ptrdiff_t rows, ptrdiff_t cols, const double *from, double *to,
-                ptrdiff_t ld)
+typedef struct {
+    inverting *v;
+    double *sum, *out, *kept; /* height by width each: to work in, and for the block that waits for its turn */
+    ptrdiff_t number, rows, cols, ld;
+    double *to; /* where that one goes; NULL: none waits */
+} hand;
+
+/* The block kept, if it is its turn. */
+static void place(hand *h)
 {
-    epiqp_await(&v->placed, number, NULL);
-    for (ptrdiff_t k = 0; k < cols; k++) {
-        memcpy(to + k * ld, from + k * rows, (size_t)rows * sizeof *to);
+    if (h->to && atomic_load(&h->v->placed) == h->number) {
+        for (ptrdiff_t k = 0; k < h->cols; k++) {
+            memcpy(h->to + k * h->ld, h->kept + k * h->rows, (size_t)h->rows * sizeof *h->to);
+        }
+        h->to = NULL;
+        atomic_store(&h->v->placed, h->number + 1);
     }
-    atomic_store(&v->placed, number + 1);
+}
+
+/* Until `wanted` blocks are in place. One's own may be among them: it is placed first, or all would wait for it. */
+static void await(hand *h, ptrdiff_t wanted)
+{
+    if (h->to && wanted > h->number) {
+        epiqp_await(&h->v->placed, h->number, NULL);
+        place(h);
+    }
+    epiqp_await(&h->v->placed, wanted, NULL);
+}
+
+/* Block `number` of h->out goes to `to`: now, or when the blocks before it are there. */
+static void put(hand *h, ptrdiff_t number, ptrdiff_t rows, ptrdiff_t cols, double *to, ptrdiff_t ld)
+{
+    if (h->to) {
+        await(h, h->number + 1);
+    }
+    double *out = h->out;
+    *h = (hand){h->v, h->sum, h->kept, out, number, rows, cols, ld, to};
+    place(h);
 }
 
 /* The next block: *p its panel, *first the number of that panel's first block. diagonal: with those of the diagonal
- * block. Returns its number, or -1 after the last. */
+ * block. Returns its number, or -1 after the last, or when asked to stop. */
 static ptrdiff_t take(inverting *v, bool diagonal, ptrdiff_t *p, ptrdiff_t *first)
 {
+    if (epiqp_stopping(v->e->c)) { /* before a block is taken: others wait for what has been */
+        return -1;
+    }
     ptrdiff_t number = atomic_fetch_add(&v->next, 1);
     for (; *p < v->t->panels; ++*p) {
         ptrdiff_t columns = *p * v->t->height + (diagonal ? epiqp_tri_rows(v->t, *p) : 0);
@@ -54,57 +87,63 @@ static void invert_diagonal(const inverting *v, ptrdiff_t p, double *work)
         for (ptrdiff_t i = k; i < k + cols; i++) {
             work[i + i * rows] = 1;
         }
-        v->la->trsm('L', 'N', rows - k, cols, l + k * (rows + 1), rows, work + k * (rows + 1), rows);
+        v->e->la->trsm('L', 'N', rows - k, cols, l + k * (rows + 1), rows, work + k * (rows + 1), rows);
     }
     memcpy(l, work, (size_t)(rows * rows) * sizeof *work);
 }
 
 /* Block b of panel p: W_pb = -W_pp sum_k L_pk W_kb over the panels k < p that reach it. */
-static void invert_block(inverting *v, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number, double *sum, double *out)
+static void invert_block(hand *h, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number)
 {
+    const inverting *v = h->v;
+    const epiqp_la *la = v->e->la;
     const epiqp_tri *t = v->t;
     ptrdiff_t rows = epiqp_tri_rows(t, p), H = t->height, j0 = b * v->width, q = j0 / H;
     for (ptrdiff_t k = q; k < p; k++) {
         if (k > q) { /* panels 0 to k - 1 have k (k - 1) / 2 blocks of H columns */
-            epiqp_await(&v->placed, H / v->width * (k * (k - 1) / 2) + b + 1, NULL);
+            await(h, H / v->width * (k * (k - 1) / 2) + b + 1);
         }
+        place(h);
         ptrdiff_t some = k > q ? v->width : epiqp_min(STEP, v->width);
         for (ptrdiff_t c = 0; c < v->width; c += some) {
             ptrdiff_t from = k > q ? 0 : j0 + c - k * H;
-            v->la->gemm('N', 'N', rows, some, H - from, 1, epiqp_tri_at(t, p, 0, k * H + from), rows,
-                        epiqp_tri_at(t, k, from, j0 + c), H, k > q, sum + c * rows, rows);
+            la->gemm('N', 'N', rows, some, H - from, 1, epiqp_tri_at(t, p, 0, k * H + from), rows,
+                     epiqp_tri_at(t, k, from, j0 + c), H, k > q, h->sum + c * rows, rows);
         }
     }
     for (ptrdiff_t k = 0; k < rows; k += STEP) {
-        v->la->gemm('N', 'N', rows - k, v->width, epiqp_min(STEP, rows - k), -1, epiqp_tri_at(t, p, k, p * H + k), rows,
-                    sum + k, rows, k > 0, out + k, rows);
+        la->gemm('N', 'N', rows - k, v->width, epiqp_min(STEP, rows - k), -1, epiqp_tri_at(t, p, k, p * H + k), rows,
+                 h->sum + k, rows, k > 0, h->out + k, rows);
     }
-    put(v, number, rows, v->width, out, epiqp_tri_at(t, p, 0, j0), rows);
+    put(h, number, rows, v->width, epiqp_tri_at(t, p, 0, j0), rows);
 }
 
 /* Block b of panel p: (W'W)_pb = sum over panels k from p down of W_kp' W_kb; from the diagonal down where it meets it.
  */
-static void square_block(inverting *v, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number, double *sum)
+static void square_block(hand *h, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number)
 {
+    const inverting *v = h->v;
+    const epiqp_la *la = v->e->la;
     const epiqp_tri *t = v->t;
     ptrdiff_t rows = epiqp_tri_rows(t, p), i0 = p * t->height, j0 = b * v->width, cut = epiqp_max(0, j0 - i0);
     ptrdiff_t cols = epiqp_min(v->width, i0 + rows - j0), ld = rows - cut;
     ptrdiff_t triangle = j0 < i0 ? 0 : cols;       /* so many of its rows are on the diagonal */
     for (ptrdiff_t k = cut; k < rows; k += STEP) { /* panel p itself: W_pp' is an upper triangle */
-        v->la->gemm('T', 'N', epiqp_min(STEP, rows - k), cols, rows - k, 1, epiqp_tri_at(t, p, k, i0 + k), rows,
-                    epiqp_tri_at(t, p, k, j0), rows, 0, sum + k - cut, ld);
+        la->gemm('T', 'N', epiqp_min(STEP, rows - k), cols, rows - k, 1, epiqp_tri_at(t, p, k, i0 + k), rows,
+                 epiqp_tri_at(t, p, k, j0), rows, 0, h->out + k - cut, ld);
     }
     for (ptrdiff_t k = p + 1; k < t->panels; k++) {
         ptrdiff_t inner = epiqp_tri_rows(t, k), rest = ld - triangle;
+        place(h);
         if (triangle) {
-            v->la->syrk('T', cols, inner, 1, epiqp_tri_at(t, k, 0, j0), inner, sum, ld);
+            la->syrk('T', cols, inner, 1, epiqp_tri_at(t, k, 0, j0), inner, h->out, ld);
         }
         if (rest > 0) {
-            v->la->gemm('T', 'N', rest, cols, inner, 1, epiqp_tri_at(t, k, 0, i0 + cut + triangle), inner,
-                        epiqp_tri_at(t, k, 0, j0), inner, 1, sum + triangle, ld);
+            la->gemm('T', 'N', rest, cols, inner, 1, epiqp_tri_at(t, k, 0, i0 + cut + triangle), inner,
+                     epiqp_tri_at(t, k, 0, j0), inner, 1, h->out + triangle, ld);
         }
     }
-    put(v, number, ld, cols, sum, epiqp_tri_at(t, p, cut, j0), rows);
+    put(h, number, ld, cols, epiqp_tri_at(t, p, cut, j0), rows);
 }
 
 static ptrdiff_t width_of(ptrdiff_t height)
@@ -115,7 +154,7 @@ static ptrdiff_t width_of(ptrdiff_t height)
 /* doubles that a thread works in */
 static ptrdiff_t room_of(ptrdiff_t height)
 {
-    return height * epiqp_max(height, 2 * width_of(height));
+    return height * epiqp_max(height, 3 * width_of(height));
 }
 
 ptrdiff_t epiqp_inverse_bytes(ptrdiff_t n, int threads)
@@ -125,8 +164,9 @@ ptrdiff_t epiqp_inverse_bytes(ptrdiff_t n, int threads)
 
 int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l)
 {
-    ptrdiff_t H = l->height, width = width_of(H), room = room_of(H);
-    inverting down = {.la = e->la, .t = l, .width = width}, square = down;
+    const ptrdiff_t H = l->height, width = width_of(H), room = room_of(H);
+    const double P = (double)l->panels;
+    inverting down = {.e = e, .t = l, .width = width}, square = down;
     double *work = epiqp_alloc(e->c, e->threads * room, sizeof *work);
     if (!work) {
         return EPIQ_E_NOMEM;
@@ -134,20 +174,32 @@ int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l)
 #pragma omp parallel num_threads(e->threads) if (l->n > EPIQP_ALONE)
     {
         double *mine = work + omp_get_thread_num() * room;
+        hand h = {.v = &down, .sum = mine, .out = mine + H * width, .kept = mine + 2 * H * width};
 #pragma omp for schedule(dynamic)
         for (ptrdiff_t p = 0; p < l->panels; p++) {
             invert_diagonal(&down, p, mine);
         }
         for (ptrdiff_t p = 0, first = 0, number; (number = take(&down, false, &p, &first)) >= 0;) {
-            invert_block(&down, p, number - first, number, mine, mine + H * width);
+            if (number == first) {
+                double x = (double)p / P;
+                epiqp_report_share(e->c, "inverse", l->n, x * x * x / 2);
+            }
+            invert_block(&h, p, number - first, number);
         }
+        await(&h, h.to ? h.number + 1 : 0);
 #pragma omp barrier
+        h.v = &square;
         for (ptrdiff_t p = 0, first = 0, number; (number = take(&square, true, &p, &first)) >= 0;) {
-            square_block(&square, p, number - first, number, mine);
+            if (number == first) {
+                double x = (double)p / P;
+                epiqp_report_share(e->c, "inverse", l->n, (1 + x * x * (3 - 2 * x)) / 2);
+            }
+            square_block(&h, p, number - first, number);
         }
+        await(&h, h.to ? h.number + 1 : 0);
     }
     epiqp_free(e->c, work);
-    return EPIQ_OK;
+    return epiqp_stopping(e->c) ? epiqp_report(e->c, "inverse", 0, 1) : EPIQ_OK;
 }
 
 /* ---- squares ---- */

@@ -1,7 +1,9 @@
 /* tasks.h - waiting for another thread's work inside a parallel region where tasks are numbered, taken in that order,
- * and wait only for lower numbers. */
+ * and wait only for lower numbers; and telling how far they have come. */
 #ifndef EPIQP_TASKS_H
 #define EPIQP_TASKS_H
+
+#include "base/base.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -20,6 +22,14 @@ static inline bool epiqp_await(atomic_ptrdiff_t *count, ptrdiff_t wanted, atomic
         }
     }
     return true;
+}
+
+/* Tells how far a step in n^3 has come, where that takes seconds; who watches may ask to stop. */
+static inline void epiqp_report_share(epiq_ctx *c, const char *stage, ptrdiff_t n, double share)
+{
+    if (n > 8192) {
+        epiqp_report(c, stage, (ptrdiff_t)(100 * share), 100);
+    }
 }
 
 #endif

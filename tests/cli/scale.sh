@@ -45,6 +45,11 @@ expect_ok "$epiq" estimate "${printed[@]}" --quiet --json disk.json --scratch di
 check 'the same bits' cmp <(points exact.json) <(points disk.json)
 check 'a warning' says disk.json '"code": "scratch"'
 memory 'under the limit' test "$(field disk.json peak_rss_bytes)" -le $((34 * 1024 * 1024))
+"$epiq" synth 1 --n 7000 --d 4 --seed 2 >long.csv # seven panels of 1024 rows, of which four may be in memory
+expect_ok "$epiq" estimate long.csv --target y --methods if --correction none --influential 0 --quiet --json long.json --scratch disk \
+    --mem-limit 250M
+memory 'under the limit with many panels' test "$(field long.json peak_rss_bytes)" -le $((250 * 1024 * 1024))
+memory 'memory within 10 %' near "$(field long.json bytes)" "$(field long.json peak_rss_bytes)" 0.1
 check 'nothing left there' test -z "$(ls -A disk)"
 
 # auto

@@ -422,6 +422,53 @@ TEST(every_allocation_of_the_iteration_may_fail)
     }
 }
 
+/* Many more threads than blocks in a panel: whoever waits must not hold what the others wait for. */
+TEST(an_inverse_by_many_threads_has_the_bits_of_one)
+{
+    enum { N = 1400 };
+    double one = 1, jitter, spent = 0, *first = NULL;
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    for (int threads = 1; threads <= 16; threads += 5) {
+        epiqp_env e = env(&epiqp_la_blas, threads);
+        epiqp_tri l;
+        EQ(epiqp_tri_new(e.c, N, &l), EPIQ_OK);
+        EQ(epiqp_ridge_factor(&e, &source, 0.5, &l, &jitter, &spent, &spent), EPIQ_OK);
+        EQ(epiqp_chol_inverse(&e, &l), EPIQ_OK);
+        if (first) {
+            EQ(memcmp(first, l.a, (size_t)epiqp_tri_bytes(N)), 0);
+        } else {
+            first = malloc((size_t)epiqp_tri_bytes(N));
+            memcpy(first, l.a, (size_t)epiqp_tri_bytes(N));
+        }
+        epiqp_tri_free(e.c, &l);
+        EQ(e.c->live_blocks, 0);
+    }
+    free(first);
+}
+
+TEST(factor_and_inverse_stop_when_asked)
+{
+    enum { N = 1400 };
+    double one = 1, jitter, spent = 0;
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    epiqp_env e = env(&epiqp_la_blas, 3);
+    epiqp_tri l;
+    EQ(epiqp_tri_new(e.c, N, &l), EPIQ_OK);
+    epiq_ctx_stop(e.c);
+    EQ(epiqp_ridge_factor(&e, &source, 0.5, &l, &jitter, &spent, &spent), EPIQ_E_STOPPED);
+    CONTAINS(epiq_message(e.c), "stopped on request while working on factor");
+    epiqp_go_on(e.c);
+    epiqp_clear(e.c);
+    EQ(epiqp_ridge_factor(&e, &source, 0.5, &l, &jitter, &spent, &spent), EPIQ_OK);
+    epiq_ctx_stop(e.c);
+    EQ(epiqp_chol_inverse(&e, &l), EPIQ_E_STOPPED);
+    CONTAINS(epiq_message(e.c), "inverse");
+    epiqp_go_on(e.c);
+    epiqp_clear(e.c);
+    epiqp_tri_free(e.c, &l);
+    EQ(e.c->live_blocks, 0);
+}
+
 TEST(a_factor_in_a_scratch_file_has_the_same_bits)
 {
     enum { N = 1400, COLS = 3 }; /* panels of 256 rows */
