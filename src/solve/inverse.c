@@ -53,7 +53,13 @@ static void put(hand *h, ptrdiff_t number, ptrdiff_t rows, ptrdiff_t cols, doubl
         await(h, h->number + 1);
     }
     double *out = h->out;
-    *h = (hand){h->v, h->sum, h->kept, out, number, rows, cols, ld, to};
+    h->out = h->kept;
+    h->kept = out;
+    h->number = number;
+    h->rows = rows;
+    h->cols = cols;
+    h->ld = ld;
+    h->to = to;
     place(h);
 }
 
