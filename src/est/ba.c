@@ -18,6 +18,14 @@ static bool mine(const epiqp_job *j, ptrdiff_t number)
     return !j->e.cluster || number % j->e.cluster->size == j->e.cluster->rank;
 }
 
+/* Whether check_bias will say something: not where it takes two more factorisations only for a warning. */
+static bool bias_is_checked(const epiqp_job *j)
+{
+    const epiqp_ridge *all = &j->fit.ridge;
+    return j->fit.solved && j->o.solver != EPIQ_SOLVER_DIVIDED &&
+           (all->diagonal || (j->n <= EPIQP_CHEAP_ROWS && epiqp_ridge_has_factor(all)));
+}
+
 static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t number, ptrdiff_t size, batch *b)
 {
     ptrdiff_t d = j->data->d;
@@ -34,10 +42,9 @@ static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t numb
     }
     const epiqp_env alone = epiqp_alone(&j->e);
     int s = epiqp_fit_new(&alone, &j->o, b->n, d, b->x, b->y, j->points, j->at, &b->fit);
-    bool divided = j->o.solver == EPIQ_SOLVER_DIVIDED, bias = j->fit.solved && !divided; /* then it is checked */
-    bool solve = mine(j, number) && (j->engine->needs_solve(&j->o) || bias);
+    bool solve = mine(j, number) && (j->engine->needs_solve(&j->o) || bias_is_checked(j));
     s = !s && solve ? epiqp_fit_solve(&alone, &b->fit) : s;
-    if (divided) { /* one triangle at a time: c is all that is used of it */
+    if (!j->more->keep) { /* one triangle at a time: c is all that is used of it, but by weights that are kept */
         epiqp_tri_free(j->e.c, &b->fit.ridge.factor);
     }
     return s;
@@ -48,11 +55,8 @@ static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t numb
 static int check_bias(epiqp_job *j, const batch *batches)
 {
     ptrdiff_t count = j->o.batches, n = j->n;
-    if (!j->fit.solved || !j->infinite[0].known) {
+    if (!bias_is_checked(j) || !j->infinite[0].known) {
         return EPIQ_OK;
-    }
-    if (!j->fit.ridge.diagonal && (j->n > EPIQP_CHEAP_ROWS || !epiqp_ridge_has_factor(&j->fit.ridge))) {
-        return EPIQ_OK; /* two more factorisations only for a warning */
     }
     int status = epiqp_keep_factor(j, &j->fit.ridge);
     if (status || (status = epiqp_ridge_leverage(&j->e, &j->fit.ridge))) {

@@ -17,7 +17,9 @@ enum {
     PROBES = 64,     /* for leverages where there is no inverse */
 };
 static const double PROCESS = 8.5e6; /* bytes of a run that does nothing: libraries and their threads, */
-static const double RANK = 28e6;     /* and those of MPI and ScaLAPACK too */
+static const double RANK = 18e6;     /* and those of MPI and ScaLAPACK too, */
+static const double NEIGHBOUR = 1.5e6,
+                    MESSAGES = 800; /* memory shared with each on the machine; a row of panels sent */
 
 /* ---- memory ---- */
 
@@ -27,12 +29,18 @@ static ptrdiff_t rows_at_once(const epiqp_job *j, const epiq_options *o)
     return o->solver == EPIQ_SOLVER_DIVIDED ? (j->n + o->parts - 1) / o->parts : j->n;
 }
 
+/* Whether the factor of n rows gives way to its inverse: for IF, or for few rows to judge BA. */
+static bool inverse_wanted(const epiqp_job *j, const epiq_options *o, ptrdiff_t n)
+{
+    bool few = n <= EPIQP_CHEAP_ROWS,
+         leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage || few;
+    return o->methods & EPIQ_IF ? !o->probes && leverage : o->methods & EPIQ_BA && few;
+}
+
 /* The factor, then the inverse in its place: here, or a rank's part. */
 static double matrix_bytes(const epiqp_job *j, const epiq_options *o, ptrdiff_t n)
 {
-    bool leverage =
-        o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage || n <= EPIQP_CHEAP_ROWS;
-    bool inverse = o->methods & EPIQ_IF && !o->probes && leverage;
+    bool inverse = inverse_wanted(j, o, n);
     return j->e.cluster ? epiqp_spread_bytes(j->e.cluster, n, inverse)
                         : (double)(epiqp_tri_bytes(n) + (inverse ? epiqp_inverse_bytes(n, j->e.threads) : 0));
 }
@@ -62,11 +70,25 @@ static double networks_bytes(const epiqp_job *j, const epiq_options *o)
            8 * (double)o->members * (2 * points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
 }
 
+/* A batch that is solved with, beside the factor of all rows unless IF is done with it; and what is kept of each. */
+static double batches_bytes(const epiqp_job *j, const epiq_options *o)
+{
+    bool inverse = inverse_wanted(j, o, j->n);
+    if (!(o->methods & EPIQ_BA) || !(inverse || j->engine->needs_solve(o))) {
+        return 0;
+    }
+    double batch = (double)epiqp_tri_bytes(j->n / o->batches),
+           later = inverse ? (double)epiqp_inverse_bytes(j->n, j->e.threads) : 0; /* counted with the inverse */
+    return 8 * (double)j->n * (double)j->points + (inverse && o->methods & EPIQ_IF ? 0 : fmax(batch - later, 0));
+}
+
 static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
 {
     const double n = (double)j->n, d = (double)j->data->d, points = (double)j->points,
                  triangle = matrix_bytes(j, o, j->n), cross = 8 * n * points;
-    double need = (j->e.cluster ? RANK : PROCESS) + j->more->bytes + 8 * n * (4 * d + 24) + networks_bytes(j, o);
+    const epiq_cluster *k = j->e.cluster;
+    double need = (k ? RANK + NEIGHBOUR * k->neighbours + MESSAGES * n : PROCESS) + j->more->bytes +
+                  8 * n * (4 * d + (epiqp_factor_wanted(j) ? 24 : 12)) + networks_bytes(j, o);
     bool influence = o->methods & EPIQ_IF;
     if (epiqp_factor_wanted(j)) {
         bool strip = !j->engine->member || o->methods & (EPIQ_EV | EPIQ_BA); /* of the closed form */
@@ -75,8 +97,9 @@ static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
         need +=
             o->solver == EPIQ_SOLVER_ITERATIVE
                 ? epiqp_operator_bytes(j->n, epiqp_min(o->rank, j->n), (ptrdiff_t)columns, o->probes ? j->e.threads : 0)
-            : o->solver == EPIQ_SOLVER_DIVIDED ? divided_bytes(j, o)
-                                               : triangle; /* the inverse takes the factor's place */
+            : o->solver == EPIQ_SOLVER_DIVIDED
+                ? divided_bytes(j, o)
+                : triangle + batches_bytes(j, o); /* the inverse takes the factor's place */
     }
     if (influence && o->probes < j->n) {
         double rows = (double)rows_at_once(j, o);
