@@ -22,7 +22,8 @@ static int stopped(const cli *c, const question *q, bool told)
 {
     int code = CODE_SIGNAL + watch_signal();
     const char *what = told ? "stopped; above is the answer of what was finished, and no file was written" : "stopped";
-    if (q->keeps && c->options.state) {
+    const bool keeps = q->keeps && c->options.methods & (EPIQ_EV | EPIQ_BA); /* IF has no members */
+    if (keeps && c->options.state) {
         return complain(code, "%s; finished members are kept in %s and the same command continues from there", what,
                         c->options.state);
     }
@@ -30,7 +31,7 @@ static int stopped(const cli *c, const question *q, bool told)
         return complain(code, "%s; nothing was added to %s", what, c->options.state);
     }
     return complain(code, "%s%s", what,
-                    q->keeps ? "; --state FILE would have kept the finished members for the next run" : "");
+                    keeps ? "; --state FILE would have kept the finished members for the next run" : "");
 }
 
 int run_question(cli *c, question *q)
