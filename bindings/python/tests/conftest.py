@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -12,6 +13,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 QUICK = {"width": 32, "members": 6, "batches": 3, "lambda_": 0.01}
+
+
+# Started in the background of a script it is ignored, and every process the tests start and interrupt would inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):
