@@ -146,6 +146,24 @@ static int check_kind(epiqp_db *d, epiqp_db_kind kind, bool empty_allowed)
     return (all ? id == APPLICATION && own == all : empty_allowed) ? EPIQ_OK : epiqp_db_not_ours(d);
 }
 
+/* A page that was torn or overwritten may still be read, and what is written into such a tree may never be found again. */
+static int check_whole(epiqp_db *d)
+{
+    sqlite3_stmt *q = NULL;
+    int s = epiqp_db_prepare(d, "PRAGMA integrity_check(1)", &q);
+    if (!s) {
+        s = sqlite3_step(q) == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(d, "read");
+        const char *found = (const char *)sqlite3_column_text(q, 0);
+        if (!s && (!found || strcmp(found, "ok"))) {
+            s = no_memory(d)
+                    ? epiqp_db_trouble(d, "read")
+                    : epiqp_fail(d->c, EPIQ_E_FILE, "%s is damaged; name another file, or a copy of it", d->path);
+        }
+    }
+    sqlite3_finalize(q);
+    return s;
+}
+
 /* In a transaction that is open. */
 static int set_up(epiqp_db *d, epiqp_db_kind kind)
 {
@@ -164,7 +182,7 @@ int epiqp_db_write(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *
     *d = (epiqp_db){.c = c, .path = path};
     int s = open_file(d, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     s = s ? s : epiqp_db_run(d, "BEGIN", "read"); /* another run may set it up meanwhile */
-    if (s || (s = check_kind(d, kind, true)) || (s = epiqp_db_run(d, "COMMIT", "read"))) {
+    if (s || (s = check_kind(d, kind, true)) || (s = check_whole(d)) || (s = epiqp_db_run(d, "COMMIT", "read"))) {
         return s; /* before a byte of it is changed */
     }
     int rc, waited = 0;
@@ -186,7 +204,8 @@ int epiqp_db_read(epiq_ctx *c, const char *path, epiqp_db_kind kind, epiqp_db *d
     }
     int s = open_file(d, SQLITE_OPEN_READWRITE);
     s = s ? s : epiqp_db_run(d, "BEGIN", "read");
-    return s ? s : check_kind(d, kind, false);
+    s = s ? s : check_kind(d, kind, false);
+    return s ? s : check_whole(d);
 }
 
 void epiqp_db_close(epiqp_db *d)

@@ -282,9 +282,9 @@ static int check_regime(epiqp_job *j)
     }
     return epiqp_warn(j->e.c, j->warnings, "not_in_kernel_regime",
                       "at %td of %td points the trained networks' variance is far from that of infinitely wide ones "
-                      "(first: %s, %.2f times); "
+                      "(first: %s, %.3g where they have %.3g); "
                       "IF, which assumes the latter, may be off: try a larger --width",
-                      off, compared, j->name[first], j->ev[first].variance / j->infinite[first].variance);
+                      off, compared, j->name[first], j->ev[first].variance, j->infinite[first].variance);
 }
 
 /* ---- the job ---- */

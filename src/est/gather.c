@@ -234,20 +234,22 @@ static int add_file(gathering *t, const char *path)
 static int take_all(gathering *t, int kind, const double **h, ptrdiff_t *count)
 {
     sqlite3_stmt *q = NULL;
-    int s =
-        epiqp_db_prepare(&t->file, "SELECT count(*), count(nullif(length(at), ?2)) FROM networks WHERE kind = ?1", &q);
+    int s = epiqp_db_prepare(&t->file,
+                             "SELECT count(*), page_count * page_size FROM networks, pragma_page_count, "
+                             "pragma_page_size WHERE kind = ?1",
+                             &q);
+    const ptrdiff_t points = t->w->count, row = points * (ptrdiff_t)sizeof(double);
     if (!s) {
         sqlite3_bind_int(q, 1, kind);
-        sqlite3_bind_int64(q, 2, t->w->count * (ptrdiff_t)sizeof(double));
         s = sqlite3_step(q) == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(&t->file, "read");
         *count = sqlite3_column_int64(q, 0);
-        if (!s && sqlite3_column_int64(q, 1)) { /* of another length: no room is made for what is not there */
+        if (!s && *count > sqlite3_column_int64(q, 1) / row) { /* no room is made for what the file cannot hold */
             s = epiqp_db_not_ours(&t->file);
         }
     }
     sqlite3_finalize(q);
     q = NULL;
-    ptrdiff_t points = t->w->count, k = 0;
+    ptrdiff_t k = 0;
     double *all = s ? NULL : epiqp_arena_alloc(t->j->e.c, &t->j->scratch, *count * points, sizeof *all);
     if (!all) {
         return s ? s : EPIQ_E_NOMEM;
@@ -260,7 +262,7 @@ static int take_all(gathering *t, int kind, const double **h, ptrdiff_t *count)
         const void *at = kept_row(t, q, 0);
         s = at ? EPIQ_OK : epiqp_db_not_ours(&t->file);
         if (at) {
-            memcpy(all + k * points, at, (size_t)points * sizeof *all);
+            memcpy(all + k * points, at, (size_t)row);
         }
     }
     s = s || k == *count ? s : epiqp_db_trouble(&t->file, "read");
