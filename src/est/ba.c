@@ -163,6 +163,9 @@ int epiqp_estimate_ba(epiqp_job *j)
     if (!s) {
         s = epiqp_run_members(j, "batches", count, list);
     }
+    if (!s && epiqp_finishing(j->e.c)) {
+        s = epiqp_finish(j, 0, NULL); /* all are there, and what is left is quick */
+    }
     if (!s) {
         epiqp_keep_batch_rows(j, batch_of_row);
     }

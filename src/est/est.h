@@ -170,9 +170,9 @@ typedef struct {
     bool done;
 } epiqp_assignment;
 int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_assignment *list);
-/* Stopped on request: if it was to finish with what there is, the job goes on without BA, and a warning says why; else
- * it stays stopped. */
-int epiqp_finish(epiqp_job *j, const char *what);
+/* Stopped on request: if it was to finish with what there is, the job goes on without these methods, and a warning says what
+ * the answer lacks (NULL: nothing); else it stays stopped. */
+int epiqp_finish(epiqp_job *j, int left_out, const char *what);
 /* The same with the finished ones of these members, two at least, which then come first. */
 int epiqp_finish_members(epiqp_job *j, ptrdiff_t count, epiqp_assignment *list);
 int epiqp_members_summary(epiqp_job *j); /* result.training's median, and a warning of what did not converge */
@@ -225,7 +225,7 @@ int epiqp_make_room(epiqp_job *j); /* for what the estimators find, one a point 
 
 bool epiqp_factor_wanted(const epiqp_job *j); /* the population kernel's, or a solution without it */
 int epiqp_foresee(epiqp_job *j); /* memory and time, in result.foreseen; settles o.solver; refuses what does not fit */
-int epiqp_tell_foreseen(epiqp_job *j); /* in advice.text */
+int epiqp_tell_foreseen(epiqp_job *j);                    /* in advice.text */
 double epiqp_may_use(const epiq_options *o, int sharers); /* bytes, of a machine that so many processes share */
 
 /* ---- the answer ---- */

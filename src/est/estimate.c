@@ -2,6 +2,7 @@
  * combine. */
 #include "est/est.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -144,6 +145,12 @@ static int copy_names(epiqp_job *j, const char **name)
 
 static const double SMALLEST_SQUARE = 1e-290; /* of the longest row: below, kernels of shorter ones lose digits */
 
+/* A feature of a point before scaling; rounding may take the largest of doubles beyond them. */
+static double as_given(const epiq_data *data, ptrdiff_t f, const double *x)
+{
+    return fmax(-DBL_MAX, fmin(data->shift[f] + data->factor[f] * x[f], DBL_MAX));
+}
+
 /* Without bias the network is 0 at x0 = 0, always. Where biases start at 0 its kernel depends on the direction of x0
  * alone, however near 0 it is, and jumps there. A mean that is 0 but for rounding is made 0: its direction is noise. */
 static int settle_points(epiqp_job *j)
@@ -191,8 +198,7 @@ static int settle_points(epiqp_job *j)
         }
         ptrdiff_t f = 0;
         while (f < d) {
-            double slack = 1e-9 * (j->data->most[f] - j->data->least[f]),
-                   given = j->data->shift[f] + j->data->factor[f] * x[f];
+            double slack = 1e-9 * (j->data->most[f] - j->data->least[f]), given = as_given(j->data, f, x);
             if (given < j->data->least[f] - slack || given > j->data->most[f] + slack) {
                 break;
             }
@@ -221,8 +227,7 @@ static int settle_points(epiqp_job *j)
                        "not in [%.6g, %.6g]); "
                        "variances there are extrapolations",
                        outside, j->asked, name[first], j->data->feature[feature],
-                       j->data->shift[feature] + j->data->factor[feature] * at[first * d + feature],
-                       j->data->least[feature], j->data->most[feature]);
+                       as_given(j->data, feature, at + first * d), j->data->least[feature], j->data->most[feature]);
     }
     return s;
 }
@@ -381,9 +386,23 @@ static int solve_kernel(epiqp_job *j)
     return s ? s : epiqp_report(j->e.c, "factor", 1, 1);
 }
 
+/* Asked to end early, the methods that are done are the answer, and IF if it has yet to begin: it is quick where they were
+ * not. Left out is what was interrupted, and BA. */
+static int end_early(epiqp_job *j, int done, int bit)
+{
+    const int left_out = j->o.methods & (bit | EPIQ_BA) & ~done;
+    return !done ? EPIQ_E_STOPPED
+                 : epiqp_finish(j, left_out,
+                                left_out == EPIQ_BA  ? "the batches of BA were not all trained, so it is left out"
+                                : left_out & EPIQ_BA ? "IF was not finished, so it and BA are left out"
+                                : left_out           ? "IF was not finished, so it is left out"
+                                                     : NULL);
+}
+
 static int run(epiqp_job *j)
 {
     epiq_result *r = &j->answer->result;
+    int done = 0;
     int s = prepare(j);
     if (s || j->more->only_foresee) {
         return s ? s : epiqp_tell_foreseen(j);
@@ -396,10 +415,10 @@ static int run(epiqp_job *j)
         if (j->o.methods & TABLE[k].bit) {
             double start = epiqp_now();
             s = TABLE[k].run(j);
-            if (s == EPIQ_E_STOPPED && TABLE[k].bit == EPIQ_BA && j->o.methods != EPIQ_BA) {
-                s = epiqp_finish(j, "the batches of BA were not all trained, so it is left out");
-            }
-            if (s || (s = epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "points", 0, j->points) : EPIQ_OK)) {
+            done |= s ? 0 : TABLE[k].bit;
+            s = s || !epiqp_stopping(j->e.c) ? s : epiqp_report(j->e.c, "points", 0, j->points);
+            s = s == EPIQ_E_STOPPED ? end_early(j, done, TABLE[k].bit) : s;
+            if (s) {
                 return s;
             }
             double *seconds = (void *)((char *)r + TABLE[k].seconds);

@@ -63,10 +63,10 @@ static int train(epiqp_job *j, const char *stage, ptrdiff_t first, ptrdiff_t end
                 s = *done == count ? EPIQ_OK
                                    : s; /* a request to stop after the last one comes too late to lose anything */
             }
-        }
-        if (s) {
+            if (s && !status) { /* the first failure's, as the sentence is */
 #pragma omp atomic write
-            status = s;
+                status = s;
+            }
         }
     }
     return status;
@@ -119,15 +119,18 @@ int epiqp_run_members(epiqp_job *j, const char *stage, ptrdiff_t count, epiqp_as
     return status ? epiq_ctx_agree(j->e.c, status) : EPIQ_OK;
 }
 
-int epiqp_finish(epiqp_job *j, const char *what)
+int epiqp_finish(epiqp_job *j, int left_out, const char *what)
 {
     if (!j->more->may_finish || !epiqp_finishing(j->e.c) || j->e.cluster) {
         return EPIQ_E_STOPPED;
     }
     epiqp_clear(j->e.c);
     epiqp_go_on(j->e.c);
+    if (!what) {
+        return EPIQ_OK;
+    }
     j->finished = true;
-    j->o.methods &= ~EPIQ_BA;
+    j->o.methods &= ~left_out;
     j->answer->result.methods = j->o.methods;
     return epiqp_warn(j->e.c, j->warnings, "stopped", "ended early, on request: %s", what);
 }
@@ -150,7 +153,7 @@ int epiqp_finish_members(epiqp_job *j, ptrdiff_t count, epiqp_assignment *list)
     snprintf(what, sizeof what, "the procedural variance is that of the %td networks finished, of %td%s", done, count,
              j->o.methods & EPIQ_BA ? "; BA is left out" : "");
     j->o.members = done;
-    return epiqp_finish(j, what);
+    return epiqp_finish(j, EPIQ_BA, what);
 }
 
 int epiqp_members_summary(epiqp_job *j)

@@ -105,6 +105,10 @@ static bool as_stored(const uint8_t *bytes, size_t size)
     static uint8_t now[1 << 16];
     sqlite3_int64 length;
     EXPECT(image->pMethods->xFileSize(image, &length) == SQLITE_OK);
+    size_t page = size < 18 ? 0 : bytes[16] << 8 | bytes[17];
+    if ((size_t)length < size && page >= 512) {
+        size -= size % page; /* SQLite lets go of a part of a page at the end */
+    }
     return (size_t)length == size && size <= sizeof now &&
            (!size || (image->pMethods->xRead(image, now, (int)size, 0) == SQLITE_OK && !memcmp(now, bytes, size)));
 }

@@ -113,6 +113,74 @@ TEST(batches_left_out_leave_the_rest)
     done();
 }
 
+static const char *finish_stage;
+
+static int finish_at(void *user, const epiq_progress *p)
+{
+    if (strcmp(p->stage, finish_stage) == 0 && p->done == p->all) {
+        epiq_ctx_finish(user);
+    }
+    return 0;
+}
+
+/* The last member is there when the request comes: nothing of EV is lost, and BA has not begun. With the last batch there,
+ * nothing is lost at all. */
+TEST(a_request_after_the_last_network_loses_nothing)
+{
+    static const char *const STAGES[] = {"members", "batches"};
+    epiq_options o = small();
+    o.methods = EPIQ_IF | EPIQ_EV | EPIQ_BA;
+    EQ(ask(N, &o), EPIQ_OK);
+    epiq_point whole = r->points[1];
+    epiq_ctx_on_progress(c, finish_at, c);
+    for (int k = 0; k < 2; k++) {
+        epiq_result_free(c, r);
+        r = NULL;
+        finish_stage = STAGES[k];
+        EQ(epiq_estimate(c, data, at, &o, &r), k ? EPIQ_OK : EPIQ_PARTIAL);
+        EQ(r->methods, k ? EPIQ_IF | EPIQ_EV | EPIQ_BA : EPIQ_IF | EPIQ_EV);
+        TRUE((warning("stopped") != NULL) == !k);
+        NEAR(r->points[1].procedural.variance, whole.procedural.variance, 0);
+        NEAR(r->points[1].data.variance, whole.data.variance, 0);
+    }
+    done();
+}
+
+static bool members_seen;
+
+static int finish_behind_members(void *user, const epiq_progress *p)
+{
+    if (strcmp(p->stage, "members") == 0) {
+        members_seen = true;
+    } else if (members_seen) {
+        epiq_ctx_finish(user);
+    }
+    return 0;
+}
+
+/* Asked to finish while IF factorises: EV's networks, which took the time, are the answer. */
+TEST(an_influence_left_out_leaves_the_networks)
+{
+    epiq_options o = small();
+    o.kernel = EPIQ_KERNEL_EMPIRICAL; /* factorised behind EV */
+    o.methods = EPIQ_EV;
+    EQ(ask(N, &o), EPIQ_OK);
+    epiq_point one = r->points[1];
+    for (int k = 0; k < 2; k++) {
+        epiq_result_free(c, r);
+        r = NULL;
+        o.methods = EPIQ_IF | EPIQ_EV | (k ? EPIQ_BA : 0);
+        members_seen = false;
+        epiq_ctx_on_progress(c, finish_behind_members, c);
+        EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_PARTIAL);
+        EQ(r->methods, EPIQ_EV);
+        CONTAINS(warning("stopped"), k ? "IF was not finished, so it and BA are left out" : "so it is left out");
+        NEAR(r->points[1].procedural.variance, one.procedural.variance, 0);
+        TRUE(!r->points[1].data.known && !*epiq_message(c));
+    }
+    done();
+}
+
 /* ---- rows and points ---- */
 
 TEST(points_are_of_the_same_rows)
