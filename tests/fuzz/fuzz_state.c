@@ -100,17 +100,16 @@ static void store(const uint8_t *bytes, size_t size)
     EXPECT(!size || image->pMethods->xWrite(image, bytes, (int)size, 0) == SQLITE_OK);
 }
 
+/* But for a part of a page at the end, which is nothing to SQLite: it may fill or cut it. */
 static bool as_stored(const uint8_t *bytes, size_t size)
 {
     static uint8_t now[1 << 16];
     sqlite3_int64 length;
     EXPECT(image->pMethods->xFileSize(image, &length) == SQLITE_OK);
-    size_t page = size < 18 ? 0 : bytes[16] << 8 | bytes[17];
-    if ((size_t)length < size && page >= 512) {
-        size -= size % page; /* SQLite lets go of a part of a page at the end */
-    }
-    return (size_t)length == size && size <= sizeof now &&
-           (!size || (image->pMethods->xRead(image, now, (int)size, 0) == SQLITE_OK && !memcmp(now, bytes, size)));
+    const size_t page = size < 18 ? 0 : bytes[16] << 8 | bytes[17], part = page < 512 ? 0 : size % page;
+    const size_t whole = size - part, most = whole + (part ? page : 0);
+    return (size_t)length >= whole && (size_t)length <= most && whole <= sizeof now &&
+           (!whole || (image->pMethods->xRead(image, now, (int)whole, 0) == SQLITE_OK && !memcmp(now, bytes, whole)));
 }
 
 /* ---- the questions ---- */
