@@ -76,6 +76,7 @@ static int run(cli *c)
     epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
     int code = output_open(&out, path, c);
     code = code ? code : fit(c, &out, &data, &m);
+    watch_end(); /* the output may not have been opened */
     if (code) {
         output_drop(&out, 1);
     } else {

@@ -13,23 +13,25 @@ typedef struct {
 } matrix;
 
 /* A machine that promises more memory than it has would kill us half way. */
-static bool fits(ptrdiff_t n, int matrices)
+static bool fits(ptrdiff_t n, int matrices, ptrdiff_t limit)
 {
     double wanted = (double)matrices * (double)n * (double)n * sizeof(double);
-    return wanted < (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    return wanted < (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) &&
+           (!limit || wanted <= (double)limit);
 }
 
 static int compute(cli *c, const epiq_data *data, matrix *m)
 {
     ptrdiff_t n = epiq_data_describe(data).rows;
-    bool room = fits(n, !!m[0].path + !!m[1].path);
+    bool room = fits(n, !!m[0].path + !!m[1].path, c->options.mem_limit);
     for (int i = 0; i < 2 && room; i++) {
         m[i].a = m[i].path ? calloc((size_t)n * (size_t)n, sizeof *m[i].a) : NULL;
         room = m[i].a || !m[i].path;
     }
     if (!room) {
         return complain(CODE_NUMERIC,
-                        "a %td x %td kernel does not fit in memory; use fewer rows, or one kernel at a time", n, n);
+                        "a %td x %td kernel does not fit in memory%s; use fewer rows, or one kernel at a time", n, n,
+                        c->options.mem_limit ? " or --mem-limit" : "");
     }
     int status = epiq_kernel(c->ctx, data, &c->options, m[0].a, m[1].a);
     if (status < 0) {
@@ -87,6 +89,10 @@ static const flag FLAGS[] = {
     {0},
 };
 
+/* Neither trained nor solved with, and of no width. */
+static const char *const WITHOUT[] = {"Estimates", "Training",  "Influence", "engine",  "width", "lambda", "solver",
+                                      "rank",      "tolerance", "parts",     "scratch", "seed",  "state",  NULL};
+
 const verb VERB_KERNEL = {
     .name = "kernel",
     .operand = "DATA",
@@ -94,6 +100,7 @@ const verb VERB_KERNEL = {
     .summary = "the kernels of infinitely wide networks between the scaled rows of DATA",
     .flags = FLAGS,
     .model = true,
+    .without = WITHOUT,
     .reads = true,
     .run = run,
 };

@@ -53,10 +53,11 @@ int run_question(cli *c, question *q)
         q->run.read_seconds = now() - began;
         q->draw = outputs_draw(c, q->page);
         status = status < 0 ? status : q->find(q, c, data, at);
-        watch_end();
+        watch_end(); /* before anything is said */
         q->answer.partial = status == EPIQ_PARTIAL;
         code = status >= 0 ? CODE_OK : watch_signal() ? stopped(c, q, false) : failed(c, status);
     }
+    watch_end(); /* an output may not have been opened */
     if (!code) {
         if (data) {
             q->run.data = epiq_data_describe(data);

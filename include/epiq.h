@@ -67,7 +67,8 @@ EPIQ_API const char *epiq_status_text(int status);
 typedef struct epiq_ctx epiq_ctx;
 
 typedef struct {
-    const char *stage; /* "kernel", "factor", "parts", "members", "batches", "points", "picks", "models", "networks" */
+    const char *stage; /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
+                        * "models", "networks" */
     ptrdiff_t done, all; /* units finished, units in all */
 } epiq_progress;
 
@@ -443,7 +444,7 @@ typedef struct {
 } epiq_given;
 
 /* Options that count: lambda, ensemble_size (0: the batches, else the members), level, influential, correction, probes,
- * threads, seed (of probes), backend; and state: a file in which the networks given are kept (each once) and to whose
+ * threads, mem_limit, seed (of probes), backend; and state: a file in which the networks given are kept (each once) and to whose
  * networks these are added, for the same points. After a failure nothing has been added. */
 EPIQ_API int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_result **out);
 

@@ -19,6 +19,8 @@ struct lab_store {
     bool fresh; /* made by this run */
 };
 
+#define SAMPLES "samples (key TEXT, rep INTEGER, sum INTEGER, sample BLOB, PRIMARY KEY (key, rep)) WITHOUT ROWID"
+
 static const char *const COMPANIONS[] = {"", "-wal", "-shm"}; /* files SQLite keeps beside the first */
 
 /* FNV-1a, to notice a sample whose bytes have changed on disk. */
@@ -114,18 +116,32 @@ static void distrust(sqlite3 *db)
     }
 }
 
-/* What the file says it is, in one look: another run may be setting it up. */
+/* SQLite reads more into some names (":memory:", "file:...") than a file's: one that begins with ./ or / is a file. */
+static int open_file(lab_store *s, int flags)
+{
+    char name[4100];
+    snprintf(name, sizeof name, "%s%s", *s->path == '/' ? "" : "./", s->path);
+    int rc = sqlite3_open_v2(name, &s->db, flags, NULL);
+    if (rc == SQLITE_OK) {
+        distrust(s->db);
+    }
+    return rc;
+}
+
+/* What the file says it is, in one look: another run may be setting it up. One that holds anything beside our table, be it a
+ * view or a trigger, is none of ours. */
 static int look(lab_store *s, study_job *job)
 {
-    char id[32] = "", tables[32] = "", verdict[256] = "";
+    char id[32] = "", tables[32] = "", own[32] = "", verdict[256] = "";
     if (sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) || text_of(s, "PRAGMA application_id", id, sizeof id) ||
         text_of(s, "SELECT count(*) FROM sqlite_master", tables, sizeof tables) ||
-        text_of(s, "PRAGMA quick_check(1)", verdict, sizeof verdict) ||
+        text_of(s, "SELECT count(*) FROM sqlite_master WHERE sql = 'CREATE TABLE " SAMPLES "'", own, sizeof own) ||
+        text_of(s, "PRAGMA integrity_check(1)", verdict, sizeof verdict) ||
         sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL)) {
         return trouble(s, job, "read");
     }
     s->fresh = strcmp(tables, "0") == 0;
-    if (!s->fresh && strtol(id, NULL, 10) != APPLICATION) {
+    if (!s->fresh && (strtol(id, NULL, 10) != APPLICATION || strcmp(own, tables) != 0)) {
         return lab_fail(job, EPIQ_E_FILE, "%s is a database of something else; name another file with --state",
                         s->path);
     }
@@ -144,8 +160,7 @@ static int set_up(lab_store *s, study_job *job)
     }
     snprintf(setup, sizeof setup,
              "BEGIN IMMEDIATE; PRAGMA application_id = %d;"
-             "CREATE TABLE IF NOT EXISTS samples (key TEXT, rep INTEGER, sum INTEGER, sample BLOB, "
-             "PRIMARY KEY (key, rep)) WITHOUT ROWID; COMMIT",
+             "CREATE TABLE IF NOT EXISTS " SAMPLES "; COMMIT",
              (int)APPLICATION);
     rc = rc ? rc : sqlite3_exec(s->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
     rc = rc || !s->fresh ? rc : sqlite3_exec(s->db, setup, NULL, NULL, NULL); /* else not a byte changes */
@@ -168,10 +183,9 @@ static int prepare(lab_store *s, study_job *job)
     }
     do {
         close_all(s);
-        if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
+        if (open_file(s, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK) {
             return trouble(s, job, "opened");
         }
-        distrust(s->db);
         sqlite3_busy_timeout(s->db, PATIENCE_MS);
         removed = 0;
         status = look(s, job);
@@ -247,7 +261,7 @@ void study_forget(const char *state, ptrdiff_t repetitions)
 {
     char count[32] = "";
     lab_store s = {.path = state};
-    bool done = sqlite3_open_v2(state, &s.db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK && hold_alone(&s) &&
+    bool done = open_file(&s, SQLITE_OPEN_READWRITE) == SQLITE_OK && hold_alone(&s) &&
                 text_of(&s, "SELECT count(*) FROM samples", count, sizeof count) == SQLITE_OK &&
                 strtoll(count, NULL, 10) <= repetitions;
     if (done) {

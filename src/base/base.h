@@ -56,6 +56,8 @@ int epiqp_options_check(epiq_ctx *c, const epiq_options *o); /* every value agai
 
 const char *epiqp_needs_factor(const epiq_options *o); /* the option that needs one of all rows; NULL: none does */
 
+/* The host's locale may have printed the numbers in text with another decimal point; the length, with ours. */
+int epiqp_plain_numbers(char *text);
 double epiqp_now(void);    /* seconds on a clock that only goes forward */
 double epiqp_memory(void); /* bytes that the machine has */
 

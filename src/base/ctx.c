@@ -1,6 +1,7 @@
 /* ctx.c - the context: the last sentence, the request to stop, progress, counted memory, and the clock. */
 #include "base.h"
 
+#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,19 @@ int epiqp_report(epiq_ctx *c, const char *stage, ptrdiff_t done, ptrdiff_t all)
         }
     }
     return epiqp_stopping(c) ? epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request while working on %s", stage) : EPIQ_OK;
+}
+
+int epiqp_plain_numbers(char *text)
+{
+    const char *radix = nl_langinfo(RADIXCHAR);
+    const size_t bytes = strlen(radix);
+    if (bytes && strcmp(radix, ".") != 0) {
+        for (char *at; (at = strstr(text, radix));) {
+            *at = '.';
+            memmove(at + 1, at + bytes, strlen(at + bytes) + 1);
+        }
+    }
+    return (int)strlen(text);
 }
 
 double epiqp_memory(void)

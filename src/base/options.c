@@ -15,7 +15,7 @@ typedef struct {
     epiq_option_info info;
     kind kind;
     size_t offset;
-    double lo, hi; /* of a count or a real; open at an end where the sign of the range says so: see OPEN */
+    double lo, hi; /* of a count or a real */
 } row;
 
 #define AT(field) offsetof(epiq_options, field)
@@ -380,6 +380,7 @@ int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer, size
     }
     const row *r = &TABLE[index];
     const void *v = field(o, r);
+    char number[32]; /* of 17 digits */
     int length = 0;
     switch (r->kind) {
     case KIND_TEXT: {
@@ -395,7 +396,9 @@ int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer, size
         length = snprintf(buffer, size, "%llu", (unsigned long long)*(const uint64_t *)v);
         break;
     case KIND_REAL:
-        length = snprintf(buffer, size, "%.17g", *(const double *)v);
+        snprintf(number, sizeof number, "%.17g", *(const double *)v);
+        epiqp_plain_numbers(number);
+        length = snprintf(buffer, size, "%s", number);
         break;
     case KIND_CHOICE: {
         const char *s = r->info.choices;

@@ -216,18 +216,14 @@ static int put(epiq_ctx *c, epiqp_table *t, ptrdiff_t i, ptrdiff_t j, double val
                                       : EPIQP_IS_NUMBER,
                        value, text, 0};
     if (cell.kind != EPIQP_IS_NUMBER || t->column[j].role == EPIQP_LABEL) { /* otherwise nobody reads the text */
-        cell.length = snprintf(text, sizeof text, "%.17g", value);
+        snprintf(text, sizeof text, "%.17g", value);
+        cell.length = epiqp_plain_numbers(text);
     }
     return epiqp_table_put(c, t, i + 1, j, cell);
 }
 
 static int fill(epiq_ctx *c, epiqp_table *t)
 {
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain) {
-        return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
-    }
-    locale_t host = uselocale(plain); /* labels are printed with a decimal point; only this thread sees it */
     int status = EPIQ_OK;
     const ptrdiff_t first = t->block.before, left = t->array[0].rows - first;
     const ptrdiff_t last = first + (t->block.most ? epiqp_min(t->block.most, left) : left);
@@ -243,8 +239,6 @@ static int fill(epiq_ctx *c, epiqp_table *t)
         }
         t->rows += !status;
     }
-    uselocale(host);
-    freelocale(plain);
     return status;
 }
 

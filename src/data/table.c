@@ -38,6 +38,7 @@ static int read_all(epiq_ctx *c, int fd, epiqp_table *t)
         } else if (errno != EINTR) {
             return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be read", t->file, strerror(errno));
         } else if (epiqp_stopping(c)) {
+            epiqp_go_on(c);
             return epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request while reading %s", t->file);
         }
     }

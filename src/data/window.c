@@ -32,6 +32,7 @@ static int read_window(epiq_ctx *c, epiqp_window *s, ptrdiff_t size)
             return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be read", t->file, strerror(errno));
         }
         if (epiqp_stopping(c)) {
+            epiqp_go_on(c);
             return epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request while reading %s", t->file);
         }
     }

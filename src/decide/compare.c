@@ -189,6 +189,10 @@ static int warn_of_all(job *j)
     int s = EPIQ_OK;
     ptrdiff_t all = j->h->result.model_count;
     for (int k = 0; !s && k < j->kinds; k++) {
+        j->warned[k].count -= j->warned[k].last >= all; /* one that was not finished */
+        if (!j->warned[k].count) {
+            continue;
+        }
         const epiq_compared *m = &j->h->models[j->warned[k].first];
         s = j->warned[k].count == all
                 ? epiqp_warn(j->c, &j->h->warnings, j->warned[k].code, "%s", j->warned[k].message)

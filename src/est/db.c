@@ -100,50 +100,40 @@ int epiqp_db_prepare(epiqp_db *d, const char *sql, sqlite3_stmt **out)
     return sqlite3_prepare_v2(d->db, sql, -1, out, NULL) == SQLITE_OK ? EPIQ_OK : epiqp_db_trouble(d, "prepared");
 }
 
-static int read_number(epiqp_db *d, const char *sql, int *value)
-{
-    sqlite3_stmt *q;
-    int rc = sqlite3_prepare_v2(d->db, sql, -1, &q, NULL);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(q);
-        *value = sqlite3_column_int(q, 0);
-    }
-    sqlite3_finalize(q);
-    return rc == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(d, "read");
-}
-
-/* Of what the file says it holds, how much is just as that kind makes it. */
-static int count_tables(epiqp_db *d, epiqp_db_kind kind, int *count)
-{
-    sqlite3_stmt *q = NULL;
-    int s = epiqp_db_prepare(
-        d, "SELECT count(*) FROM sqlite_master WHERE sql IN ('CREATE TABLE ' || ?1, 'CREATE TABLE ' || ?2)", &q);
-    if (!s) {
-        sqlite3_bind_text(q, 1, KIND[kind].table[0], -1, SQLITE_STATIC);
-        sqlite3_bind_text(q, 2, KIND[kind].table[1], -1, SQLITE_STATIC); /* or NULL, which nothing equals */
-        s = sqlite3_step(q) == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(d, "read");
-        *count = sqlite3_column_int(q, 0);
-    }
-    sqlite3_finalize(q);
-    return s;
-}
-
 /* Is it a state file, and of this kind? An empty file will be one. One that holds anything else, be it a view or a trigger
  * that would run when ours are used, is none. */
 static int check_kind(epiqp_db *d, epiqp_db_kind kind, bool empty_allowed)
 {
     const epiqp_db_kind other = kind == EPIQP_DB_MEMBERS ? EPIQP_DB_NETWORKS : EPIQP_DB_MEMBERS;
-    int id = 0, all = 0, own = 0, theirs = 0, s;
-    if ((s = read_number(d, "PRAGMA application_id", &id)) ||
-        (s = read_number(d, "SELECT count(*) FROM sqlite_master", &all)) || (s = count_tables(d, kind, &own)) ||
-        (s = count_tables(d, other, &theirs))) {
-        return s;
+    const epiqp_db_kind kinds[] = {kind, other};
+    sqlite3_stmt *id = NULL, *q = NULL;
+    int s = epiqp_db_prepare(d, "PRAGMA application_id", &id);
+    s = s ? s
+          : epiqp_db_prepare(d,
+                             "SELECT count(*), "
+                             "total(ifnull(sql IN ('CREATE TABLE ' || ?1, 'CREATE TABLE ' || ?2), 0)), "
+                             "total(ifnull(sql IN ('CREATE TABLE ' || ?3, 'CREATE TABLE ' || ?4), 0)) "
+                             "FROM sqlite_master",
+                             &q);
+    for (int k = 0; !s && k < 2 * MOST_TABLES; k++) { /* NULL where a kind has one table, which nothing equals */
+        sqlite3_bind_text(q, k + 1, KIND[kinds[k / MOST_TABLES]].table[k % MOST_TABLES], -1, SQLITE_STATIC);
     }
-    if (all && id == APPLICATION && theirs == all) {
-        return epiqp_fail(d->c, EPIQ_E_FILE, "%s keeps %s, not %s; name another file", d->path, KIND[other].keeps,
-                          KIND[kind].keeps);
+    if (!s && (sqlite3_step(id) != SQLITE_ROW || sqlite3_step(q) != SQLITE_ROW)) {
+        s = epiqp_db_trouble(d, "read");
     }
-    return (all ? id == APPLICATION && own == all : empty_allowed) ? EPIQ_OK : epiqp_db_not_ours(d);
+    if (!s) {
+        const int all = sqlite3_column_int(q, 0), own = sqlite3_column_int(q, 1), theirs = sqlite3_column_int(q, 2);
+        const bool ours = sqlite3_column_int(id, 0) == APPLICATION;
+        if (all && ours && theirs == all) {
+            s = epiqp_fail(d->c, EPIQ_E_FILE, "%s keeps %s, not %s; name another file", d->path, KIND[other].keeps,
+                           KIND[kind].keeps);
+        } else if (all ? !ours || own != all : !empty_allowed) {
+            s = epiqp_db_not_ours(d);
+        }
+    }
+    sqlite3_finalize(id);
+    sqlite3_finalize(q);
+    return s;
 }
 
 /* A page that was torn or overwritten may still be read, and what is written into such a tree may never be found again. */

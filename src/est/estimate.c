@@ -524,5 +524,6 @@ int epiq_kernel(epiq_ctx *c, const epiq_data *data, const epiq_options *o, doubl
     epiqp_kernel_cross(&e, &arch, &rows, &rows, ntk, nngp);
     epiqp_run_end();
     epiqp_rows_free(c, &rows);
+    epiqp_go_on(c);
     return EPIQ_OK;
 }

@@ -36,11 +36,13 @@ static void make_key(const epiqp_job *j, char key[65])
         TRAINING, j->engine->name, j->e.la->name, o->width, o->depth, o->lambda, o->bias, o->bias_sd, o->optimizer,
         o->lr, o->steps, o->batch_size, o->vary, o->linear_kernel, (unsigned long long)o->seed, j->n, data->d,
         j->points, data->groups, o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF, j->more->keep != NULL);
+    length = epiqp_plain_numbers(text);
     epiqp_sha256_add(&sum, text, (size_t)length);
     if (o->solver != EPIQ_SOLVER_EXACT && j->engine->needs_solve(o)) { /* members are made with c */
         length = o->solver == EPIQ_SOLVER_DIVIDED
                      ? snprintf(text, sizeof text, "divided %td", o->parts)
                      : snprintf(text, sizeof text, "iterative %td %a", o->rank, o->tolerance);
+        length = epiqp_plain_numbers(text);
         epiqp_sha256_add(&sum, text, (size_t)length);
     }
     epiqp_sha256_add(&sum, data->x, (size_t)(j->n * data->d) * sizeof *data->x);

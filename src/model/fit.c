@@ -138,11 +138,12 @@ static int copy_names(epiq_ctx *c, epiq_model *m, const epiq_data *data)
     return EPIQ_OK;
 }
 
-/* Options of the command line point into it; a model outlives that. */
+/* Options of the command line point into it; a model outlives that, and what belonged to the one run ends with it. */
 static int copy_texts(epiq_ctx *c, epiq_model *m)
 {
     const char **texts[] = {&m->o.target, &m->o.features, &m->o.drop, &m->o.onehot, &m->o.group};
-    m->o.state = NULL;
+    m->o.state = m->o.scratch = NULL;
+    m->o.mem_limit = 0;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         if (*texts[k] && !(*texts[k] = epiqp_arena_printf(c, &m->arena, "%s", *texts[k]))) {
             return EPIQ_E_NOMEM;
@@ -154,8 +155,8 @@ static int copy_texts(epiq_ctx *c, epiq_model *m)
 /* Warnings about the one point asked for say nothing of the model. */
 static bool about_the_point(const epiq_warning *w)
 {
-    static const char *const codes[] = {"zero_by_construction", "outside_range", "lost_in_rounding",
-                                        "negative_difference",  "noise_by_row",  "out_of_range"};
+    static const char *const codes[] = {"zero_by_construction", "jump",         "outside_range", "lost_in_rounding",
+                                        "negative_difference",  "noise_by_row", "out_of_range"};
     for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
         if (strcmp(w->code, codes[k]) == 0) {
             return true;

@@ -126,10 +126,11 @@ static int take_notes(epiq_ctx *c, const char *file, const epiqp_header *h, epiq
     m->o = epiq_options_default();
     for (ptrdiff_t i = 0; i < h->notes; i++) {
         const char *key = h->note[i].key, *value = h->note[i].value;
-        bool state = strcmp(key, "option.state") == 0;
-        if (strncmp(key, "option.", 7) == 0 && (state || epiq_options_set(c, &m->o, key + 7, value) < 0)) {
+        bool writes = strcmp(key, "option.state") == 0 || strcmp(key, "option.scratch") == 0;
+        if (strncmp(key, "option.", 7) == 0 && (writes || epiq_options_set(c, &m->o, key + 7, value) < 0)) {
             char why[256], shown[EPIQP_SHOWN];
-            const char *reason = state ? "a model has no state" : epiq_message(c); /* which quotes the file */
+            const char *reason =
+                writes ? "a model names no file to write" : epiq_message(c); /* which quotes the file */
             epiqp_text_show(why, sizeof why, reason, (ptrdiff_t)strlen(reason));
             epiqp_text_show(shown, sizeof shown, key, (ptrdiff_t)strlen(key));
             epiqp_clear(c);

@@ -108,7 +108,7 @@ static void put_features(writer *w, const epiq_model *m)
 /* How one run was to go, or what it was to show beside the model: not what the model is. */
 static bool of_the_run(const char *option)
 {
-    static const char *const names[] = {"threads", "level", "influential", "sweep", "state"};
+    static const char *const names[] = {"threads", "level", "influential", "sweep", "state", "scratch", "mem-limit"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         if (strcmp(option, names[k]) == 0) {
             return true;

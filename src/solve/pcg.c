@@ -5,6 +5,7 @@
 
 #include "rng/rng.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -283,7 +284,7 @@ static void retire(iteration *w)
 {
     ptrdiff_t n = w->a->n, kept = 0;
     for (ptrdiff_t k = 0; k < w->active; k++) {
-        if (w->left[w->which[k]] > w->tolerance) {
+        if (!(w->left[w->which[k]] <= w->tolerance)) { /* so with NaN, too */
             if (kept < k) {
                 w->which[kept] = w->which[k];
                 copy(w->r + kept * n, w->r + k * n, n);
@@ -337,7 +338,7 @@ static double worst(const iteration *w)
 {
     double most = 0;
     for (ptrdiff_t k = 0; k < w->cols; k++) {
-        most = fmax(most, w->left[k]);
+        most = fmax(most, w->left[k] <= DBL_MAX ? w->left[k] : DBL_MAX); /* NaN is as far as can be */
     }
     return most;
 }

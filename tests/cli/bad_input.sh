@@ -76,6 +76,10 @@ expect_exit 1 '--n is "0"' "$epiq" synth 1 --n 0
 expect_exit 1 '--d is "x"' "$epiq" synth 1 --d x
 expect_exit 1 '--seed' "$epiq" synth 1 --seed -1
 expect_exit 1 '--ntk' "$epiq" kernel good.csv --target y
+for flag in --members --width --methods --state --solver; do
+    expect_exit 1 "no flag $flag" "$epiq" kernel good.csv --target y --ntk k.npy $flag 2
+done
+expect_exit 3 'does not fit in memory or --mem-limit' "$epiq" kernel good.csv --target y --ntk k.npy --mem-limit 10
 
 # outputs
 for flag in --json --csv; do

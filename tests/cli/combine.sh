@@ -256,6 +256,11 @@ for count in 2305843009213693953 4611686018427387904 0 -1; do # products of thes
     expect_exit 2 'forged\.state is not a state file' "${combine[@]}" --merge forged.state
     expect_exit 2 'forged\.state is not a state file' "${combine[@]}" --append forged.state
 done
+expect_ok "${combine[@]}" --ensemble ensemble.csv --append hurt.state --quiet
+printf 'XXXXXXXXXXXXXXXX' | dd of=hurt.state bs=1 seek=4096 conv=notrunc 2>/dev/null
+cp hurt.state copy.db
+expect_exit 2 'hurt\.state is damaged' "${combine[@]}" --ensemble ensemble.csv --append hurt.state
+check 'a damaged file is left as it was' cmp hurt.state copy.db
 expect_exit 1 '--until is "inf"' "$epiq" combine --ensemble ensemble.csv --until inf
 
 # equal networks have no spread, and say what they say; tiny ones are not 0

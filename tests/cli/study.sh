@@ -137,6 +137,11 @@ for how in text cut page number; do
 done
 sqlite3 other 'CREATE TABLE t (a)'
 expect_exit 2 'other is a database of something else' "${quick[@]}" --state other
+cp kept other
+sqlite3 other 'CREATE TRIGGER t AFTER INSERT ON samples BEGIN DELETE FROM samples; END'
+expect_exit 2 'other is a database of something else' "${quick[@]}" --state other
+expect_ok "${quick[@]}" --state :memory: --quiet
+check 'a name that means more to SQLite is a file' test -s :memory:
 
 # ---- a full disk ----
 rm -f ./*

@@ -435,7 +435,11 @@ TEST(only_what_the_model_is_is_kept)
         o.level = k ? 0.8 : 0.95;
         o.influential = 3 * k;
         o.sweep = 5 * k;
+        o.mem_limit = (ptrdiff_t)k << 30;
+        char *scratch = strdup("/tmp"); /* the caller's, who may free it */
+        o.scratch = k ? scratch : NULL;
         epiq_model *m = fitted(c, N, &o, NULL);
+        free(scratch);
         EQ(epiq_model_write(c, m, path), EPIQ_OK);
         epiq_model_free(c, m);
         size[k] = read_bytes(path, bytes[k], sizeof bytes[k]);
@@ -724,6 +728,7 @@ TEST(made_up_headers_are_refused)
         {"\"option.ensemble-size\":\"2\"", "\"option.ensemble-size\":\"0\""},
         {"\"option.seed\":\"1\"", "\"option.future\":\"1\""},
         {"\"option.seed\":\"1\"", "\"option.state\":\"/tmp/x\""},
+        {"\"option.seed\":\"1\"", "\"option.scratch\":\"/tmp\""},
         {"\"dtype\":\"F64\"", "\"dtype\":\"F32\""},
         {"\"dtype\":\"F64\"", "\"dtype\":\"F64 and more than a name may have\""},
         {"\"dtype\":\"I64\"", "\"dtype\":\"F64\""},
