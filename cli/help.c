@@ -50,7 +50,8 @@ void help_verb(const verb *v)
 
 void help_all(const verb *const *verbs)
 {
-    puts("epiq: how sure is a neural network's regression prediction, why is it unsure, what would help?\n");
+    puts("epiq: how sure is a neural network's regression prediction, why is it unsure,\n"
+         "what would help?\n");
     for (; *verbs; verbs++) {
         if (!(*verbs)->hidden) {
             printf("  epiq %-10s", (*verbs)->name);

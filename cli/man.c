@@ -160,20 +160,28 @@ static void put_rest(void)
     item("1", NULL, "a flag is wrong by itself");
     item("2", NULL, "a file or its content does not allow what was asked");
     item("3", NULL, "the computation failed, or does not fit in memory");
-    item("130, 143", NULL, "stopped by SIGINT, by SIGTERM");
+    item("129, 130, 143", NULL, "stopped by SIGHUP, by SIGINT, by SIGTERM");
     puts(".SH FILES");
     item("epiq-report.html", NULL,
          "the page that epiq demo writes into the current folder, unless --report names another");
     item("epiq-study-NAME.state", NULL,
          "what a study that is not finished has found so far, in the current folder, unless --state names another");
-    item(".epiq-XXXXXX", NULL,
-         "an output while it is written, in the folder where it will be, under a name that cannot be guessed; it is "
-         "gone "
-         "when epiq ends, unless it was killed");
+    item(
+        ".epiq-XXXXXXXXXXXXXXXX", NULL,
+        "16 hexadecimal digits that cannot be guessed. An output has no name until it is finished; it has this one, in "
+        "the folder where it will be, for an instant where it replaces another file, and all the while where the file "
+        "system knows no files without a name. It is gone when epiq ends, unless it was killed");
     puts(".SH ENVIRONMENT");
-    item("NO_COLOR", NULL, "no colours, also on a terminal; so does TERM=dumb");
+    item("NO_COLOR", NULL, "if it is not empty: no colours, also on a terminal");
+    item("TERM", NULL, "dumb, or not set: no colours and no line of progress");
+    item("LC_ALL, LC_CTYPE, LANG", NULL,
+         "whether text is UTF-8, for the bars in it; numbers look the same in all of them");
     item("EPIQ_DATA", NULL, "the folder with the real tables of epiq study, where --data-dir does not name it");
     item("PATH", NULL, "where rsvg-convert is looked for, which makes PNG of --pictures");
+    item(
+        "OPENBLAS_NUM_THREADS", NULL,
+        "where the address space is limited (ulimit -v) and this is not set, epiq sets it to 1 and starts itself anew: "
+        "each of OpenBLAS's own threads takes 128 MB of it. How many threads work is for --threads to say");
     puts(".SH EXAMPLES");
     put_words("In the order in which they are usually met.");
     put_example("epiq estimate boston.csv --target medv --report boston.html",

@@ -5,11 +5,14 @@
 expect_ok "$epiq" --version
 check 'version' test "$(cat "$out")" = 'epiq 0.1.0'
 expect_ok "$epiq" --help
-for verb in demo estimate combine synth kernel; do
-    check "help names $verb" says "$out" "epiq $verb "
+verbs=$(sed -n 's/^  epiq \([a-z]*\)  .*/\1/p' "$out") # all of them, so that none is forgotten below
+for source in "$here"/../../cli/cmd_*.c; do
+    verb=${source##*/cmd_} verb=${verb%.c}
+    [ "$verb" = options ] || check "help names $verb" grep -qx "$verb" <<<"$verbs"
 done
 check 'hidden verb' lacks "$out" 'epiq options'
-for verb in demo estimate combine synth kernel; do
+check 'no line too wide' lacks "$out" '.{81}'
+for verb in $verbs; do
     expect_ok "$epiq" "$verb" --help
     check "usage of $verb" says "$out" "^usage: epiq $verb"
     check 'no line too wide' lacks "$out" '.{81}'
