@@ -4,7 +4,7 @@
 # make check      build, then every test (under 5 minutes)
 # make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (under 30 minutes)
 # make fuzz       build the fuzz targets with clang, 10^7 executions of each (hours: tools/check-fuzz)
-# make bench      build, then epiq against its peers on this machine: bench/results.md (about half an hour)
+# make bench      build, then epiq against its peers on this machine: bench/results.md (about 70 minutes)
 # make results    docs/results.md from the studies' JSON in docs/results
 # make install    into PREFIX (default /usr/local), below DESTDIR
 # make uninstall  what that has put there
