@@ -3,6 +3,8 @@
 #include "rng/rng.h"
 #include "test.h"
 
+#include <locale.h>
+
 static epiq_ctx *ctx(void)
 {
     epiq_ctx *c;
@@ -176,6 +178,33 @@ TEST(options_are_told_only_where_they_fit)
     EQ(epiq_options_text(&o, -1, text, sizeof text), EPIQ_E_USAGE);
     EQ(epiq_options_text(&o, 1000, text, sizeof text), EPIQ_E_USAGE);
     TRUE(!epiq_options_info(-1) && !epiq_options_info(1000));
+}
+
+/* Model files and the keys of state files hold numbers as text: another locale must find them. */
+TEST(numbers_have_a_point_with_decimal_commas)
+{
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8")) {
+        puts("SKIPPED: decimal commas: no locale de_DE.UTF-8 (tests/commas.sh makes one)");
+        return;
+    }
+    epiq_ctx *c = ctx();
+    epiq_options o = epiq_options_default(), again = o;
+    char text[64];
+    o.lambda = 0.1;
+    for (ptrdiff_t i = 0; epiq_options_info(i); i++) {
+        const char *name = epiq_options_info(i)->name;
+        if (strcmp(name, "lambda") == 0) {
+            EQ(epiq_options_text(&o, i, text, sizeof text), EPIQ_OK);
+            STR(text, "0.10000000000000001");
+            EQ(epiq_options_set(c, &again, name, text), EPIQ_OK);
+            NEAR(again.lambda, o.lambda, 0);
+        }
+    }
+    snprintf(text, sizeof text, "%g %a", 1.5, 1.5);
+    EQ(epiqp_plain_numbers(text), 12);
+    STR(text, "1.5 0x1.8p+0");
+    setlocale(LC_NUMERIC, "C");
+    epiq_ctx_free(c);
 }
 
 TEST(sizes_that_are_none_get_no_memory)
