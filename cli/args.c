@@ -218,6 +218,38 @@ static char *quoted(int argc, char **argv)
     return line;
 }
 
+typedef struct {
+    const char *dashes, *name;
+} reader;
+
+/* Standard input can be read once: by the first. */
+static int also_reads(reader *first, const char *value, const char *dashes, const char *name)
+{
+    if (!value || strcmp(value, "-") != 0) {
+        return CODE_OK;
+    }
+    if (first->name) {
+        return complain(CODE_USAGE, "%s%s and %s%s both read standard input; put one of them into a file",
+                        first->dashes, first->name, dashes, name);
+    }
+    *first = (reader){dashes, name};
+    return CODE_OK;
+}
+
+static int check_stdin(const cli *c)
+{
+    reader first = {0};
+    int code = also_reads(&first, c->verb->reads ? c->operand : NULL, "", c->verb->operand);
+    code = code ? code : also_reads(&first, c->second, "", c->verb->second);
+    for (ptrdiff_t i = 0; !code && i < c->given_count; i++) {
+        if (args_points(c, i) ||
+            (args_input(c, i) && strcmp(c->given[i].name, "merge") != 0)) { /* which is a database */
+            code = also_reads(&first, c->given[i].value, "--", c->given[i].name);
+        }
+    }
+    return code;
+}
+
 int args_parse(cli *c, const verb *v, int argc, char **argv)
 {
     *c = (cli){.verb = v, .options = epiq_options_default()};
@@ -250,7 +282,7 @@ int args_parse(cli *c, const verb *v, int argc, char **argv)
     if (missing) {
         return complain(CODE_USAGE, "%s is missing; usage: epiq %s %s", missing, v->name, v->usage);
     }
-    return CODE_OK;
+    return check_stdin(c);
 }
 
 void args_free(cli *c)

@@ -87,7 +87,10 @@ typedef struct {
 } output;
 int output_open(output *o, const char *path, const cli *c); /* refuses to overwrite what the command reads */
 bool same_file(const char *a, const char *b);               /* however they are spelled, there yet or not */
-int output_commit(output *list, int count);                 /* all or none; closes and frees them either way */
+bool same_output(const char *a, const char *b);             /* or both standard output */
+bool names_stdout(const char *path);                        /* "-", /dev/stdout, /dev/fd/1 */
+bool lies_in(const char *path, const char *folder);
+int output_commit(output *list, int count); /* all or none; closes and frees them either way */
 void output_drop(output *list, int count);
 void output_remove_temporaries(void); /* for signal handlers */
 void output_folder(const char *path,

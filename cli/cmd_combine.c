@@ -29,24 +29,15 @@ static int check_twice(const cli *c)
     return CODE_OK;
 }
 
-/* Standard input can be read once, and a file cannot be gathered into itself. */
+/* A file cannot be gathered into itself. */
 static int check_sources(const cli *c)
 {
-    const char *stdin_of = NULL, *append = args_value(c, "append");
-    for (ptrdiff_t i = 0; i < c->given_count; i++) {
-        bool merge = strcmp(c->given[i].name, "merge") == 0;
-        if (merge && append && same_file(c->given[i].value, append)) {
+    const char *append = args_value(c, "append");
+    for (ptrdiff_t i = 0; append && i < c->given_count; i++) {
+        if (strcmp(c->given[i].name, "merge") == 0 && same_file(c->given[i].value, append)) {
             return complain(CODE_USAGE, "--append and --merge both name %s; its networks are counted once anyway",
                             append);
         }
-        if (merge || !args_input(c, i) || strcmp(c->given[i].value, "-") != 0) {
-            continue;
-        }
-        if (stdin_of) {
-            return complain(CODE_USAGE, "--%s and --%s both read standard input; put one of them into a file", stdin_of,
-                            c->given[i].name);
-        }
-        stdin_of = c->given[i].name;
     }
     return CODE_OK;
 }

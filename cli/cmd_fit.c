@@ -71,7 +71,7 @@ static int run(cli *c)
     output out = {0};
     epiq_data *data = NULL;
     epiq_model *m = NULL;
-    bool quiet = args_value(c, "quiet"), text = !quiet && strcmp(path, "-") != 0;
+    bool quiet = args_value(c, "quiet"), text = !quiet && !names_stdout(path);
     watch_start(&c->ctx, 1, quiet);
     epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
     int code = output_open(&out, path, c);

@@ -51,8 +51,9 @@ static int run(cli *c)
     if (!m[0].path && !m[1].path) {
         return complain(CODE_USAGE, "nothing to write; give --ntk FILE, --nngp FILE or both");
     }
-    if (m[0].path && m[1].path && same_file(m[0].path, m[1].path)) {
-        return complain(CODE_USAGE, "--ntk and --nngp both name %s; only one can be written there", m[0].path);
+    if (m[0].path && m[1].path && same_output(m[0].path, m[1].path)) {
+        return complain(CODE_USAGE, "--ntk and --nngp both name %s; only one can be written there",
+                        names_stdout(m[0].path) ? "standard output" : m[0].path);
     }
     epiq_data *data = NULL;
     output list[2];

@@ -158,7 +158,7 @@ static int run(cli *c)
     if (code) {
         return code;
     }
-    bool mixed = (!path || strcmp(path, "-") == 0) && isatty(STDOUT_FILENO); /* a line of progress among the rows */
+    bool mixed = (!path || names_stdout(path)) && isatty(STDOUT_FILENO); /* a line of progress among the rows */
     watch_start(&c->ctx, 1, mixed || args_value(c, "quiet"));
     code = output_open(&j.out, path ? path : "-", c);
     if (!code) {

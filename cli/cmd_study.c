@@ -174,7 +174,8 @@ static int work(cli *c, study_job *job, outputs *o)
 static int run(cli *c)
 {
     if (strcmp(c->operand, "list") == 0) {
-        return list_studies();
+        return c->given_count ? complain(CODE_USAGE, "study list only prints; leave --%s out", c->given[0].name)
+                              : list_studies();
     }
     ptrdiff_t k = 0;
     const study_info *s;

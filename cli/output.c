@@ -64,15 +64,44 @@ void output_folder(const char *path, bool ours)
     remember(ours ? NULL : path, ours ? (char *)(uintptr_t)path : NULL);
 }
 
+/* The descriptor that a path names, -1: none. Taken for the file behind it, that file would be replaced, and what else goes
+ * there be lost. */
+static int descriptor_of(const char *path)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } KNOWN[] = {{"-", STDOUT_FILENO}, {"/dev/stdout", STDOUT_FILENO}, {"/dev/stderr", STDERR_FILENO}};
+    static const char *const FOLDERS[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (size_t k = 0; k < sizeof KNOWN / sizeof *KNOWN; k++) {
+        if (strcmp(path, KNOWN[k].name) == 0) {
+            return KNOWN[k].number;
+        }
+    }
+    for (size_t k = 0; k < sizeof FOLDERS / sizeof *FOLDERS; k++) {
+        const char *digits = path + strlen(FOLDERS[k]);
+        if (strncmp(path, FOLDERS[k], strlen(FOLDERS[k])) == 0 && *digits && strlen(digits) < 6 &&
+            !digits[strspn(digits, "0123456789")]) {
+            return (int)strtol(digits, NULL, 10);
+        }
+    }
+    return -1;
+}
+
+bool names_stdout(const char *path)
+{
+    return descriptor_of(path) == STDOUT_FILENO;
+}
+
 static bool is_stdout(const output *o)
 {
-    return strcmp(o->path, "-") == 0;
+    return names_stdout(o->path);
 }
 
 /* Signals interrupt a write that waits, and ask us to stop. */
 static int unwritable(const char *path)
 {
-    const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
+    const char *name = names_stdout(path) ? "standard output" : path;
     if (errno == EINTR && watch_signal()) {
         return complain(CODE_SIGNAL + watch_signal(), "stopped while writing %s", name);
     }
@@ -187,38 +216,86 @@ static bool stat_folder(const char *path, struct stat *folder)
     return folder_of(path, name) && stat(name, folder) == 0;
 }
 
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Where a path leads, past links, be there a file or not: then glibc's realpath fails, but has written the name. */
+static const char *end_of(const char *path, char end[static PATH_MAX])
+{
+    *end = '\0';
+    return realpath(path, end) || (errno == ENOENT && *end) ? end : path;
+}
+
 bool same_file(const char *a, const char *b)
 {
     struct stat sa, sb;
+    char ends[2][PATH_MAX];
     if (stat(a, &sa) == 0 && stat(b, &sb) == 0) {
-        return S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+        return S_ISREG(sa.st_mode) && same_inode(&sa, &sb);
     }
-    return strcmp(name_in(a), name_in(b)) == 0 && stat_folder(a, &sa) && stat_folder(b, &sb) &&
-           sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+    a = end_of(a, ends[0]);
+    b = end_of(b, ends[1]);
+    return strcmp(name_in(a), name_in(b)) == 0 && stat_folder(a, &sa) && stat_folder(b, &sb) && same_inode(&sa, &sb);
+}
+
+bool same_output(const char *a, const char *b)
+{
+    return (names_stdout(a) && names_stdout(b)) || same_file(a, b);
+}
+
+bool lies_in(const char *path, const char *folder)
+{
+    struct stat its, that;
+    return stat_folder(path, &its) && stat(folder, &that) == 0 && same_inode(&its, &that);
+}
+
+/* Is what the command reads under this name, be it standard input, the file at path? */
+static bool reads(const char *input, const char *path)
+{
+    struct stat in, file;
+    return strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) == 0 && S_ISREG(in.st_mode) && stat(path, &file) == 0 &&
+                                         same_inode(&in, &file)
+                                   : same_file(path, input);
+}
+
+/* The state, or what SQLite keeps beside it. */
+static bool is_state(const char *state, const char *path)
+{
+    static const char *const BESIDE[] = {"", "-wal", "-shm", "-journal"};
+    char name[PATH_MAX];
+    for (size_t k = 0; k < sizeof BESIDE / sizeof *BESIDE; k++) {
+        if (snprintf(name, sizeof name, "%s%s", state, BESIDE[k]) < (int)sizeof name && same_file(path, name)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What the command reads or keeps that is this file too: "the data", "a file of points", "the state"; else NULL. */
 static const char *taken(const cli *c, const char *path)
 {
     for (ptrdiff_t i = 0; i < c->given_count; i++) {
-        if (args_points(c, i) && same_file(path, c->given[i].value)) {
+        if (args_points(c, i) && reads(c->given[i].value, path)) {
             return "a file of points";
         }
-        if (args_input(c, i) && same_file(path, c->given[i].value)) {
+        if (args_input(c, i) && reads(c->given[i].value, path)) {
             return "an input";
         }
     }
-    return c->second && same_file(path, c->second) ? "a file of rows to predict at"
-           : c->verb->reads && c->operand && same_file(path, c->operand)
+    return c->second && reads(c->second, path) ? "a file of rows to predict at"
+           : c->verb->reads && c->operand && reads(c->operand, path)
                ? c->second ? "the model itself" : "the data itself"
-           : c->options.state && same_file(path, c->options.state) ? "the state"
-                                                                   : NULL;
+           : c->options.state && is_state(c->options.state, path) ? "the state"
+                                                                  : NULL;
 }
 
 int output_open(output *o, const char *path, const cli *c)
 {
     *o = (output){.path = path};
-    if (is_stdout(o)) {
+    const int descriptor = descriptor_of(path);
+    if (descriptor == STDOUT_FILENO) {
         o->file = stdout;
         return CODE_OK;
     }
@@ -227,7 +304,12 @@ int output_open(output *o, const char *path, const cli *c)
         return complain(CODE_FILE, "%s is %s; name another file for the output", path, what);
     }
     errno = 0;
-    if (open_in_place_of(o) != 0) {
+    if (descriptor >= 0) {
+        o->file = stream_of(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    } else {
+        open_in_place_of(o);
+    }
+    if (!o->file) {
         int code = unwritable(path);
         output_drop(o, 1);
         return code;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const FLAG_OF[OUTPUT_KINDS] = {"json", "csv", "report"};
 
@@ -11,9 +12,9 @@ static int check_paths(const char *const *path)
 {
     for (int a = 0; a < OUTPUT_KINDS; a++) {
         for (int b = a + 1; b < OUTPUT_KINDS; b++) {
-            if (path[a] && path[b] && (strcmp(path[a], path[b]) == 0 || same_file(path[a], path[b]))) {
+            if (path[a] && path[b] && (strcmp(path[a], path[b]) == 0 || same_output(path[a], path[b]))) {
                 return complain(CODE_USAGE, "--%s and --%s both name %s; only one can be written there", FLAG_OF[a],
-                                FLAG_OF[b], strcmp(path[a], "-") == 0 ? "standard output" : path[a]);
+                                FLAG_OF[b], names_stdout(path[a]) ? "standard output" : path[a]);
             }
         }
     }
@@ -34,7 +35,16 @@ int outputs_open(outputs *o, const cli *c, const char *page)
         code = path[k] ? output_open(&o->file[k], path[k], c) : CODE_OK;
         o->text = o->text && o->file[k].file != stdout;
     }
-    return code ? code : pictures_prepare(&o->pictures, c);
+    code = code ? code : pictures_prepare(&o->pictures, c);
+    for (int k = 0; !code && o->pictures.folder && k < OUTPUT_KINDS; k++) {
+        const char *ending = path[k] ? strrchr(path[k], '.') : NULL;
+        if (ending && (!strcasecmp(ending, ".svg") || !strcasecmp(ending, ".png")) &&
+            lies_in(path[k], o->pictures.folder)) {
+            code = complain(CODE_USAGE, "--%s names %s, where --pictures may put a picture; name another file", FLAG_OF[k],
+                            path[k]);
+        }
+    }
+    return code;
 }
 
 bool outputs_draw(const cli *c, const char *page)

@@ -107,7 +107,7 @@ static const row TABLE[] = {
      KIND_BYTES,
      AT(mem_limit),
      0,
-     0},
+     9.2e18},
     TEXT(scratch, "scratch", "DIR", "exact: keep the factor in a file there where it does not fit into memory"),
 #undef SECTION
 #define SECTION "Running"
@@ -155,6 +155,7 @@ static int row_check(epiq_ctx *c, const epiq_options *o, const row *r)
 {
     char text[64];
     switch (r->kind) {
+    case KIND_BYTES:
     case KIND_COUNT: {
         ptrdiff_t v = *(ptrdiff_t *)field(o, r);
         snprintf(text, sizeof text, "%td", v);

@@ -121,6 +121,27 @@ static int name_features(epiq_ctx *c, epiq_data *data, const epiqp_column *colum
     return EPIQ_OK;
 }
 
+/* A column may be called as a value of --onehot is. */
+static int check_features(epiq_ctx *c, const epiqp_table *t, const epiq_data *data)
+{
+    epiqp_keys seen = {0};
+    int status = EPIQ_OK;
+    for (ptrdiff_t k = 0; k < data->d && !status; k++) {
+        const ptrdiff_t size = (ptrdiff_t)strlen(data->feature[k]),
+                        number = epiqp_keys_add(c, &seen, data->feature[k], size);
+        char shown[EPIQP_SHOWN];
+        status = number == k ? EPIQ_OK
+                 : number < 0
+                     ? EPIQ_E_NOMEM
+                     : epiqp_fail(c, EPIQ_E_DATA,
+                                  "%s: a column is named \"%s\", as a feature made by --onehot is; rename it, or "
+                                  "leave it out with --drop",
+                                  t->file, epiqp_text_show(shown, sizeof shown, data->feature[k], size));
+    }
+    epiqp_keys_free(c, &seen);
+    return status;
+}
+
 static int build(epiq_ctx *c, epiqp_table *t, const epiqp_column *target, const epiqp_column *group, epiq_data *data)
 {
     ptrdiff_t d = 0;
@@ -151,7 +172,7 @@ static int build(epiq_ctx *c, epiqp_table *t, const epiqp_column *target, const 
             }
         }
     }
-    if (status) {
+    if (status || (status = check_features(c, t, data))) {
         return status;
     }
     epiqp_table_features(t, d, from, code, data->x_given);

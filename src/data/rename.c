@@ -3,12 +3,26 @@
 
 #include <string.h>
 
+/* Models are kept as UTF-8, and read as nothing else. */
+static int check_utf8(epiq_ctx *c, const char *name)
+{
+    const ptrdiff_t size = (ptrdiff_t)strlen(name);
+    char shown[EPIQP_SHOWN];
+    return epiqp_text_is_clean(name, size)
+               ? EPIQ_OK
+               : epiqp_fail(c, EPIQ_E_DATA, "the name \"%s\" is not UTF-8; give one that is",
+                            epiqp_text_show(shown, sizeof shown, name, size));
+}
+
 /* Copies of the names, no two of them alike. */
 static int copy_names(epiq_ctx *c, epiq_data *data, const char *const *feature, const char **copy)
 {
     epiqp_keys seen = {0};
     int status = EPIQ_OK;
     for (ptrdiff_t k = 0; k < data->d && !status; k++) {
+        if ((status = check_utf8(c, feature[k]))) {
+            break;
+        }
         ptrdiff_t size = (ptrdiff_t)strlen(feature[k]), number = epiqp_keys_add(c, &seen, feature[k], size);
         copy[k] = number == k ? epiqp_arena_printf(c, &data->arena, "%s", feature[k]) : NULL;
         status = copy[k] ? EPIQ_OK : EPIQ_E_NOMEM;
@@ -54,7 +68,8 @@ int epiq_data_rename(epiq_ctx *c, epiq_data *data, const char *const *feature, c
     if ((feature && !name) || (target && !goal)) {
         return EPIQ_E_NOMEM;
     }
-    int status = feature ? copy_names(c, data, feature, name) : EPIQ_OK;
+    int status = target ? check_utf8(c, target) : EPIQ_OK;
+    status = status || !feature ? status : copy_names(c, data, feature, name);
     if (!status && feature) {
         name_features(data, name);
     }

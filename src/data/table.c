@@ -122,6 +122,11 @@ epiqp_column *epiqp_table_column(epiq_ctx *c, epiqp_table *t, const char *name, 
     }
     char shown[EPIQP_SHOWN], near[EPIQP_SHOWN + 32] = "", close[EPIQP_SHOWN];
     epiqp_text_show(shown, sizeof shown, name, length);
+    if (!epiqp_text_is_clean(name, length)) {
+        epiqp_fail(c, EPIQ_E_DATA, "%s: the column's name \"%s\" is not UTF-8; save the file as UTF-8, and name it so",
+                   t->file, shown);
+        return NULL;
+    }
     int best = 3;
     for (ptrdiff_t j = 0; j < t->columns; j++) {
         const char *other = t->column[j].name;
@@ -162,18 +167,13 @@ static void note(epiqp_place *first, ptrdiff_t line, ptrdiff_t j, epiqp_kind kin
 static int put_label(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, epiqp_cell *cell)
 {
     epiqp_column *column = &t->column[j];
-    epiqp_arena scratch = {0};
-    const char *text = cell->text;
-    ptrdiff_t length = cell->length;
-    if (!epiqp_text_is_clean(text, length)) {
-        if (!(text = epiqp_text_clean(c, &scratch, text, length))) {
-            return EPIQ_E_NOMEM;
-        }
-        length = (ptrdiff_t)strlen(text);
+    if (!epiqp_text_is_clean(cell->text, cell->length)) { /* cleaned, two labels could become one */
+        note(&t->wrong, line, j, EPIQP_IS_GARBLED, cell);
+        cell->value = 0;
+        return EPIQ_OK;
     }
-    ptrdiff_t number = column->closed ? epiqp_keys_find(&column->values, text, length)
-                                      : epiqp_keys_add(c, &column->values, text, length);
-    epiqp_arena_free(c, &scratch);
+    ptrdiff_t number = column->closed ? epiqp_keys_find(&column->values, cell->text, cell->length)
+                                      : epiqp_keys_add(c, &column->values, cell->text, cell->length);
     if (number < 0 && !column->closed) {
         return EPIQ_E_NOMEM;
     }
@@ -228,10 +228,12 @@ static int judge_column(epiq_ctx *c, const epiqp_table *t, const epiqp_column *c
         return epiqp_fail(c, EPIQ_E_DATA, "%s: column %s has no value in any row; %s", t->file, name,
                           column->feature ? "leave it out with --drop" : "name another column");
     }
+    epiqp_text_show(first, sizeof first, column->text, column->length);
     return epiqp_fail(c, EPIQ_E_DATA, "%s: column %s holds no number (its first cell is \"%s\"); %s", t->file, name,
-                      epiqp_text_show(first, sizeof first, column->text, column->length),
-                      column->feature ? "leave it out with --drop, or turn its values into 0/1 columns with --onehot"
-                                      : "name a column of numbers with --target");
+                      first,
+                      strchr(first, ',') ? "write numbers with a decimal point and no other marks"
+                      : column->feature  ? "leave it out with --drop, or turn its values into 0/1 columns with --onehot"
+                                         : "name a column of numbers with --target");
 }
 
 int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, bool missing_allowed, const char *missing_remedy)
@@ -264,6 +266,9 @@ int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, bool missin
     case EPIQP_IS_INFINITE:
         return epiqp_fail(c, EPIQ_E_DATA,
                           "%s: \"%s\" is not a finite number (column %s); correct the cell, or remove the row", place,
+                          p->shown, name);
+    case EPIQP_IS_GARBLED:
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: \"%s\" is not UTF-8 (column %s); save the file as UTF-8", place,
                           p->shown, name);
     case EPIQP_IS_UNSEEN:
         for (ptrdiff_t v = 0; v < column->values.count; v++) {

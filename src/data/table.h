@@ -46,7 +46,14 @@ const char *epiqp_list_end(epiqp_list *l);
 
 /* ---- cell.c: what one cell of text says ---- */
 
-typedef enum { EPIQP_IS_NUMBER, EPIQP_IS_MISSING, EPIQP_IS_INFINITE, EPIQP_IS_TEXT, EPIQP_IS_UNSEEN } epiqp_kind;
+typedef enum {
+    EPIQP_IS_NUMBER,
+    EPIQP_IS_MISSING,
+    EPIQP_IS_INFINITE,
+    EPIQP_IS_TEXT,
+    EPIQP_IS_UNSEEN,
+    EPIQP_IS_GARBLED
+} epiqp_kind;
 
 typedef struct {
     epiqp_kind kind;

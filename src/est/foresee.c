@@ -252,6 +252,7 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
     snprintf(parts, sizeof parts, "more --parts than %td, or fewer rows or points", o->parts);
     snprintf(residual, sizeof residual, "relative residual %.0e", o->tolerance);
     const bool cluster = j->e.cluster, whole = cluster || epiqp_needs_factor(o);
+    const int digits = have < 1e7 ? 4 : 2;
     if (o->solver == EPIQ_SOLVER_EXACT && !whole && iterative.solver == EPIQ_SOLVER_ITERATIVE) {
         offer(j, "--solver iterative", &iterative, foresee_bytes(j, &iterative), have, rate, residual, instead,
               sizeof instead);
@@ -272,10 +273,11 @@ static int refuse(const epiqp_job *j, double have, const rates *rate)
               "no kernel matrix", instead, sizeof instead);
     }
     return epiqp_fail(j->e.c, EPIQ_E_NOMEM,
-                      "%td rows, %td points and networks of width %td and depth %td need about %.2f GB%s and %.2f may "
+                      "%td rows, %td points and networks of width %td and depth %td need about %.*f GB%s and %.*f may "
                       "be used; use %s%s%s%s",
-                      j->n, j->points, o->width, o->depth, need / 1e9, cluster ? " on each rank" : "", have / 1e9,
-                      cluster ? "more ranks on more machines, " : "", instead, cluster || *instead ? "or " : "",
+                      j->n, j->points, o->width, o->depth, digits, need / 1e9, cluster ? " on each rank" : "", digits,
+                      have / 1e9, cluster ? "more ranks on more machines, " : "", instead,
+                      cluster || *instead ? "or " : "",
                       j->more->bytes > need / 2          ? j->more->less
                       : o->solver == EPIQ_SOLVER_DIVIDED ? parts
                                                          : "fewer rows or points");

@@ -225,13 +225,16 @@ int epiq_model_send(epiq_ctx *c, const epiq_model *m, int (*out)(void *user, con
     }
     if (!s) {
         check_sum(&w, list, count);
+        errno = 0; /* a receiver of the caller's own need not set it */
         bool bad = out(user, w.text, (size_t)w.size);
         for (ptrdiff_t i = 0, bytes; !bad && i < count;) {
             const void *at = start_of(&list[i]);
             i = joined(list, count, i, &bytes);
             bad = out(user, at, (size_t)bytes);
         }
-        s = bad ? epiqp_fail(c, EPIQ_E_FILE, "the model could not be written: %s", strerror(errno)) : EPIQ_OK;
+        s = bad ? epiqp_fail(c, EPIQ_E_FILE, "the model could not be written: %s",
+                             errno ? strerror(errno) : "the receiver refused it")
+                : EPIQ_OK;
     }
     epiqp_free(c, w.text);
     epiqp_arena_free(c, &arena);

@@ -98,6 +98,35 @@ expect_exit 2 'standard output: No space' sh -c 'exec "$0" "$@" >/dev/full' "$ep
 expect_exit 2 'standard output: Bad file' sh -c 'exec "$0" "$@" >&-' "$epiq" estimate good.csv "${quick[@]}"
 expect_exit 2 'standard output: Broken pipe' bash -c '"$0" synth 1 --n 100000 | true; exit "${PIPESTATUS[0]}"' "$epiq"
 expect_exit 2 '/dev/full' "$epiq" kernel good.csv --target y --ntk k.npy --nngp /dev/full
+# what standard output or input is by another name
+echo kept >log
+check 'a log that is added to' sh -c '"$0" "$@" >>log' "$epiq" estimate good.csv --target y --engine infinite --quiet --json /dev/stdout
+check 'keeps what it had' says log '^kept$'
+check 'and has the rest' says log '^  "run": {$'
+check 'a descriptor of its own' sh -c '"$0" "$@" 3>third' "$epiq" estimate good.csv --target y --engine infinite --quiet --json /dev/fd/3
+check 'is written to' says third '^  "run": {$'
+expect_exit 1 'both name standard output' "$epiq" estimate good.csv "${quick[@]}" --json - --csv /dev/stdout
+expect_exit 1 'both name standard output' "$epiq" kernel good.csv --target y --ntk - --nngp /dev/fd/1
+cp good.csv again.csv
+expect_exit 2 'again.csv is the data itself' sh -c 'exec "$0" "$@" <again.csv' "$epiq" estimate - "${quick[@]}" --json again.csv
+check 'which is as it was' cmp good.csv again.csv
+expect_exit 1 'DATA and --at both read standard input' "$epiq" estimate - "${quick[@]}" --at -
+# outputs that would lie one over the other
+mkdir pictures
+expect_exit 1 'where --pictures may put a picture' "$epiq" estimate good.csv "${quick[@]}" --pictures pictures --picture-format svg \
+    --report pictures/decomposition.svg
+ln -s later link
+expect_exit 2 'later is the state' "$epiq" estimate good.csv "${quick[@]}" --state link --json later
+expect_exit 2 'kept-wal is the state' "$epiq" estimate good.csv "${quick[@]}" --state kept --json kept-wal
+expect_exit 1 'study list only prints' "$epiq" study list --json list.json
+# labels that are not UTF-8: cleaned, two could become one
+printf 'a,c,y\n1,K\xf6ln,1\n2,K\xe4ln,2\n3,Bonn,3\n4,Bonn,4\n' >latin.csv
+expect_exit 2 'latin.csv:2:2: "K.ln" is not UTF-8 \(column c\); save the file as UTF-8' "$epiq" estimate latin.csv --target y --onehot c
+expect_exit 2 'the column.s name "gr.n" is not UTF-8' "$epiq" estimate good.csv --target "$(printf 'gr\xfcn')"
+printf 'c,c=x,y\nx,1,2\ny,2,3\nx,3,4\ny,4,5\n' >twice.csv
+expect_exit 2 'a column is named "c=x", as a feature made by --onehot is' "$epiq" estimate twice.csv --target y --onehot c
+printf 'a;y\n1,5;2,5\n2,5;3,5\n3,7;4,9\n' >commas.csv
+expect_exit 2 'write numbers with a decimal point' "$epiq" estimate commas.csv --target y
 # an unwritable output is noticed before the work: this would take minutes
 expect_exit 2 'missing/result' timeout 5 "$epiq" estimate good.csv --target y --members 100000 --json missing/result
 
