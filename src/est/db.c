@@ -144,7 +144,7 @@ static int check_whole(epiqp_db *d)
     if (!s) {
         s = sqlite3_step(q) == SQLITE_ROW ? EPIQ_OK : epiqp_db_trouble(d, "read");
         const char *found = (const char *)sqlite3_column_text(q, 0);
-        if (!s && (!found || strcmp(found, "ok"))) {
+        if (!s && (!found || strcmp(found, "ok") != 0)) {
             s = no_memory(d)
                     ? epiqp_db_trouble(d, "read")
                     : epiqp_fail(d->c, EPIQ_E_FILE, "%s is damaged; name another file, or a copy of it", d->path);

@@ -29,21 +29,21 @@ static void make_key(const epiqp_job *j, char key[65])
     char text[512];
     epiqp_sha256 sum;
     epiqp_sha256_start(&sum);
-    int length = snprintf(
+    snprintf(
         text, sizeof text,
         "%d %s %s width %td depth %td lambda %a bias %a %a optimizer %d lr %a steps %td batch %td vary %d linear %d "
         "seed %llu rows %td of %td points %td groups %td hbar %d kept %d",
         TRAINING, j->engine->name, j->e.la->name, o->width, o->depth, o->lambda, o->bias, o->bias_sd, o->optimizer,
         o->lr, o->steps, o->batch_size, o->vary, o->linear_kernel, (unsigned long long)o->seed, j->n, data->d,
         j->points, data->groups, o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF, j->more->keep != NULL);
-    length = epiqp_plain_numbers(text);
-    epiqp_sha256_add(&sum, text, (size_t)length);
+    epiqp_sha256_add(&sum, text, (size_t)epiqp_plain_numbers(text));
     if (o->solver != EPIQ_SOLVER_EXACT && j->engine->needs_solve(o)) { /* members are made with c */
-        length = o->solver == EPIQ_SOLVER_DIVIDED
-                     ? snprintf(text, sizeof text, "divided %td", o->parts)
-                     : snprintf(text, sizeof text, "iterative %td %a", o->rank, o->tolerance);
-        length = epiqp_plain_numbers(text);
-        epiqp_sha256_add(&sum, text, (size_t)length);
+        if (o->solver == EPIQ_SOLVER_DIVIDED) {
+            snprintf(text, sizeof text, "divided %td", o->parts);
+        } else {
+            snprintf(text, sizeof text, "iterative %td %a", o->rank, o->tolerance);
+        }
+        epiqp_sha256_add(&sum, text, (size_t)epiqp_plain_numbers(text));
     }
     epiqp_sha256_add(&sum, data->x, (size_t)(j->n * data->d) * sizeof *data->x);
     epiqp_sha256_add(&sum, data->y, (size_t)j->n * sizeof *data->y);
