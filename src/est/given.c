@@ -65,8 +65,8 @@ static int name_points(epiqp_job *j, const epiqp_whereabouts *w)
     epiqp_arena *arena = &j->answer->arena;
     j->name = epiqp_arena_alloc(j->e.c, arena, j->points, sizeof *j->name);
     for (ptrdiff_t p = 0; j->name && p < j->points; p++) {
-        j->name[p] = w->name ? epiqp_arena_printf(j->e.c, arena, "%s", w->name[p])
-                             : epiqp_arena_printf(j->e.c, arena, "%td", p + 1);
+        j->name[p] = w->name && *w->name[p] ? epiqp_arena_printf(j->e.c, arena, "%s", w->name[p])
+                                            : epiqp_arena_printf(j->e.c, arena, "%td", p + 1);
         if (!j->name[p]) {
             return EPIQ_E_NOMEM;
         }
