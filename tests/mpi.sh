@@ -110,14 +110,21 @@ long=(large.csv --target y --members 2000 --methods if,ev --quiet --json long.js
 mine() { # processes of this test alone
     pgrep -f "^$epiq estimate large.csv" || true
 }
+heeding() { # heeding PID...: all of them catch SIGTERM, which on a busy machine takes a while
+    local pid caught
+    for pid in "$@"; do
+        caught=$(awk '/^SigCgt/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
+        [ $((0x${caught:-0} & 0x4000)) -ne 0 ] || return 1
+    done
+}
 end_early() { # end_early 'what' command that ends it...
     rm -f long.*
     ls -A >"$work/log/before"
     ranks 3 "$epiq" estimate "${long[@]}" >"$out" 2>"$err" &
     local job=$! pids=
-    for _ in $(seq 100); do
+    for _ in $(seq 300); do
         pids=$(mine)
-        [ "$(wc -w <<<"$pids")" -eq 3 ] && break
+        [ "$(wc -w <<<"$pids")" -eq 3 ] && heeding $pids && break
         sleep 0.1
     done
     sleep 1.5
