@@ -67,8 +67,8 @@ EPIQ_API const char *epiq_status_text(int status);
 typedef struct epiq_ctx epiq_ctx;
 
 typedef struct {
-    const char *stage; /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
-                        * "models", "networks" */
+    const char *stage;   /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
+                        * "models", "networks", "folds", "retrained" */
     ptrdiff_t done, all; /* units finished, units in all */
 } epiq_progress;
 
@@ -130,6 +130,7 @@ typedef enum {
     EPIQ_CORRECTION_NONE
 } epiq_correction;
 enum { EPIQ_CORRECTIONS = EPIQ_CORRECTION_NONE + 1 };
+typedef enum { EPIQ_DATA_BY_AUTO, EPIQ_DATA_BY_IF, EPIQ_DATA_BY_RETRAIN } epiq_data_by;
 typedef enum { EPIQ_HBAR_KERNEL, EPIQ_HBAR_ENSEMBLE } epiq_hbar;
 typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD } epiq_optimizer;
 typedef enum { EPIQ_VARY_INIT, EPIQ_VARY_ORDER, EPIQ_VARY_BOTH } epiq_vary;
@@ -149,6 +150,8 @@ typedef struct {
     int scale;            /* epiq_scale of features and target */
     /* what to estimate */
     int methods;             /* EPIQ_IF | EPIQ_EV | EPIQ_BA, or EPIQ_AUTO */
+    int data_by;             /* epiq_data_by: how IF's data part is made right for the networks that are trained */
+    ptrdiff_t replicates;    /* retrain: random sign vectors, each of which retrains four networks */
     ptrdiff_t members;       /* m: networks trained on all rows (EV) */
     ptrdiff_t batches;       /* m': networks trained on one batch of rows each (BA) */
     ptrdiff_t ensemble_size; /* networks in the ensemble whose variance is wanted; 0: batches */
@@ -272,7 +275,10 @@ EPIQ_API int epiq_network_start(epiq_ctx *c, const epiq_options *o, ptrdiff_t d,
     X(EPIQ_BY_IF_EV, "if+ev")                                                                                          \
     X(EPIQ_BY_BA_IF, "ba-if")                                                                                          \
     X(EPIQ_BY_BA_EV, "ba-ev")                                                                                          \
-    X(EPIQ_BY_INFINITE, "infinite")
+    X(EPIQ_BY_INFINITE, "infinite")                                                                                    \
+    X(EPIQ_BY_RETRAIN, "retrain")                                                                                      \
+    X(EPIQ_BY_RETRAIN_EV, "retrain+ev")                                                                                \
+    X(EPIQ_BY_BA_RETRAIN, "ba-retrain")
 typedef enum {
 #define EPIQ_METHOD_ENUM(name, text) name,
     EPIQ_METHOD_LIST(EPIQ_METHOD_ENUM)
@@ -381,7 +387,7 @@ typedef struct {
         ptrdiff_t resumed; /* of these, taken from the state file */
     } training;
     struct {
-        double kernel, factor, influence, ev, ba; /* seconds */
+        double kernel, factor, influence, ev, retrain, ba; /* seconds */
     } timing;
     struct {
         epiq_action action;
@@ -395,6 +401,18 @@ typedef struct {
         ptrdiff_t members, batches; /* networks, those of the state file included */
         ptrdiff_t added, kept;      /* to the state file now, and in it then */
     } given;
+    struct {       /* what retraining found (docs/method.md section 5) */
+        int known; /* 0: the data part is the influence function's alone */
+        ptrdiff_t replicates, starts,
+            networks;          /* sign vectors; starts of each; networks trained for it, folds and all */
+        double noise_variance; /* of y around the function the networks learn, squared target units */
+        double left_out_rmse;  /* of networks on rows they have not seen, target units */
+        double kappa;          /* how much the networks follow the data, in variance, against infinitely
+                                                 * wide ones; 0: no kernel to compare with */
+        double kappa_se;
+        double step;        /* by which targets were moved, target units */
+        const char *reason; /* why the data part is made so */
+    } retrain;
     const epiq_warning *warnings;
     ptrdiff_t warning_count;
 } epiq_result;

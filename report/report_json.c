@@ -192,6 +192,26 @@ static void write_training(json *j, const epiq_result *r, const report_run *run)
     json_end(j);
 }
 
+/* What retraining found. */
+static void write_retrain(json *j, const epiq_result *r)
+{
+    if (!r->retrain.known) {
+        json_null(j, "retrain");
+        return;
+    }
+    json_object(j, "retrain", JSON_LINES);
+    json_integer(j, "replicates", r->retrain.replicates);
+    json_integer(j, "starts", r->retrain.starts);
+    json_integer(j, "networks", r->retrain.networks);
+    json_real(j, "noise_variance", r->retrain.noise_variance);
+    json_real(j, "left_out_rmse", r->retrain.left_out_rmse);
+    json_real(j, "kappa", r->retrain.kappa > 0 ? r->retrain.kappa : NAN);
+    json_real(j, "kappa_se", r->retrain.kappa > 0 ? r->retrain.kappa_se : NAN);
+    json_real(j, "step", r->retrain.step);
+    json_text(j, "reason", r->retrain.reason);
+    json_end(j);
+}
+
 static void write_interval(json *j, double lo, double hi)
 {
     json_array(j, "interval", JSON_FLAT);
@@ -248,13 +268,19 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
     if (open_part(j, "data", &p->data, run)) {
         epiq_options ran = *run->options;
         ran.correction = r->correction;
-        if (p->data.method == EPIQ_BY_IF) {
+        const bool retrained = p->data.method == EPIQ_BY_RETRAIN,
+                   influence = p->data.method == EPIQ_BY_IF || (retrained && r->retrain.kappa > 0);
+        if (influence) {
             option_text(j, "correction", &ran, "correction");
         } else {
             json_null(j, "correction");
         }
         report_json_variance(j, "uncorrected", &p->corrected[EPIQ_CORRECTION_NONE]);
-        if (r->probes && p->data.method == EPIQ_BY_IF) {
+        if (retrained) {
+            json_real(j, "kappa", r->retrain.kappa > 0 ? r->retrain.kappa : NAN);
+            report_json_variance(j, "infinite_width", &p->corrected[r->correction]);
+        }
+        if (r->probes && influence) {
             json_integer(j, "probes", r->probes);
             json_real(j, "probe_error", p->probe_error);
         }
@@ -344,6 +370,7 @@ static void write_timing(json *j, const epiq_result *r, const report_run *run)
     json_real(j, "factor", r->timing.factor);
     json_real(j, "if", r->timing.influence);
     json_real(j, "ev", r->timing.ev);
+    json_real(j, "retrain", r->timing.retrain);
     json_real(j, "ba", r->timing.ba);
     json_end(j);
 }
@@ -395,6 +422,7 @@ void report_json(FILE *out, const epiq_result *r, const report_run *run)
     report_json_manifest(&j, r, run);
     write_fit(&j, r);
     write_training(&j, r, run);
+    write_retrain(&j, r);
     report_json_given(&j, r, run);
     report_json_choice(&j, r, run);
     json_array(&j, "points", JSON_LINES);

@@ -86,12 +86,24 @@ static void write_head(const page *g)
     } else {
         write_trained(g);
     }
+    const bool retrained = g->r->retrain.known;
+    if (retrained && g->r->retrain.left_out_rmse > 0) {
+        fprintf(g->out, "the networks' error on rows they have not seen %.4g; noise %.4g (standard deviation)\n",
+                g->r->retrain.left_out_rmse, sqrt(g->r->retrain.noise_variance));
+    }
     if (g->r->fit.known) {
         fprintf(g->out, "kernel regression's leave-one-out error %.4g", g->r->fit.loo_rmse);
         if (g->r->fit.has_r2) {
             fprintf(g->out, ", R2 %.3g", g->r->fit.r2);
         }
-        fprintf(g->out, "; noise %.4g (standard deviation, if equal everywhere)\n", sqrt(g->r->fit.noise_variance));
+        if (!retrained) {
+            fprintf(g->out, "; noise %.4g (standard deviation, if equal everywhere)", sqrt(g->r->fit.noise_variance));
+        }
+        putc('\n', g->out);
+    }
+    if (retrained && g->r->retrain.kappa > 0) {
+        fprintf(g->out, "the networks follow the data %.2f times as much as infinitely wide ones, in variance (+- %.2f)\n",
+                g->r->retrain.kappa, g->r->retrain.kappa_se);
     }
 }
 

@@ -56,6 +56,10 @@ static const row TABLE[] = {
      AT(methods),
      0,
      0},
+    CHOICE(data_by, "data-by", "auto", "auto|if|retrain",
+           "the data part: if, of infinitely wide networks; retrain, of the networks trained, by retraining some on "
+           "changed targets; auto: retrain where networks are trained"),
+    COUNT(replicates, "replicates", "5", 4, 100000, "retrain: ways to change the targets; each retrains four networks"),
     COUNT(members, "members", "50", 2, 1000000, "networks trained on all rows, for EV"),
     COUNT(batches, "batches", "5", 2, 1000000, "networks trained on one batch of rows each, for BA"),
     COUNT(ensemble_size, "ensemble-size", "0", 0, 1e9,

@@ -229,7 +229,8 @@ void epiqp_belief_observe(epiqp_belief *b, ptrdiff_t p)
 double epiqp_belief_data(const epiqp_belief *b, ptrdiff_t p)
 {
     double least = b->j->excess ? EPIQP_ROWWISE_FLOOR * b->form[EPIQP_BELIEF_PRINTED].own[p] : 0;
-    return fmax(b->form[EPIQP_BELIEF_DATA].own[p], fmax(least, 0));
+    double scale = b->j->retrain.scale > 0 ? b->j->retrain.scale : 1;
+    return scale * fmax(b->form[EPIQP_BELIEF_DATA].own[p], fmax(least, 0));
 }
 
 double epiqp_belief_procedural(const epiqp_belief *b, ptrdiff_t p)

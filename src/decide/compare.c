@@ -231,6 +231,7 @@ static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_com
     epiq_result *r = NULL;
     closed.engine = EPIQ_ENGINE_INFINITE;
     closed.methods = EPIQ_IF | EPIQ_EV;
+    closed.data_by = EPIQ_DATA_BY_IF;
     j->progress.now = effort_of(j, &closed, (double)j->data->n, 0);
     int s = epiqp_estimate(j->c, j->data, j->at, &closed, &(epiqp_more){.leverage = true}, &r);
     if (s) {

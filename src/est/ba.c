@@ -141,6 +141,7 @@ int epiqp_estimate_ba(epiqp_job *j)
             .draw = {init, order},
             .kind = EPIQP_FOR_BATCH,
             .index = made,
+            .of = count,
             .at = h + made * j->points,
         };
     }

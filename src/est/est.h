@@ -21,7 +21,9 @@ typedef struct {
     double *used, *residual;     /* n: residuals as the correction takes them, and as they are; NULL: no IF */
     double *excess;              /* n: of rows whose noise differs; NULL: another correction */
     double unit;
+    double *retrain; /* EPIQP_KEPT_RETRAIN numbers: what IF's V is multiplied by, ..; NULL: nothing */
 } epiqp_keep;
+enum { EPIQP_KEPT_RETRAIN = 4 }; /* scale and spread of epiqp_retraining, kappa, noise (scaled) */
 
 /* What sentences advise: to ask for more training, or to bring more along. */
 typedef struct {
@@ -30,6 +32,23 @@ typedef struct {
     const char *far;                      /* when networks are far from kernel regression */
     const char *made;                     /* what members are: "trained here" */
 } epiqp_remedies;
+
+/* What retraining measures the data part with (retrain.c, docs/method.md section 5): rows are dealt into folds, and networks
+ * that have not seen a fold are retrained on targets moved by random signs times a size for every row. */
+typedef struct {
+    bool subset; /* how the part varies over x is taken from a part of the rows (subset.c), */
+    ptrdiff_t folds, replicates;
+    ptrdiff_t *fold;   /* n: the fold that leaves row i out */
+    ptrdiff_t *rows;   /* folds + 1: fold f leaves out rows[f + 1] - rows[f] rows, listed in */
+    ptrdiff_t *list;   /* n */
+    signed char *sign; /* replicates by n; replicate r belongs to fold r mod folds */
+    double *size;      /* n: of a row's step, in units of one step for all rows */
+    double *response;  /* replicates by n: kernel regression's answer to the steps at rows left out; NULL: no kernel */
+    double *expected;  /* n: its variance over all signs, at every row left out */
+    double *error;     /* n: kernel regression's left-out errors */
+    double mean_noise; /* of the shape behind size: IF's own noise, scaled */
+    double scale, spread; /* what IF's V is multiplied by, and the relative variance of that */
+} epiqp_retraining;
 
 typedef struct {
     epiqp_env e;
@@ -56,6 +75,7 @@ typedef struct {
      * their squares, in excess_unit^2, NULL: nothing. All NULL unless IF ran from a kernel's factor. */
     const double *used, *printed, *excess;
     double excess_unit;
+    epiqp_retraining retrain;
     const struct epiqp_more *more; /* what else is wanted */
     const epiqp_remedies *remedy;
     bool finished;     /* when asked to, with the networks there were */
@@ -157,6 +177,27 @@ ptrdiff_t epiqp_parts(const epiq_options *o, ptrdiff_t n); /* o.parts, or those 
 int epiqp_divided_solve(epiqp_job *j);                     /* j->fit's c, and IF where it needs no members */
 int epiqp_divided_if(epiqp_job *j);                        /* IF where it does */
 
+/* ---- the data part of the networks that are trained: retrain.c, response.c ---- */
+
+ptrdiff_t epiqp_retrain_networks(const epiqp_job *j);         /* that it trains; 0: it is not asked for */
+int epiqp_retrain_new(epiqp_job *j);                          /* folds and signs, before anything is solved */
+int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r); /* response and expected, while the inverse is there */
+int epiqp_subset_if(epiqp_job *j);                            /* instead, where rows are too many for a kernel matrix */
+double epiqp_retrain_bytes(const epiqp_job *j);               /* that it takes */
+int epiqp_estimate_retrain(epiqp_job *j);                     /* trains, then scales IF's data part */
+
+/* Sums over the rows that one replicate leaves out, of networks' responses G_s to a step (s: starts) and of the kernel's
+ * response d. */
+typedef struct {
+    double products;    /* sum of the mean of G_s G_t over pairs of starts s < t */
+    double with_kernel; /* sum of mean_s G_s times d */
+    double kernel;      /* sum of d^2 */
+    double expected;    /* sum of d^2's expectation over signs */
+} epiqp_response;
+/* How much the networks follow the data against the kernel, in variance, from all replicates but those of one fold
+ * (skip < 0: from all). */
+double epiqp_kappa(const epiqp_response *of, ptrdiff_t replicates, ptrdiff_t folds, ptrdiff_t skip);
+
 /* ---- members ---- */
 
 typedef struct {
@@ -164,6 +205,7 @@ typedef struct {
     epiqp_draw draw;
     epiqp_purpose kind;
     ptrdiff_t index;
+    int64_t of;        /* what else decides it: how many batches or folds there are, or which targets; 0: nothing */
     double *at, *rows; /* predictions: points; rows of the fit, or NULL */
     epiqp_kept keep;   /* where the member stays; theta NULL: nowhere */
     epiqp_training training;

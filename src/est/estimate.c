@@ -14,6 +14,7 @@ static const struct {
 } TABLE[] = {
     {EPIQ_EV, epiqp_estimate_ev, offsetof(epiq_result, timing.ev)},
     {EPIQ_IF, epiqp_estimate_if, offsetof(epiq_result, timing.influence)},
+    {EPIQ_IF, epiqp_estimate_retrain, offsetof(epiq_result, timing.retrain)},
     {EPIQ_BA, epiqp_estimate_ba, offsetof(epiq_result, timing.ba)},
 };
 
@@ -34,12 +35,48 @@ const char *epiq_method_text(epiq_method m)
         EPIQ_METHOD_LIST(METHOD_TEXT)
 #undef METHOD_TEXT
     };
-    return m <= EPIQ_BY_INFINITE ? TEXT[m] : "unknown";
+    return m <= EPIQ_BY_BA_RETRAIN ? TEXT[m] : "unknown";
 }
 
 /* ---- before anything is computed ---- */
 
 static const ptrdiff_t FACTOR_ROWS = 10000; /* auto: up to here the factor takes less than training m networks */
+
+enum { FEWEST_TO_RETRAIN = 10 }; /* rows, or groups of them: two in each fold */
+
+/* Why the data part is IF's alone, though networks are trained; NULL: it need not be. */
+static const char *not_retrained(const epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    return !j->engine->member                      ? "engine infinite has no networks to retrain"
+           : j->data->groups < FEWEST_TO_RETRAIN   ? "it takes 10 rows, or 10 groups of rows, to retrain without some"
+           : o->correction == EPIQ_CORRECTION_NONE ? "with --correction none the influence function is as published"
+           : o->solver == EPIQ_SOLVER_DIVIDED      ? "--solver divided answers for another predictor"
+                                                   : NULL;
+}
+
+/* Without a kernel matrix of all rows, which a model keeps and other kernels and solvers are about. */
+static bool may_use_subset(const epiqp_job *j)
+{
+    const epiq_options *o = &j->o;
+    return j->engine->trains && o->data_by != EPIQ_DATA_BY_IF && !not_retrained(j) && !j->more->keep &&
+           !j->more->then && !j->more->leverage && o->kernel == EPIQ_KERNEL_POPULATION && o->hbar == EPIQ_HBAR_KERNEL &&
+           j->data->groups == j->n;
+}
+
+static int resolve_data_by(epiqp_job *j)
+{
+    epiq_options *o = &j->o;
+    const char *why = not_retrained(j);
+    if (o->data_by == EPIQ_DATA_BY_RETRAIN && o->methods & EPIQ_IF && why) {
+        return epiqp_fail(j->e.c, j->data->groups < FEWEST_TO_RETRAIN ? EPIQ_E_DATA : EPIQ_E_USAGE,
+                          "the data part cannot be had by retraining: %s; use --data-by if", why);
+    }
+    if (o->data_by == EPIQ_DATA_BY_AUTO) { /* linearised networks follow the data as their kernel does */
+        o->data_by = why || !j->engine->trains || !(o->methods & EPIQ_IF) ? EPIQ_DATA_BY_IF : EPIQ_DATA_BY_RETRAIN;
+    }
+    return EPIQ_OK;
+}
 
 static int resolve(epiqp_job *j)
 {
@@ -47,12 +84,19 @@ static int resolve(epiqp_job *j)
     epiq_result *r = &j->answer->result;
     if (o->methods == EPIQ_AUTO) {
         bool small = j->n <= FACTOR_ROWS;
-        o->methods = small || !j->engine->member ? EPIQ_IF | EPIQ_EV : EPIQ_EV | EPIQ_BA;
+        j->retrain.subset = !small && may_use_subset(j);
+        o->methods = small || !j->engine->member || j->retrain.subset ? EPIQ_IF | EPIQ_EV : EPIQ_EV | EPIQ_BA;
         if (o->hbar == EPIQ_HBAR_ENSEMBLE) {
             o->methods |= EPIQ_EV;
         }
         r->choice =
-            small || !j->engine->member
+            j->retrain.subset
+                ? epiqp_arena_printf(
+                      j->e.c, &j->answer->arena,
+                      "%td rows: a kernel matrix of all of them would dominate, so the data part comes from networks "
+                      "retrained on changed targets and the procedural part from EV, each with an interval",
+                      j->n)
+            : small || !j->engine->member
                 ? epiqp_arena_printf(
                       j->e.c, &j->answer->arena,
                       "%td rows: the kernel matrix is cheap to factorise, so IF gives the data part and EV the "
@@ -83,6 +127,10 @@ static int resolve(epiqp_job *j)
     }
     if (o->correction == EPIQ_CORRECTION_ROWWISE && j->data->groups < j->n) {
         o->correction = EPIQ_CORRECTION_UNBIASED; /* rows of a group share their noise */
+    }
+    int s = resolve_data_by(j);
+    if (s) {
+        return s;
     }
     if (o->methods & EPIQ_BA && j->n < 2 * o->batches) {
         return j->n < 4
@@ -118,7 +166,7 @@ bool epiqp_factor_wanted(const epiqp_job *j)
     if (o->time > 0) {
         return false; /* the eigenvectors replace the factor */
     }
-    bool if_needs = o->methods & EPIQ_IF && o->kernel == EPIQ_KERNEL_POPULATION;
+    bool if_needs = o->methods & EPIQ_IF && o->kernel == EPIQ_KERNEL_POPULATION && !j->retrain.subset;
     bool members = j->engine->member && o->methods & EPIQ_EV;
     bool predict_by_kernel = !members && !(o->methods & EPIQ_IF);
     bool engine_needs = j->engine->needs_solve(o) && (members || !j->engine->member);
@@ -274,7 +322,7 @@ int epiqp_estimate_infinite(epiqp_job *j)
 static int check_regime(epiqp_job *j)
 {
     ptrdiff_t off = 0, compared = 0, first = 0;
-    for (ptrdiff_t p = 0; p < j->asked; p++) {
+    for (ptrdiff_t p = 0; !j->answer->result.retrain.known && p < j->asked; p++) { /* else kappa tells */
         if (j->ev[p].has_interval && j->infinite[p].known) {
             compared++;
             if ((j->infinite[p].variance < j->ev[p].lo / 2 || j->infinite[p].variance > 2 * j->ev[p].hi) && !off++) {
@@ -318,9 +366,13 @@ static int prepare(epiqp_job *j)
     if ((s = epiqp_make_room(j))) {
         return s;
     }
-    j->iterations = epiqp_arena_alloc(j->e.c, &j->scratch, j->o.members + j->o.batches, sizeof(double));
+    ptrdiff_t networks = j->o.members + j->o.batches + epiqp_retrain_networks(j);
+    j->iterations = epiqp_arena_alloc(j->e.c, &j->scratch, networks, sizeof(double));
     if (!j->iterations) {
         return EPIQ_E_NOMEM;
+    }
+    if ((s = epiqp_retrain_new(j))) {
+        return s;
     }
     s = epiqp_fit_new(&j->e, &j->o, j->n, j->data->d, j->data->x, j->data->y, j->points, j->at, &j->fit);
     return s ? s : epiqp_foresee(j);

@@ -57,7 +57,7 @@ static double divided_bytes(const epiqp_job *j, const epiq_options *o)
 static double networks_bytes(const epiqp_job *j, const epiq_options *o)
 {
     const double n = (double)j->n, points = (double)j->points;
-    if (!j->engine->member || !(o->methods & (EPIQ_EV | EPIQ_BA))) {
+    if (!j->engine->member || !(o->methods & (EPIQ_EV | EPIQ_BA) || epiqp_retrain_networks(j))) {
         return 0;
     }
     epiqp_net net = epiqp_net_of(o, j->data->d);
@@ -66,7 +66,7 @@ static double networks_bytes(const epiqp_job *j, const epiq_options *o)
     if (own) {
         at_work += (double)epiqp_tri_bytes(j->n) + 8 * n * points + 16 * n * (double)o->width * (double)o->depth;
     }
-    return (double)j->e.threads * at_work +
+    return (double)j->e.threads * at_work + epiqp_retrain_bytes(j) +
            8 * (double)o->members * (2 * points + (o->hbar == EPIQ_HBAR_ENSEMBLE ? n : 0));
 }
 
@@ -174,10 +174,10 @@ static double foresee_seconds(const epiqp_job *j, const epiq_options *o, const r
             seconds += n * n / 2 / rate->entries + n * n * points / rate->flops;
         }
     }
-    if (j->engine->trains &&
-        o->methods & (EPIQ_EV | EPIQ_BA)) { /* in single precision where they are thin: half the time */
+    if (j->engine->trains) { /* in single precision where they are thin: half the time */
         double gradient = 6 * n * width * (d + 1 + (double)(o->depth - 1) * width) / rate->flops;
-        double networks = (o->methods & EPIQ_EV ? (double)o->members : 0) + (o->methods & EPIQ_BA ? 1 : 0);
+        double networks = (o->methods & EPIQ_EV ? (double)o->members : 0) + (o->methods & EPIQ_BA ? 1 : 0) +
+                          0.8 * (double)epiqp_retrain_networks(j); /* on four fifths of the rows */
         seconds += GRADIENTS * networks * gradient * (o->depth == 1 && d <= 64 ? 0.5 : 1);
     }
     return seconds;

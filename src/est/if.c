@@ -317,14 +317,17 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     bool predictive = j->more->predictive && epiqp_ridge_has_inverse(r) && j->answer->result.fit.known;
     s = s || !predictive ? s : epiqp_predictive_new(j, r, &w.predictive);
     s = s || !j->more->left_out || !r->inverse.a ? s : epiqp_leave_groups_out(j, r, j->more->left_out);
+    if (!s) {
+        j->used = w.used[o->correction];
+        j->printed = w.used[EPIQ_CORRECTION_NONE];
+        s = leverage ? epiqp_retrain_kernel(j, r) : EPIQ_OK;
+    }
     epiqp_ridge_drop_inverse(j->e.c, r);
     epiqp_probes_free(j->e.c, &probes);
     double *scratch = s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads, sizeof *scratch);
     if (!scratch) {
         return s ? s : EPIQ_E_NOMEM;
     }
-    j->used = w.used[o->correction];
-    j->printed = w.used[EPIQ_CORRECTION_NONE];
     j->excess = o->correction == EPIQ_CORRECTION_ROWWISE ? w.rows.excess : NULL;
     j->excess_unit = w.rows.unit;
     ptrdiff_t floored = 0;
@@ -360,6 +363,9 @@ static int from_stopped(epiqp_job *j)
 
 int epiqp_estimate_if(epiqp_job *j)
 {
+    if (j->retrain.subset) {
+        return epiqp_subset_if(j);
+    }
     if (j->stopped_v) {
         return from_stopped(j);
     }

@@ -43,7 +43,7 @@ static int train(epiqp_job *j, const char *stage, ptrdiff_t first, ptrdiff_t end
         }
         int s =
             j->engine->member(&alone, a->fit, &a->draw, a->at, a->rows, a->keep.theta ? &a->keep : NULL, &a->training);
-        for (ptrdiff_t p = 0; !s && p < j->points; p++) {
+        for (ptrdiff_t p = 0; !s && p < a->fit->at.n; p++) {
             if (!isfinite(a->at[p])) {
                 s = epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
                                "member %td's prediction is not finite; use --scale standard or a larger --lambda",

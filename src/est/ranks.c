@@ -110,32 +110,37 @@ int epiqp_ranks_check(const epiqp_job *j)
 
 enum { HEAD = 5 }; /* numbers of a record before its predictions */
 
-static ptrdiff_t record_size(const epiqp_job *j, const epiqp_assignment *a)
+/* The longest of theirs: folds differ by a row. */
+static ptrdiff_t record_size(ptrdiff_t count, const epiqp_assignment *list)
 {
-    return HEAD + j->points + (a->rows ? a->fit->rows.n : 0);
+    ptrdiff_t most = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        most = epiqp_max(most, list[k].fit->at.n + (list[k].rows ? list[k].fit->rows.n : 0));
+    }
+    return HEAD + most;
 }
 
-static void pack(const epiqp_job *j, const epiqp_assignment *a, double *to)
+static void pack(const epiqp_assignment *a, double *to)
 {
     const epiqp_training *t = &a->training;
     const double head[HEAD] = {a->done, t->converged, t->loss, t->gradient_rel, (double)t->iterations};
     memcpy(to, head, sizeof head);
-    memcpy(to + HEAD, a->at, (size_t)j->points * sizeof *to);
+    memcpy(to + HEAD, a->at, (size_t)a->fit->at.n * sizeof *to);
     if (a->rows) {
-        memcpy(to + HEAD + j->points, a->rows, (size_t)a->fit->rows.n * sizeof *to);
+        memcpy(to + HEAD + a->fit->at.n, a->rows, (size_t)a->fit->rows.n * sizeof *to);
     }
 }
 
-static void unpack(const epiqp_job *j, const double *from, epiqp_assignment *a)
+static void unpack(const double *from, epiqp_assignment *a)
 {
     if (from[0] == 0) {
         return;
     }
     a->done = true;
     a->training = (epiqp_training){from[1] != 0, from[2], from[3], (ptrdiff_t)from[4]};
-    memcpy(a->at, from + HEAD, (size_t)j->points * sizeof *from);
+    memcpy(a->at, from + HEAD, (size_t)a->fit->at.n * sizeof *from);
     if (a->rows) {
-        memcpy(a->rows, from + HEAD + j->points, (size_t)a->fit->rows.n * sizeof *from);
+        memcpy(a->rows, from + HEAD + a->fit->at.n, (size_t)a->fit->rows.n * sizeof *from);
     }
 }
 
@@ -143,18 +148,18 @@ int epiqp_ranks_give(const epiqp_job *j, int status, int from, ptrdiff_t first, 
                      epiqp_assignment *list)
 {
     const epiq_cluster *k = j->e.cluster;
-    ptrdiff_t count = first < end ? (end - first - 1) / step + 1 : 0, size = record_size(j, list);
+    ptrdiff_t count = first < end ? (end - first - 1) / step + 1 : 0, size = record_size(end, list);
     double *records = status ? NULL : epiqp_alloc(j->e.c, count * size, sizeof *records);
     int s = epiq_ctx_agree(j->e.c, status || records ? status : EPIQ_E_NOMEM);
     assert(s || records); /* agreeing keeps a failure of one's own */
     for (ptrdiff_t i = 0; !s && k->rank == from && i < count; i++) {
-        pack(j, &list[first + i * step], records + i * size);
+        pack(&list[first + i * step], records + i * size);
     }
     if (!s) {
         k->share(from, records, (size_t)(count * size) * sizeof *records);
     }
     for (ptrdiff_t i = 0; !s && k->rank != from && i < count; i++) {
-        unpack(j, records + i * size, &list[first + i * step]);
+        unpack(records + i * size, &list[first + i * step]);
     }
     epiqp_free(j->e.c, records);
     return s;

@@ -69,13 +69,13 @@ int epiqp_state_open(epiqp_job *j)
     return status ? status : epiqp_db_prepare(&s->file, save, &s->save);
 }
 
-static void bind_place(epiqp_state *s, sqlite3_stmt *q, const epiqp_assignment *a, const epiqp_job *j)
+static void bind_place(epiqp_state *s, sqlite3_stmt *q, const epiqp_assignment *a)
 {
     sqlite3_reset(q);
     sqlite3_bind_text(q, 1, s->key, -1, SQLITE_STATIC);
     sqlite3_bind_int(q, 2, (int)a->kind);
     sqlite3_bind_int64(q, 3, a->index);
-    sqlite3_bind_int64(q, 4, a->kind == EPIQP_FOR_BATCH ? j->o.batches : 0); /* a batch depends on how many there are */
+    sqlite3_bind_int64(q, 4, a->of);
 }
 
 /* What is kept beside the predictions at the points, one after the other: those at the rows, if wanted, and for a model
@@ -116,8 +116,9 @@ static bool take_member(sqlite3_stmt *q, epiqp_assignment *a, const epiqp_job *j
     piece rest[PIECES];
     const char *at = sqlite3_column_blob(q, 4), *beside = sqlite3_column_blob(q, 5);
     const size_t more = pieces_of(a, j, rest);
-    bool good = at && (beside || !more) && (size_t)sqlite3_column_bytes(q, 4) == (size_t)j->points * sizeof(double) &&
-                (size_t)sqlite3_column_bytes(q, 5) == more && take_numbers(&at, j->points, a->at);
+    bool good = at && (beside || !more) &&
+                (size_t)sqlite3_column_bytes(q, 4) == (size_t)a->fit->at.n * sizeof(double) &&
+                (size_t)sqlite3_column_bytes(q, 5) == more && take_numbers(&at, a->fit->at.n, a->at);
     for (int k = 0; good && k < PIECES; k++) {
         good = take_numbers(&beside, rest[k].count, rest[k].at);
     }
@@ -129,7 +130,7 @@ static bool take_member(sqlite3_stmt *q, epiqp_assignment *a, const epiqp_job *j
 
 int epiqp_state_load(epiqp_state *s, epiqp_assignment *a, const epiqp_job *j)
 {
-    bind_place(s, s->load, a, j);
+    bind_place(s, s->load, a);
     int rc = sqlite3_step(s->load);
     if (rc == SQLITE_ROW && !take_member(s->load, a, j)) {
         return epiqp_db_not_ours(&s->file);
@@ -157,12 +158,12 @@ int epiqp_state_save(epiqp_state *s, const epiqp_assignment *a, const epiqp_job 
             at += size;
         }
     }
-    bind_place(s, s->save, a, j);
+    bind_place(s, s->save, a);
     sqlite3_bind_int(s->save, 5, a->training.converged);
     sqlite3_bind_double(s->save, 6, a->training.loss);
     sqlite3_bind_double(s->save, 7, a->training.gradient_rel);
     sqlite3_bind_int64(s->save, 8, a->training.iterations);
-    int rc = sqlite3_bind_blob64(s->save, 9, a->at, (size_t)j->points * sizeof(double), SQLITE_STATIC);
+    int rc = sqlite3_bind_blob64(s->save, 9, a->at, (size_t)a->fit->at.n * sizeof(double), SQLITE_STATIC);
     rc = rc ? rc : sqlite3_bind_blob64(s->save, 10, bytes, more, SQLITE_STATIC);
     rc = rc ? rc : sqlite3_step(s->save);
     int status = rc == SQLITE_DONE ? EPIQ_OK : epiqp_db_trouble(&s->file, "written");

@@ -17,6 +17,10 @@ bool epiqp_model_has_influence(const epiq_model *m)
 {
     return m->o.methods & EPIQ_IF;
 }
+bool epiqp_model_has_retrain(const epiq_model *m)
+{
+    return epiqp_model_has_influence(m) && m->o.data_by == EPIQ_DATA_BY_RETRAIN;
+}
 bool epiqp_model_has_factor(const epiq_model *m)
 {
     return epiqp_model_has_influence(m) || m->o.engine == EPIQ_ENGINE_INFINITE;
@@ -187,6 +191,7 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiqp_keep *keep, con
     m->used = keep->used;
     m->residual = keep->residual;
     m->excess = keep->excess;
+    m->retrain = keep->retrain;
     int s = copy_names(c, m, data);
     s = s ? s : copy_texts(c, m);
     for (ptrdiff_t k = 0; !s && k < r->warning_count; k++) {

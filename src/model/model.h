@@ -29,6 +29,7 @@ struct epiq_model {
     epiqp_kept members, batches;                    /* never written to */
     const double *alpha, *used, *residual, *excess; /* n */
     const double *unit;                             /* 1: of excess */
+    const double *retrain;                          /* EPIQP_KEPT_RETRAIN; the data part is IF's alone without */
     epiqp_tri tri;                                  /* factor of A; never written to */
     /* what follows from them */
     epiqp_fit fit;        /* rows laid out; no y, no points */
@@ -45,6 +46,7 @@ epiq_model *epiqp_model_alloc(epiq_ctx *c);
 bool epiqp_model_has_members(const epiq_model *m);
 bool epiqp_model_has_batches(const epiq_model *m);
 bool epiqp_model_has_influence(const epiq_model *m);
+bool epiqp_model_has_retrain(const epiq_model *m);
 bool epiqp_model_has_factor(const epiq_model *m);
 bool epiqp_model_has_alpha(const epiq_model *m);
 

@@ -227,7 +227,7 @@ static void times(ptrdiff_t n, const double *restrict a, const double *restrict 
     }
 }
 
-static epiq_part influence_at(const asking *a, ptrdiff_t p)
+static epiq_part influence_alone(const asking *a, ptrdiff_t p)
 {
     const epiq_model *m = a->m;
     const ptrdiff_t n = m->n;
@@ -243,6 +243,13 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
     double uncorrected = epiqp_if(v, n, m->group, m->groups, v + n, 0).variance;
     times(n, c, m->used, v);
     return epiqp_if_rowwise(&rows, v, c, n, uncorrected, v + n, 0, &floored);
+}
+
+/* The data part: of the networks that were trained, if some were retrained to tell. */
+static epiq_part influence_at(const asking *a, ptrdiff_t p)
+{
+    epiq_part part = influence_alone(a, p);
+    return a->m->retrain && part.known ? epiq_part_of(part.variance * a->m->retrain[0], 0, 0, EPIQ_BY_RETRAIN) : part;
 }
 
 /* c = A^-1 k0, the closed form of tau^2, and the data variance. */

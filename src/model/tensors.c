@@ -67,6 +67,9 @@ static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiq
         add(list, &count, "noise_excess", &m->excess, 1, n, 0);
         add(list, &count, "noise_unit", &m->unit, 1, 1, 0);
     }
+    if (epiqp_model_has_retrain(m)) {
+        add(list, &count, "retrain", &m->retrain, 1, EPIQP_KEPT_RETRAIN, 0);
+    }
     add(list, &count, "feature_shift", &m->shift, 1, d, 0);
     add(list, &count, "feature_factor", &m->factor, 1, d, 0);
     add(list, &count, "target_scaling", &m->target_scaling, 1, 2, 0);

@@ -19,7 +19,10 @@ typedef enum {
     EPIQP_FOR_PROBE = 8,       /* stream = probe */
     EPIQP_FOR_SEARCH = 9,      /* of leading directions: where it starts */
     EPIQP_FOR_LANDMARK = 10,   /* rows of a preconditioner */
-    EPIQP_FOR_PARTS = 11       /* of rows into parts */
+    EPIQP_FOR_PARTS = 11,      /* of rows into parts */
+    EPIQP_FOR_WILD = 12,       /* signs of steps; stream = replicate */
+    EPIQP_FOR_FOLD = 13,       /* networks of a fold and of its retraining: what they are kept as, */
+    EPIQP_FOR_RETRAINED = 14   /* their starts are those of members */
 } epiqp_purpose;
 
 typedef struct {

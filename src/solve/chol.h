@@ -79,5 +79,7 @@ ptrdiff_t epiqp_inverse_bytes(ptrdiff_t n, int threads); /* that it takes meanwh
 
 /* out_i = sum_j t_ij^2 s_j, n each: t symmetric, its entries squared, times s. */
 int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out);
+/* out = t s for cols columns of length n, leading dimension n: t symmetric. */
+void epiqp_tri_times(const epiqp_env *e, const epiqp_tri *t, ptrdiff_t cols, const double *s, double *out);
 
 #endif

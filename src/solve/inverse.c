@@ -279,3 +279,38 @@ int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double
     epiqp_free(e->c, parts);
     return EPIQ_OK;
 }
+
+/* The diagonal block of panel p, of which only the lower triangle holds numbers, times one column. */
+static void diagonal_times(const epiqp_tri *t, ptrdiff_t p, const double *s, double *out)
+{
+    ptrdiff_t rows = epiqp_tri_rows(t, p);
+    for (ptrdiff_t k = 0; k < rows; k++) {
+        const double *v = epiqp_tri_at(t, p, 0, p * t->height + k);
+        out[k] += v[k] * s[k] + epiqp_dot(rows - k - 1, v + k + 1, s + k + 1);
+        epiqp_axpy(rows - k - 1, s[k], v + k + 1, out + k + 1);
+    }
+}
+
+void epiqp_tri_times(const epiqp_env *e, const epiqp_tri *t, ptrdiff_t cols, const double *s, double *out)
+{
+    enum { GROUP = 8 }; /* columns that one thread multiplies at a time */
+    const ptrdiff_t n = t->n, H = t->height;
+#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (n > EPIQP_ALONE)
+    for (ptrdiff_t from = 0; from < cols; from += GROUP) {
+        const ptrdiff_t some = epiqp_min(GROUP, cols - from);
+        const double *b = s + from * n;
+        double *c = out + from * n;
+        memset(c, 0, (size_t)(some * n) * sizeof *c);
+        for (ptrdiff_t p = 0; p < t->panels; p++) {
+            const ptrdiff_t rows = epiqp_tri_rows(t, p), left = p * H;
+            const double *a = epiqp_tri_at(t, p, 0, 0);
+            if (left > 0) {
+                e->la->gemm('N', 'N', rows, some, left, 1, a, rows, b, n, 1, c + left, n);
+                e->la->gemm('T', 'N', left, some, rows, 1, a, rows, b + left, n, 1, c, n);
+            }
+            for (ptrdiff_t k = 0; k < some; k++) {
+                diagonal_times(t, p, b + left + k * n, c + left + k * n);
+            }
+        }
+    }
+}

@@ -152,6 +152,15 @@ int epiqp_ridge_squares_times(const epiqp_env *e, const epiqp_ridge *r, const do
                        : epiqp_tri_squares_times(e, &r->inverse, s, out);
 }
 
+int epiqp_ridge_times(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t cols, const double *s, double *out)
+{
+    if (r->spread.a) {
+        return epiqp_spread_times(e, &r->spread, cols, s, out);
+    }
+    epiqp_tri_times(e, &r->inverse, cols, s, out);
+    return EPIQ_OK;
+}
+
 int epiqp_ridge_corner(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t count, const ptrdiff_t *rows, double *out)
 {
     if (r->spread.a) {

@@ -49,6 +49,8 @@ bool epiqp_ridge_has_inverse(const epiqp_ridge *r);
 void epiqp_ridge_drop_inverse(epiq_ctx *c, epiqp_ridge *r);
 /* out_i = sum_j (A^-1)_ij^2 s_j */
 int epiqp_ridge_squares_times(const epiqp_env *e, const epiqp_ridge *r, const double *s, double *out);
+/* out = A^-1 s for cols columns of length n */
+int epiqp_ridge_times(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t cols, const double *s, double *out);
 /* The lower triangle of A^-1 at these rows and columns, count by count. */
 int epiqp_ridge_corner(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t count, const ptrdiff_t *rows, double *out);
 

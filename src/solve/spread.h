@@ -37,6 +37,7 @@ int epiqp_spread_inverse(const epiqp_env *e, epiqp_spread *l);
 
 int epiqp_spread_diagonal(const epiqp_env *e, const epiqp_spread *t, double *out);
 int epiqp_spread_squares_times(const epiqp_env *e, const epiqp_spread *t, const double *s, double *out);
+int epiqp_spread_times(const epiqp_env *e, const epiqp_spread *t, ptrdiff_t cols, const double *s, double *out);
 /* The lower triangle of what these rows have in these columns, count by count. */
 int epiqp_spread_corner(const epiqp_env *e, const epiqp_spread *t, ptrdiff_t count, const ptrdiff_t *rows, double *out);
 

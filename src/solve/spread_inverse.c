@@ -306,8 +306,14 @@ int epiqp_spread_diagonal(const epiqp_env *e, const epiqp_spread *t, double *out
     return s;
 }
 
-/* Own block of rows i: sums over everything up to the diagonal of t^2 s. */
-static void square_rows(const epiqp_spread *t, ptrdiff_t i, const double *s, double *out)
+/* An entry as it is summed: itself or its square. */
+static inline double term(double v, bool squared)
+{
+    return squared ? v * v : v;
+}
+
+/* Own block of rows i: sums over everything up to the diagonal of t s, or of t^2 s. */
+static void sum_rows(const epiqp_spread *t, bool squared, ptrdiff_t i, const double *s, double *out)
 {
     ptrdiff_t k = epiqp_side_block(&t->rows, i / t->block), end = epiqp_side_before(&t->cols, k, t->block),
               rows = epiqp_min(t->block, t->rows.size - i);
@@ -316,26 +322,25 @@ static void square_rows(const epiqp_spread *t, ptrdiff_t i, const double *s, dou
         const double *v = t->a + i + j * t->rows.size;
         double weight = s[epiqp_side_global(&t->cols, j, t->block)];
         for (ptrdiff_t r = j < end ? 0 : j - end; r < rows; r++) {
-            out[i + r] += v[r] * v[r] * weight;
+            out[i + r] += term(v[r], squared) * weight;
         }
     }
 }
 
 /* Own column j: the sum over everything below the diagonal; by_row: s in the order of the rows. */
-static double square_col(const epiqp_spread *t, ptrdiff_t j, const double *by_row)
+static double sum_col(const epiqp_spread *t, bool squared, ptrdiff_t j, const double *by_row)
 {
     ptrdiff_t column = epiqp_side_global(&t->cols, j, t->block), k = column / t->block,
               from = epiqp_side_before(&t->rows, k, t->block);
     double sum = 0;
     from += epiqp_side_has(&t->rows, column, t->block) ? column % t->block + 1 : 0;
     for (ptrdiff_t i = from; i < t->rows.size; i++) {
-        double v = t->a[i + j * t->rows.size];
-        sum += v * v * by_row[i];
+        sum += term(t->a[i + j * t->rows.size], squared) * by_row[i];
     }
     return sum;
 }
 
-int epiqp_spread_squares_times(const epiqp_env *e, const epiqp_spread *t, const double *s, double *out)
+static int times(const epiqp_env *e, const epiqp_spread *t, bool squared, const double *s, double *out)
 {
     double *by_row = epiqp_alloc(e->c, 2 * t->rows.size + t->cols.size, sizeof *by_row);
     int status = epiq_ctx_agree(e->c, by_row ? EPIQ_OK : EPIQ_E_NOMEM);
@@ -348,11 +353,11 @@ int epiqp_spread_squares_times(const epiqp_env *e, const epiqp_spread *t, const 
         {
 #pragma omp for schedule(dynamic) nowait
             for (ptrdiff_t i = 0; i < t->rows.size; i += t->block) {
-                square_rows(t, i, s, row_sum);
+                sum_rows(t, squared, i, s, row_sum);
             }
 #pragma omp for schedule(dynamic, 64)
             for (ptrdiff_t j = 0; j < t->cols.size; j++) {
-                col_sum[j] = square_col(t, j, by_row);
+                col_sum[j] = sum_col(t, squared, j, by_row);
             }
         }
         memset(out, 0, (size_t)t->n * sizeof *out);
@@ -361,6 +366,20 @@ int epiqp_spread_squares_times(const epiqp_env *e, const epiqp_spread *t, const 
         e->cluster->sum(out, t->n);
     }
     epiqp_free(e->c, by_row);
+    return status;
+}
+
+int epiqp_spread_squares_times(const epiqp_env *e, const epiqp_spread *t, const double *s, double *out)
+{
+    return times(e, t, true, s, out);
+}
+
+int epiqp_spread_times(const epiqp_env *e, const epiqp_spread *t, ptrdiff_t cols, const double *s, double *out)
+{
+    int status = EPIQ_OK;
+    for (ptrdiff_t k = 0; !status && k < cols; k++) {
+        status = times(e, t, false, s + k * t->n, out + k * t->n);
+    }
     return status;
 }
 
