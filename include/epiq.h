@@ -283,6 +283,7 @@ EPIQ_API const char *epiq_method_text(epiq_method m);
 /* A variance, if it could be had, and its interval, if it has one. */
 typedef struct {
     int known, has_interval;
+    int open; /* has_interval, but its upper end cannot be known: hi is 0 and means nothing, lo is "at least" */
     double variance, lo, hi;
     double df; /* degrees of freedom behind the interval; 0: none, it is a closed form or a difference */
     epiq_method method;
@@ -290,6 +291,7 @@ typedef struct {
 
 /* A variance with df degrees of freedom and its chi-squared interval; there is no interval where V or df is not above
  * 0, or level not inside (0, 1). So the interval at another level is epiq_part_of(p.variance, p.df, 0.9, p.method).
+ * It always contains V; an upper end more than 100 times V says nothing, and the interval is then open.
  */
 EPIQ_API epiq_part epiq_part_of(double variance, double df, double level, epiq_method method);
 

@@ -15,7 +15,7 @@ static void procedural(lab *l, const lab_cell *c, const lab_cell *ev, const lab_
         line.members = ev->o.members;
         line.estimate = p.variance;
         line.lo = p.has_interval ? p.lo : NAN;
-        line.hi = p.has_interval ? p.hi : NAN;
+        line.hi = p.has_interval && !p.open ? p.hi : NAN;
     } else {
         line.estimate = lab_get(c, 0, S_INFINITE);
     }

@@ -277,7 +277,9 @@ static int check_regime(epiqp_job *j)
     for (ptrdiff_t p = 0; p < j->asked; p++) {
         if (j->ev[p].has_interval && j->infinite[p].known) {
             compared++;
-            if ((j->infinite[p].variance < j->ev[p].lo / 2 || j->infinite[p].variance > 2 * j->ev[p].hi) && !off++) {
+            if ((j->infinite[p].variance < j->ev[p].lo / 2 ||
+                 (!j->ev[p].open && j->infinite[p].variance > 2 * j->ev[p].hi)) &&
+                !off++) {
                 first = p;
             }
         }
