@@ -124,6 +124,7 @@ enum { EPIQ_IF = 1, EPIQ_EV = 2, EPIQ_BA = 4, EPIQ_AUTO = 8 }; /* methods, or-ed
 typedef enum { EPIQ_ENGINE_NETWORK, EPIQ_ENGINE_LINEAR, EPIQ_ENGINE_INFINITE } epiq_engine;
 typedef enum { EPIQ_KERNEL_POPULATION, EPIQ_KERNEL_EMPIRICAL } epiq_kernel_kind; /* "own" for the linear engine */
 typedef enum {
+    EPIQ_CORRECTION_MODERATED,
     EPIQ_CORRECTION_ROWWISE,
     EPIQ_CORRECTION_UNBIASED,
     EPIQ_CORRECTION_JACKKNIFE,

@@ -81,7 +81,8 @@ static int resolve(epiqp_job *j)
             return EPIQ_E_NOMEM;
         }
     }
-    if (o->correction == EPIQ_CORRECTION_ROWWISE && j->data->groups < j->n) {
+    if ((o->correction == EPIQ_CORRECTION_ROWWISE || o->correction == EPIQ_CORRECTION_MODERATED) &&
+        j->data->groups < j->n) {
         o->correction = EPIQ_CORRECTION_UNBIASED; /* rows of a group share their noise */
     }
     if (o->methods & EPIQ_BA && j->n < 2 * o->batches) {
