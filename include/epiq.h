@@ -124,6 +124,7 @@ enum { EPIQ_IF = 1, EPIQ_EV = 2, EPIQ_BA = 4, EPIQ_AUTO = 8 }; /* methods, or-ed
 typedef enum { EPIQ_ENGINE_NETWORK, EPIQ_ENGINE_LINEAR, EPIQ_ENGINE_INFINITE } epiq_engine;
 typedef enum { EPIQ_KERNEL_POPULATION, EPIQ_KERNEL_EMPIRICAL } epiq_kernel_kind; /* "own" for the linear engine */
 typedef enum {
+    EPIQ_CORRECTION_MODERATED,
     EPIQ_CORRECTION_ROWWISE,
     EPIQ_CORRECTION_UNBIASED,
     EPIQ_CORRECTION_JACKKNIFE,
@@ -289,6 +290,7 @@ EPIQ_API const char *epiq_method_text(epiq_method m);
 /* A variance, if it could be had, and its interval, if it has one. */
 typedef struct {
     int known, has_interval;
+    int open; /* has_interval, but its upper end cannot be known: hi is 0 and means nothing, lo is "at least" */
     double variance, lo, hi;
     double df; /* degrees of freedom behind the interval; 0: none, it is a closed form or a difference */
     epiq_method method;
@@ -296,6 +298,7 @@ typedef struct {
 
 /* A variance with df degrees of freedom and its chi-squared interval; there is no interval where V or df is not above
  * 0, or level not inside (0, 1). So the interval at another level is epiq_part_of(p.variance, p.df, 0.9, p.method).
+ * It always contains V; an upper end more than 100 times V says nothing, and the interval is then open.
  */
 EPIQ_API epiq_part epiq_part_of(double variance, double df, double level, epiq_method method);
 

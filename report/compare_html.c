@@ -30,7 +30,7 @@ static void cloud_add(cloud *c, const epiq_comparison *r, const epiq_compared *m
     c->error[c->count] = report_compare_error(r, m)->rmse;
     c->variance[c->count] = m->variance.variance;
     c->lo[c->count] = m->variance.has_interval ? m->variance.lo : NAN;
-    c->hi[c->count++] = m->variance.has_interval ? m->variance.hi : NAN;
+    c->hi[c->count++] = report_upper(&m->variance);
 }
 
 static void draw(FILE *out, svg_album *album, const epiq_comparison *r, const ptrdiff_t *order)
@@ -114,7 +114,7 @@ static void write_row(FILE *out, const epiq_comparison *r, const epiq_compared *
     html_number(out, "se", m->loo.known ? m->loo.se : NAN, 2);
     html_number(out, "value", m->variance.known ? m->variance.variance : NAN, 4);
     html_number(out, "lo", interval ? m->variance.lo : NAN, 3);
-    html_number(out, "hi", interval ? m->variance.hi : NAN, 3);
+    html_upper(out, &m->variance);
     html_number(out, "value", m->procedural.known ? m->procedural.variance : NAN, 4);
     html_number(out, "value", m->data.known ? m->data.variance : NAN, 4);
     fputs("</tr>\n", out);

@@ -95,7 +95,7 @@ void report_compare_csv(FILE *out, const epiq_comparison *r)
         report_csv_cell(out, m->cv.known, m->cv.se);
         report_csv_cell(out, m->variance.known, m->variance.variance);
         report_csv_cell(out, interval, m->variance.lo);
-        report_csv_cell(out, interval, m->variance.hi);
+        report_csv_cell(out, interval && !m->variance.open, m->variance.hi);
         report_csv_cell(out, m->procedural.known, m->procedural.variance);
         report_csv_cell(out, m->data.known, m->data.variance);
         report_csv_cell(out, m->infinite.known, m->infinite.variance);

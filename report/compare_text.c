@@ -101,7 +101,7 @@ static void write_row(FILE *out, const epiq_comparison *r, const epiq_compared *
     put_error(out, &m->loo);
     fprintf(out, "  %s", interval);
     if (m->variance.known && m->variance.has_interval) {
-        fprintf(out, "  between %.3g and %.3g", m->variance.lo, m->variance.hi);
+        fprintf(out, "  %s", report_interval(&m->variance).text);
     }
     fputs(chosen && style.colour ? "\033[0m" : "", out);
     putc('\n', out);

@@ -27,7 +27,7 @@ static void put_part(const estimate_page *g, const char *name, const char *key, 
     html_number(g->out, "variance", p->variance, 4);
     html_number(g->out, "sd", sqrt(p->variance), 4);
     html_number(g->out, "lo", p->has_interval ? p->lo : NAN, 3);
-    html_number(g->out, "hi", p->has_interval ? p->hi : NAN, 3);
+    html_upper(g->out, p);
     fprintf(g->out, "<td class=\"l\">%s</td></tr>\n", epiq_method_text(p->method));
 }
 

@@ -50,7 +50,7 @@ bool report_stacked(pictures *set, picture *p, const stacked_row *rows, ptrdiff_
         a[TAU_HI][i] = data + (isfinite(rows[i].procedural) ? rows[i].procedural : 0);
         a[ALL_X][i] = all->known ? all->variance : NAN;
         a[ALL_LO][i] = all->has_interval ? all->lo : NAN;
-        a[ALL_HI][i] = all->has_interval ? all->hi : NAN;
+        a[ALL_HI][i] = report_upper(all);
         longest = fmax(longest, fmax(a[TAU_HI][i], a[ALL_X][i]));
         farthest = fmax(farthest, a[ALL_HI][i]);
     }
@@ -211,7 +211,7 @@ static void draw_ev(pictures *set, const epiq_result *r, const report_run *run, 
         x[i] = (double)k;
         y[i] = part.known ? part.variance : NAN;
         lo[i] = part.has_interval ? part.lo : NAN;
-        hi[i] = part.has_interval ? part.hi : NAN;
+        hi[i] = report_upper(&part);
         if (k >= 4 || m < 6) { /* the first intervals reach over decades, and would press all others flat */
             p->panel.y_lo = lo[i] > 0 && (lo[i] < p->panel.y_lo || !(p->panel.y_lo > 0)) ? lo[i] : p->panel.y_lo;
             p->panel.y_hi = fmax(p->panel.y_hi, hi[i]);

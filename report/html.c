@@ -98,6 +98,15 @@ void html_pair(FILE *out, const char *name, const char *value)
     fputs("</td></tr>\n", out);
 }
 
+void html_upper(FILE *out, const epiq_part *p)
+{
+    if (p->known && p->has_interval && p->open) {
+        fputs("<td title=\"the upper end cannot be known\">open</td>", out);
+    } else {
+        html_number(out, "hi", report_upper(p), 3);
+    }
+}
+
 void html_number(FILE *out, const char *name, double v, int digits)
 {
     fputs("<td", out);

@@ -4,6 +4,8 @@
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
 
+#include "epiq.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -23,6 +25,7 @@ void html_table_group(FILE *out);
 void html_table_close(FILE *out);
 void html_pair(FILE *out, const char *name, const char *value); /* a row of two in such a table */
 void html_number(FILE *out, const char *name, double v,
-                 int digits); /* a cell: rounded, in full as data-NAME; not finite: empty */
+                 int digits);                   /* a cell: rounded, in full as data-NAME; not finite: empty */
+void html_upper(FILE *out, const epiq_part *p); /* the same of an interval's upper end; "open" if it cannot be known */
 
 #endif

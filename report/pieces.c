@@ -1,6 +1,7 @@
 /* pieces.c - what the writers share: doubles that read back equal, text that cannot harm a terminal, option values. */
 #include "report/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,20 @@ report_number report_double(double v)
         }
     }
     return n;
+}
+
+report_phrase report_interval(const epiq_part *p)
+{
+    report_phrase said = {"no interval"};
+    if (p->has_interval) {
+        snprintf(said.text, sizeof said.text, p->open ? "at least %.3g" : "between %.3g and %.3g", p->lo, p->hi);
+    }
+    return said;
+}
+
+double report_upper(const epiq_part *p)
+{
+    return p->known && p->has_interval && !p->open ? p->hi : NAN;
 }
 
 void report_paint(FILE *out, report_style style, const char *colour, const char *text)

@@ -27,7 +27,7 @@ static bool columns_of(const epiq_plan *plan, columns *c)
         c->cost[k] = m->cost;
         c->variance[k] = m->variance.variance;
         c->lo[k] = m->variance.has_interval ? m->variance.lo : NAN;
-        c->hi[k] = m->variance.has_interval ? m->variance.hi : NAN;
+        c->hi[k] = report_upper(&m->variance);
         c->rows[k] = (double)m->rows;
         c->members[k] = (double)m->members;
     }
@@ -133,7 +133,7 @@ static void write_row(FILE *out, const char *name, const epiq_mix *m, bool confi
     fprintf(out, "<td>%td</td><td>%td</td><td>%td</td><td>%td</td>", m->rows, m->members, m->new_rows, m->trainings);
     html_number(out, "value", m->variance.variance, 4);
     html_number(out, "lo", m->variance.has_interval ? m->variance.lo : NAN, 3);
-    html_number(out, "hi", m->variance.has_interval ? m->variance.hi : NAN, 3);
+    html_upper(out, &m->variance);
     if (confidence) {
         html_number(out, "value", m->chance.known ? 100 * m->chance.value : NAN, 2);
     }

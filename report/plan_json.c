@@ -92,6 +92,6 @@ void report_plan_csv(FILE *out, const report_planned *p)
                 m->trainings);
         fprintf(out, "%s,", report_double(m->variance.variance).text);
         fprintf(out, "%s,", interval ? report_double(m->variance.lo).text : "");
-        fprintf(out, "%s\n", interval ? report_double(m->variance.hi).text : "");
+        fprintf(out, "%s\n", interval && !m->variance.open ? report_double(m->variance.hi).text : "");
     }
 }

@@ -29,12 +29,8 @@ static void write_head(FILE *out, const report_planned *p, const report_run *run
 
 static void write_mix(FILE *out, const char *name, const epiq_mix *m)
 {
-    char interval[64] = "no interval";
-    if (m->variance.has_interval) {
-        snprintf(interval, sizeof interval, "between %.3g and %.3g", m->variance.lo, m->variance.hi);
-    }
     fprintf(out, "  %-10s%12.6g%12td%10td%12.4g%12.4g  %s\n", name, m->cost, m->rows, m->members, m->variance.variance,
-            sqrt(m->variance.variance), interval);
+            sqrt(m->variance.variance), report_interval(&m->variance).text);
 }
 
 void report_plan_text(FILE *out, const report_planned *p, const report_run *run, report_style style)

@@ -73,6 +73,12 @@ typedef struct {
 } report_number;
 report_number report_double(double v);
 
+typedef struct {
+    char text[64];
+} report_phrase;
+report_phrase report_interval(const epiq_part *p); /* "between 1 and 3", "at least 1", "no interval" */
+double report_upper(const epiq_part *p);           /* the interval's upper end; NAN: there is none */
+
 void report_choice(FILE *out, const epiq_result *r,
                    const report_run *run); /* a line on what --methods auto chose, and why */
 #define REPORT_BOLD "\033[1m"

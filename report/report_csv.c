@@ -49,7 +49,7 @@ void report_csv(FILE *out, const epiq_result *r)
             bool interval = parts[k]->known && parts[k]->has_interval;
             report_csv_cell(out, parts[k]->known, parts[k]->variance);
             report_csv_cell(out, interval, parts[k]->lo);
-            report_csv_cell(out, interval, parts[k]->hi);
+            report_csv_cell(out, interval && !parts[k]->open, parts[k]->hi);
         }
         report_csv_cell(out, p->corrected[EPIQ_CORRECTION_NONE].known, p->corrected[EPIQ_CORRECTION_NONE].variance);
         report_csv_cell(out, p->infinite.known, p->infinite.variance);

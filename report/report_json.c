@@ -216,14 +216,14 @@ static void write_interval(json *j, double lo, double hi)
 {
     json_array(j, "interval", JSON_FLAT);
     json_real(j, NULL, lo);
-    json_real(j, NULL, hi);
+    json_real(j, NULL, hi); /* null: it cannot be known */
     json_end(j);
 }
 
 void report_json_interval(json *j, const epiq_part *p)
 {
     if (p->known && p->has_interval) {
-        write_interval(j, p->lo, p->hi);
+        write_interval(j, p->lo, report_upper(p));
     } else {
         json_null(j, "interval");
     }

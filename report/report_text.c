@@ -116,11 +116,8 @@ static void write_part(const page *g, const char *name, const epiq_part *p)
         fprintf(g->out, "%10s\n", "unknown");
         return;
     }
-    char interval[64] = "no interval";
-    if (p->has_interval) {
-        snprintf(interval, sizeof interval, "between %.3g and %.3g", p->lo, p->hi);
-    }
-    fprintf(g->out, "%10.4g  %10.4g  %-32s%s\n", p->variance, sqrt(p->variance), interval, epiq_method_text(p->method));
+    fprintf(g->out, "%10.4g  %10.4g  %-32s%s\n", p->variance, sqrt(p->variance), report_interval(p).text,
+            epiq_method_text(p->method));
 }
 
 static void put_repeated(FILE *out, const char *piece, int count)

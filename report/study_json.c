@@ -30,7 +30,7 @@ static void known_text(json *j, const char *key, const char *v)
 
 static void known_pair(json *j, const char *key, double lo, double hi)
 {
-    if (isfinite(lo) && isfinite(hi)) {
+    if (isfinite(lo)) { /* an upper end that cannot be known is null */
         json_array(j, key, JSON_FLAT);
         json_real(j, NULL, lo);
         json_real(j, NULL, hi);

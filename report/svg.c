@@ -29,6 +29,12 @@ static bool has_bar(const svg_series *s, ptrdiff_t i)
     return s->lo && s->hi && fabs(s->lo[i]) <= SVG_HUGEST && fabs(s->hi[i]) <= SVG_HUGEST;
 }
 
+/* Of a mark's interval whose upper end is not known: the bar then ends in the mark. */
+static bool has_half_bar(const svg_series *s, ptrdiff_t i)
+{
+    return s->kind == SVG_MARKS && s->lo && s->hi && fabs(s->lo[i]) <= SVG_HUGEST && isnan(s->hi[i]);
+}
+
 static void see_all(drawing *g)
 {
     const svg_panel *p = g->p;
@@ -39,8 +45,10 @@ static void see_all(drawing *g)
                 svg_axis *ranged = p->rows ? &g->x : &g->y;
                 svg_axis_see(&g->x, s->x[i]);
                 svg_axis_see(&g->y, s->y[i]);
-                if (has_bar(s, i)) {
+                if (has_bar(s, i) || has_half_bar(s, i)) {
                     svg_axis_see(ranged, s->lo[i]);
+                }
+                if (has_bar(s, i)) {
                     svg_axis_see(ranged, s->hi[i]);
                 }
             }
@@ -217,6 +225,8 @@ static void draw_title(const drawing *g, const svg_series *s, ptrdiff_t i)
     fprintf(g->out, "%s%.4g", s->name ? ": " : "", g->p->rows ? s->x[i] : s->y[i]);
     if (has_bar(s, i) && s->kind == SVG_MARKS) {
         fprintf(g->out, " [%.4g, %.4g]", s->lo[i], s->hi[i]);
+    } else if (has_half_bar(s, i)) {
+        fprintf(g->out, ", at least %.4g", s->lo[i]);
     }
     if (!g->p->rows) {
         fprintf(g->out, " at %.4g", s->x[i]);
@@ -232,12 +242,13 @@ static void draw_marks(const drawing *g, const svg_series *s)
         }
         double x = svg_place(&g->x, s->x[i]) + (g->p->rows ? 0 : s->shift);
         double y = svg_place(&g->y, s->y[i]) + (g->p->rows ? s->shift : 0);
-        if (has_bar(s, i) && g->p->rows) {
+        bool half = has_half_bar(s, i), bar = half || has_bar(s, i);
+        if (bar && g->p->rows) {
             fprintf(g->out, "<path class=\"bar\" d=\"M%.1f %.1fH%.1f\"/>", bar_end(&g->x, s->lo[i]), y,
-                    bar_end(&g->x, s->hi[i]));
-        } else if (has_bar(s, i)) {
+                    half ? x : bar_end(&g->x, s->hi[i]));
+        } else if (bar) {
             fprintf(g->out, "<path class=\"bar\" d=\"M%.1f %.1fV%.1f\"/>", x, bar_end(&g->y, s->lo[i]),
-                    bar_end(&g->y, s->hi[i]));
+                    half ? y : bar_end(&g->y, s->hi[i]));
         }
         svg_mark_open(g->out, s->look, x, y, s->count < CROWD ? 3.4 : 2.4);
         if (s->count <= TITLED_MAX) {

@@ -12,7 +12,7 @@ static study_rate ev_coverage(const lab_cell *c, double truth, double level)
         double target = own ? lab_get(c, rep, S_INFINITE) : truth;
         epiq_part p = epiq_part_of(lab_get(c, rep, S_EV), lab_get(c, rep, S_EV_DF), level, EPIQ_BY_EV);
         trials += target > 0;
-        hits += target > 0 && p.has_interval && p.lo <= target && target <= p.hi;
+        hits += target > 0 && p.has_interval && p.lo <= target && (p.open || target <= p.hi);
     }
     return lab_wilson(hits, trials);
 }

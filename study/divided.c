@@ -20,7 +20,7 @@ static double measured(const lab_cell *c, ptrdiff_t rep, measure what)
     double x0[64], error;
     switch (what) {
     case DATA:
-        return lab_get(c, rep, S_IF + EPIQ_CORRECTION_ROWWISE);
+        return lab_get(c, rep, S_IF + EPIQ_CORRECTION_MODERATED);
     case PROCEDURAL:
         return lab_get(c, rep, S_INFINITE);
     case ERROR2:
@@ -91,7 +91,7 @@ static void add_truth(lab *l, const lab_cell *c)
 {
     study_cell line = lab_line(c, "data_truth", method_of(l, c));
     lab_line_truth(c, LAB_DATA, &line);
-    lab_line_estimate(c, S_IF + EPIQ_CORRECTION_ROWWISE, S_IF_DF + EPIQ_CORRECTION_ROWWISE, LAB_DATA, &line);
+    lab_line_estimate(c, S_IF + EPIQ_CORRECTION_MODERATED, S_IF_DF + EPIQ_CORRECTION_MODERATED, LAB_DATA, &line);
     lab_add(l, line);
 }
 

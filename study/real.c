@@ -22,7 +22,7 @@ static study_cell one_estimate(const lab_cell *c, const char *quantity, const ch
     epiq_part p = epiq_part_of(scaled(c, field), df >= 0 ? lab_get(c, 0, df) : 0, 0.95, EPIQ_BY_NONE);
     line.estimate = p.known ? p.variance : NAN;
     line.lo = p.has_interval ? p.lo : NAN;
-    line.hi = p.has_interval ? p.hi : NAN;
+    line.hi = p.has_interval && !p.open ? p.hi : NAN;
     line.published = published;
     return line;
 }
@@ -93,7 +93,7 @@ int study_figure_members(lab *l)
         x[m - 2] = (double)m;
         y[m - 2] = p.variance;
         lo[m - 2] = p.lo;
-        hi[m - 2] = p.hi;
+        hi[m - 2] = p.has_interval && !p.open ? p.hi : NAN;
         for (size_t k = 0; k < sizeof SHOWN / sizeof *SHOWN; k++) {
             if (m == SHOWN[k] || (m == most && k == 0 && most > 2)) {
                 study_cell line = lab_line(&c, "procedural", "ev");
@@ -101,7 +101,7 @@ int study_figure_members(lab *l)
                 line.reps = 1;
                 line.estimate = p.variance;
                 line.lo = p.lo;
-                line.hi = p.hi;
+                line.hi = hi[m - 2];
                 line.published = m == 50 ? lab_published_real("boston").tau2 : NAN;
                 lab_add(l, line);
                 break;

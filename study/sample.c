@@ -18,7 +18,7 @@ const char *study_table(ptrdiff_t index)
     return index >= 0 && index < (ptrdiff_t)(sizeof LAB_TABLES / sizeof *LAB_TABLES) ? LAB_TABLES[index].name : NULL;
 }
 
-const char *const LAB_CORRECTIONS[EPIQ_CORRECTIONS] = {"rowwise", "unbiased", "jackknife", "none"};
+const char *const LAB_CORRECTIONS[EPIQ_CORRECTIONS] = {"moderated", "rowwise", "unbiased", "jackknife", "none"};
 
 const char *lab_noise_name(lab_noise noise)
 {

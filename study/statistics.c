@@ -227,7 +227,7 @@ study_rate lab_coverage(const lab_cell *c, ptrdiff_t field, ptrdiff_t df, double
     for (ptrdiff_t rep = 0; truth > 0 && rep < c->reps; rep++) { /* of an unknown truth nothing is known */
         epiq_part p = epiq_part_of(lab_get(c, rep, field), lab_get(c, rep, df), level, EPIQ_BY_NONE);
         trials += p.known;
-        hits += p.has_interval && p.lo <= truth && truth <= p.hi;
+        hits += p.has_interval && p.lo <= truth && (p.open || truth <= p.hi);
     }
     return lab_wilson(hits, trials);
 }

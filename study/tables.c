@@ -15,7 +15,7 @@ static void procedural(lab *l, const lab_cell *c, const lab_cell *ev, const lab_
         line.members = ev->o.members;
         line.estimate = p.variance;
         line.lo = p.has_interval ? p.lo : NAN;
-        line.hi = p.has_interval ? p.hi : NAN;
+        line.hi = p.has_interval && !p.open ? p.hi : NAN;
     } else {
         line.estimate = lab_get(c, 0, S_INFINITE);
     }
@@ -31,7 +31,7 @@ static void ensemble(lab *l, const lab_cell *c, const lab_published *paper)
     if (networks) {
         lab_line_estimate(c, S_BA, S_BA_DF, LAB_ENSEMBLE, &line);
     } else {
-        ptrdiff_t version = S_IF + (c->o.time > 0 ? EPIQ_CORRECTION_NONE : EPIQ_CORRECTION_ROWWISE);
+        ptrdiff_t version = S_IF + (c->o.time > 0 ? EPIQ_CORRECTION_NONE : EPIQ_CORRECTION_MODERATED);
         line.estimate = lab_field(c, version).value + lab_field(c, S_INFINITE).value / (double)c->o.batches;
     }
     line.published_truth = paper->ensemble_truth;

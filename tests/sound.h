@@ -36,11 +36,11 @@ static bool sound_text(const char *text)
     return text != NULL;
 }
 
-/* From one degree of freedom on, and at levels above 0.37, chi-squared's quantiles lie on both sides of its mean. */
-static bool sound_part(const epiq_part *p, double level)
+/* An interval contains its variance, and what is farther than 100 times it is no end. */
+static bool sound_part(const epiq_part *p)
 {
-    bool inside = (p->lo <= p->variance && p->variance <= p->hi) || p->df < 1 || level < 0.37;
-    bool ends = !p->has_interval || (p->lo > 0 && p->lo <= p->hi && isfinite(p->hi) && inside);
+    bool upper = p->open ? p->hi == 0 : p->variance <= p->hi && p->hi <= 100 * p->variance * (1 + 1e-9);
+    bool ends = p->has_interval ? p->lo > 0 && p->lo <= p->variance && upper : !p->open;
     return isfinite(p->variance) && p->variance >= 0 && isfinite(p->df) && p->df >= 0 && ends &&
            (p->known || (p->variance == 0 && !p->has_interval));
 }
@@ -56,17 +56,17 @@ static bool sound_list(const double *v, ptrdiff_t count)
 }
 
 /* NULL, or what is wrong with it */
-static const char *sound_point(const epiq_point *p, double level)
+static const char *sound_point(const epiq_point *p)
 {
     const epiq_part *parts[] = {
         &p->prediction_variance, &p->procedural, &p->data, &p->ensemble, &p->single, &p->infinite};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
-        if (!sound_part(parts[k], level)) {
+        if (!sound_part(parts[k])) {
             return "a part is none, negative or beside its interval";
         }
     }
     for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
-        if (!sound_part(&p->corrected[how], level)) {
+        if (!sound_part(&p->corrected[how])) {
             return "a correction is none, negative or beside its interval";
         }
     }
@@ -95,7 +95,7 @@ static const char *sound(const epiq_result *a, const epiq_options *o)
         reason |= sound_warned(a, REASONS[k]);
     }
     for (ptrdiff_t p = 0; p < a->point_count; p++) {
-        const char *wrong = sound_point(&a->points[p], o->level);
+        const char *wrong = sound_point(&a->points[p]);
         bool needs = (a->methods & EPIQ_IF && !a->points[p].data.known) ||
                      (a->methods & EPIQ_EV && !a->points[p].procedural.known);
         if (wrong || (needs && !reason)) {
@@ -104,7 +104,7 @@ static const char *sound(const epiq_result *a, const epiq_options *o)
     }
     for (ptrdiff_t k = 0; k < a->sweep_count; k++) {
         for (ptrdiff_t p = 0; p < a->sweeps[k].count; p++) {
-            const char *wrong = sound_point(&a->sweeps[k].points[p], o->level);
+            const char *wrong = sound_point(&a->sweeps[k].points[p]);
             if (wrong) {
                 return wrong;
             }

@@ -270,7 +270,8 @@ static int judge_networks(job *j, ptrdiff_t model, const epiq_options *o, epiq_c
     s = note_all(j, model, r);
     epiq_result_free(j->c, r);
     const epiq_part *p = &m->procedural, *wide = &m->infinite;
-    if (!s && p->has_interval && wide->known && (wide->variance < p->lo / 2 || wide->variance > 2 * p->hi)) {
+    if (!s && p->has_interval && wide->known &&
+        (wide->variance < p->lo / 2 || (!p->open && wide->variance > 2 * p->hi))) {
         s = note(
             j, model, "not_in_kernel_regime",
             "the trained networks' variance is far from that of infinitely wide ones; IF and the leave-one-out error, "

@@ -130,7 +130,8 @@ static void add_chance(const job *j, epiq_mix *m)
 static bool upper_end(const epiq_part *p, double *v)
 {
     *v = p->has_interval ? p->hi : p->variance;
-    return p->has_interval || p->variance == 0 || p->method == EPIQ_BY_INFINITE; /* the latter are exact */
+    return (p->has_interval && !p->open) || p->variance == 0 ||
+           p->method == EPIQ_BY_INFINITE; /* the latter are exact */
 }
 
 static void be_cautious(job *j)
@@ -198,7 +199,8 @@ static const char *sentence(const job *j)
     double now = p->now.variance.variance, then = b->variance.variance;
     char interval[80] = "";
     if (b->variance.has_interval) {
-        snprintf(interval, sizeof interval, ", between %.3g and %.3g", b->variance.lo, b->variance.hi);
+        snprintf(interval, sizeof interval, b->variance.open ? ", at least %.3g" : ", between %.3g and %.3g",
+                 b->variance.lo, b->variance.hi);
     }
     if (b->cost == 0 && goal) {
         return epiqp_arena_printf(j->c, j->arena,

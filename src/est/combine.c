@@ -35,7 +35,7 @@ epiq_part epiqp_in_units(epiq_part part, double unit2)
     part.hi *= unit2;
     part.has_interval = part.has_interval && part.lo >= DBL_MIN && part.hi <= DBL_MAX;
     if (!part.has_interval) {
-        part.lo = part.hi = 0;
+        part.lo = part.hi = part.open = 0;
     }
     return part;
 }
@@ -174,7 +174,7 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     const epiq_part both_ways[] = {in_units(ba, unit2, w), in_units(together, unit2, w)};
     if (both_ways[0].known && both_ways[1].known) {
         out->check.known = 1;
-        out->check.inside = ba.has_interval ? sum >= ba.lo && sum <= ba.hi : sum == ba.variance;
+        out->check.inside = ba.has_interval ? sum >= ba.lo && (ba.open || sum <= ba.hi) : sum == ba.variance;
         out->check.ba = both_ways[0].variance;
         out->check.if_plus_ev = both_ways[1].variance;
         w->first_apart = out->check.inside || w->apart ? w->first_apart : p;
@@ -232,7 +232,7 @@ int epiqp_combine(epiqp_job *j)
         s = epiqp_warn(
             j->e.c, j->warnings, "few_rows_decide",
             "at %td of %td points the data variance rests on one or two rows (first: %s, %.2g degrees of freedom), so "
-            "the upper end of its interval says little; points at training rows are often so",
+            "its interval is very wide, or has no upper end; points at training rows are often so",
             asked.narrow, j->asked, first->at, first->data.df);
     }
     if (!s && (double)asked.apart > 2 * (1 - o->level) * (double)j->asked) { /* more than chance explains */

@@ -20,8 +20,9 @@ typedef struct {
     epiqp_tri factor;            /* of A; a NULL: not wanted. Freed by whoever keeps. */
     double *used, *residual;     /* n: residuals as the correction takes them, and as they are; NULL: no IF */
     double *excess;              /* n: of rows whose noise differs; NULL: another correction */
-    double unit;
-    double *retrain; /* EPIQP_KEPT_RETRAIN numbers: what IF's V is multiplied by, ..; NULL: nothing */
+    double *retrain;             /* EPIQP_KEPT_RETRAIN numbers: what IF's V is multiplied by, ..; NULL: nothing */
+    double *smoothed, *spread;   /* n: of moderated; NULL: another correction */
+    double unit, law[3];         /* law: that of the job */
 } epiqp_keep;
 enum { EPIQP_KEPT_RETRAIN = 4 }; /* scale and spread of epiqp_retraining, kappa, noise (scaled) */
 
@@ -76,6 +77,14 @@ typedef struct {
     const double *used, *printed, *excess;
     double excess_unit;
     epiqp_retraining retrain;
+    const double
+        *smoothed; /* n: noise variance of each row as moderated smooths it, scaled; NULL: rows in groups, no IF */
+    const double *smoothed_unit, *spread; /* n: the same and its standard deviation, in excess_unit^2; NULL: another
+                                           * correction */
+    double smoothed_mean;                 /* the mean noise, weighted as residuals are: what it is if equal; scaled */
+    double law[3];                 /* kurtosis of the standardised residuals; epiqp_moderated's varies and mean */
+    double *share;                 /* points: the rowwise V's share in the moderated one; NULL: another correction */
+    const struct epiqp_near *near; /* which rows are near each other, of a kernel given; NULL: by the fit's own rows */
     const struct epiqp_more *more; /* what else is wanted */
     const epiqp_remedies *remedy;
     bool finished;     /* when asked to, with the networks there were */
@@ -138,10 +147,52 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const 
                       const double *used_without, epiqp_rowwise *out);
 /* sum_i c_i^2 excess_i without group g of the probes. */
 double epiqp_rowwise_share(const epiqp_rowwise *w, ptrdiff_t g, const double *c, ptrdiff_t n);
-#define EPIQP_ROWWISE_FLOOR 0.5 /* of the uncorrected V: excess may be negative, and their sum must not */
-/* v: c times the standardised residuals; uncorrected: V as printed; u: scratch of n. */
-epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double uncorrected,
-                           double *u, double level, bool *floored);
+#define EPIQP_ROWWISE_FLOOR 0.5 /* of the unbiased V: excess may be negative, and their sum must not */
+/* What rowwise and moderated make of a point, in units that neither overflow nor vanish. */
+typedef struct {
+    double unit, largest; /* of |v| at most; of |c| */
+    double total, plain;  /* V before any floor, and the unbiased V, in unit^2 */
+    double far;           /* sum of (u_i - mean u)^2 */
+    double c2, c4;        /* sums of (c_i/largest)^2 and of its squares */
+} epiqp_row_sums;
+/* v: c times the standardised residuals; u: scratch of n. False: V is 0. */
+bool epiqp_rowwise_sums(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double *u,
+                        epiqp_row_sums *out);
+epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double *u,
+                           double level, bool *floored);
+
+/* Noise smoothed over rows near each other, averaged with rowwise: moderated.c. */
+enum { EPIQP_NEAR_ROWS = 2048 }; /* neighbours are chosen among so many rows at most, so that it costs O(n) */
+typedef struct epiqp_near {
+    ptrdiff_t count;
+    ptrdiff_t *member; /* count: which rows, rising */
+    double *self;      /* n: K_ii */
+    const epiqp_arch *arch;
+    const epiqp_rows *rows;
+    epiqp_rows some;    /* the members' */
+    const float *apart; /* n by count, instead of these: the distances themselves */
+} epiqp_near;
+ptrdiff_t epiqp_near_count(ptrdiff_t n);
+int epiqp_near_rows(epiqp_job *j, epiqp_near *out); /* of the fit's rows, by its population kernel */
+void epiqp_near_free(epiq_ctx *c, epiqp_near *w);
+/* Of a kernel given: becomes j->near. */
+int epiqp_near_stored(epiqp_job *j, double (*at)(const void *kernel, ptrdiff_t i, ptrdiff_t k), const void *kernel);
+
+typedef struct {
+    double *noise;                      /* n: smoothed, in the unit^2 of rowwise */
+    double *spread;                     /* n: its standard deviation */
+    double mean;                        /* of the rows' noise, weighted as their residuals weigh: if it were equal */
+    double varies;                      /* how far noise varies over x, as a relative variance of the smoothed V */
+    double without[EPIQP_PROBE_GROUPS]; /* times so much it is without one group of probes, about */
+} epiqp_moderated;
+typedef struct {
+    double rowwise; /* the rowwise V's share in V */
+    bool floored;
+} epiqp_moderation;
+int epiqp_moderated_new(epiqp_job *j, const epiqp_ridge *r, const epiqp_probes *probes, const double *used,
+                        const epiqp_rowwise *rows, epiqp_moderated *out);
+epiq_part epiqp_if_moderated(const epiqp_rowwise *rows, const epiqp_moderated *w, const double *v, const double *c,
+                             ptrdiff_t n, double *u, double level, epiqp_moderation *how);
 
 /* The strongest few of the rows that pass, in order. count: those kept so far, room at most. */
 void epiqp_influence_keep(epiq_influence *kept, ptrdiff_t *count, ptrdiff_t room, epiq_influence one);

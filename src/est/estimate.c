@@ -125,7 +125,8 @@ static int resolve(epiqp_job *j)
             return EPIQ_E_NOMEM;
         }
     }
-    if (o->correction == EPIQ_CORRECTION_ROWWISE && j->data->groups < j->n) {
+    if ((o->correction == EPIQ_CORRECTION_ROWWISE || o->correction == EPIQ_CORRECTION_MODERATED) &&
+        j->data->groups < j->n) {
         o->correction = EPIQ_CORRECTION_UNBIASED; /* rows of a group share their noise */
     }
     int s = resolve_data_by(j);
@@ -325,7 +326,9 @@ static int check_regime(epiqp_job *j)
     for (ptrdiff_t p = 0; !j->answer->result.retrain.known && p < j->asked; p++) { /* else kappa tells */
         if (j->ev[p].has_interval && j->infinite[p].known) {
             compared++;
-            if ((j->infinite[p].variance < j->ev[p].lo / 2 || j->infinite[p].variance > 2 * j->ev[p].hi) && !off++) {
+            if ((j->infinite[p].variance < j->ev[p].lo / 2 ||
+                 (!j->ev[p].open && j->infinite[p].variance > 2 * j->ev[p].hi)) &&
+                !off++) {
                 first = p;
             }
         }

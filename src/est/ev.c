@@ -4,6 +4,10 @@
 #include <float.h>
 #include <math.h>
 
+/* An upper end farther away than this, over the estimate, is no statement about the variance: with one degree of freedom
+ * it is 1018 times as large, and with a tenth of one 10^31 times. */
+static const double FARTHEST = 100;
+
 epiq_part epiq_part_of(double variance, double df, double level, epiq_method method)
 {
     if (!(variance >= 0 && variance <= DBL_MAX)) {
@@ -13,10 +17,11 @@ epiq_part epiq_part_of(double variance, double df, double level, epiq_method met
     if (variance > 0 && df > 0 && df <= DBL_MAX && level > 0 && level < 1) {
         double lo, hi;
         epiqp_variance_interval(variance, df, level, &lo, &hi);
-        if (lo > 0 && hi <= 1e300) { /* at a fraction of a degree of freedom there is no upper end */
+        if (lo > 0) {
             part.has_interval = 1;
-            part.lo = lo;
-            part.hi = hi;
+            part.lo = fmin(lo, variance); /* with less than a degree of freedom the quantiles may lie beyond it */
+            part.open = !(hi <= FARTHEST * variance);
+            part.hi = part.open ? 0 : fmax(hi, variance);
         }
         part.df = df;
     }
@@ -86,7 +91,7 @@ ptrdiff_t epiq_members_for(double relative, double level)
     while (relative > 0 && relative <= DBL_MAX && enough - few > 1) {
         ptrdiff_t m = few + (enough - few) / 2;
         epiq_part one = epiq_part_of(1, (double)(m - 1), level, EPIQ_BY_EV);
-        bool narrow = one.has_interval && (one.hi - one.lo) / 2 <= relative;
+        bool narrow = one.has_interval && !one.open && (one.hi - one.lo) / 2 <= relative;
         few = narrow ? few : m;
         enough = narrow ? m : enough;
     }

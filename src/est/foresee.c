@@ -153,7 +153,7 @@ static double foresee_seconds(const epiqp_job *j, const epiq_options *o, const r
     double seconds = 0;
     if (epiqp_factor_wanted(j)) {
         bool corrected = o->methods & EPIQ_IF && o->correction != EPIQ_CORRECTION_NONE,
-             rowwise = o->correction == EPIQ_CORRECTION_ROWWISE;
+             rowwise = o->correction == EPIQ_CORRECTION_ROWWISE || o->correction == EPIQ_CORRECTION_MODERATED;
         double columns = points + 1, probed = corrected ? (double)o->probes : 0;
         if (o->solver == EPIQ_SOLVER_ITERATIVE) {
             double entries = n * n / 2 / rate->entries, rank = (double)epiqp_min(o->rank, j->n),

@@ -39,6 +39,16 @@ static bool asymmetric(const epiqp_env *e, const epiq_matrix *m, ptrdiff_t *i_fi
     return first < PTRDIFF_MAX;
 }
 
+static double gram_at(const void *self, ptrdiff_t i, ptrdiff_t k)
+{
+    return (epiqp_matrix_at(self, i, k) + epiqp_matrix_at(self, k, i)) / 2;
+}
+
+static double tri_at(const void *self, ptrdiff_t i, ptrdiff_t k)
+{
+    return epiqp_tri_get(self, i, k);
+}
+
 static void gram_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
                        ptrdiff_t ld)
 {
@@ -100,6 +110,7 @@ static int gram_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out)
             k0[i + p * j->n] = epiqp_matrix_at(g->cross, i, p);
         }
     }
+    s = s ? s : epiqp_near_stored(j, gram_at, g->gram);
     if (s) {
         epiqp_free(j->e.c, k0);
         return s;
@@ -184,6 +195,7 @@ static int jacobian_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out)
         memset(k0, 0, (size_t)(n * j->points) * sizeof *k0);
         s = add_jacobians(j, g, buffer, &sum, k0);
     }
+    s = s ? s : epiqp_near_stored(j, tri_at, &sum);
     epiqp_free(c, buffer);
     if (!s) {
         epiqp_source stored = epiqp_source_stored(&sum);

@@ -112,6 +112,7 @@ typedef struct {
     double *without;                      /* groups of probes by n: those of o.correction without one group; or NULL */
     double *deletion;                     /* n: how far deleting row i moves a prediction with c_i = 1, target units */
     epiqp_rowwise rows;
+    epiqp_moderated moderated;
     epiqp_predictive predictive;
     epiq_influence *influential; /* points asked for by room */
     ptrdiff_t room;
@@ -144,6 +145,12 @@ static void use_residuals(const shared *w, epiq_correction how, ptrdiff_t n, con
             without[i + g * n] *= used[i];
         }
     }
+}
+
+/* Whether rows have noise of their own. */
+static bool by_row(int correction)
+{
+    return correction == EPIQ_CORRECTION_ROWWISE || correction == EPIQ_CORRECTION_MODERATED;
 }
 
 static int share(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, bool leverage, shared *out)
@@ -181,8 +188,9 @@ static int share(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, bool levera
         }
     }
     if (leverage && j->data->groups == n) { /* rows in groups have no noise of their own: there rowwise is unbiased */
-        return epiqp_rowwise_new(j, r, probes, out->used[EPIQ_CORRECTION_ROWWISE],
-                                 o->correction == EPIQ_CORRECTION_ROWWISE ? out->without : NULL, &out->rows);
+        const double *used = out->used[EPIQ_CORRECTION_ROWWISE];
+        int s = epiqp_rowwise_new(j, r, probes, used, by_row(o->correction) ? out->without : NULL, &out->rows);
+        return s ? s : epiqp_moderated_new(j, r, probes, used, &out->rows, &out->moderated);
     }
     return EPIQ_OK;
 }
@@ -226,16 +234,28 @@ static void multiply(ptrdiff_t n, const double *restrict a, const double *restri
     }
 }
 
-/* The probes' share in V, as a standard error over V: a jackknife over their groups. */
-static double probe_error(const epiqp_job *j, const shared *w, const double *c, double variance, double *v)
+/* The smoothed V without group g of the probes is that much larger or smaller for all rows, about: sums of norms change. */
+static double moderated_without(const shared *w, ptrdiff_t g, double one, double variance, double own, double share)
+{
+    double smooth = share < 1 ? (variance - share * own) / (1 - share) : 0;
+    return share * one + (1 - share) * smooth * w->moderated.without[g];
+}
+
+/* The probes' share in V, as a standard error over V: a jackknife over their groups. own: the rowwise V, and share: its
+ * share in the moderated one. */
+static double probe_error(const epiqp_job *j, const shared *w, const double *c, double variance, double own,
+                          double share, double *v)
 {
     enum { G = EPIQP_PROBE_GROUPS };
     double ratio[G], mean = 0, square = 0;
     for (ptrdiff_t g = 0; g < G; g++) {
         multiply(j->n, c, w->without + g * j->n, v);
         double one = epiqp_if(v, j->n, j->data->group, j->data->groups, v + j->n, 0).variance;
-        if (j->o.correction == EPIQ_CORRECTION_ROWWISE) {
+        if (by_row(j->o.correction)) {
             one += epiqp_rowwise_share(&w->rows, g, c, j->n);
+        }
+        if (j->o.correction == EPIQ_CORRECTION_MODERATED) {
+            one = moderated_without(w, g, one, variance, own, share);
         }
         ratio[g] = variance > 0 ? one / variance : 1;
         mean += ratio[g] / G;
@@ -255,19 +275,25 @@ static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *scratch
     epiq_part *out = j->corrected + p * EPIQ_CORRECTIONS;
     epiq_point *point = &j->answer->points[p];
     bool low = false;
-    for (int how = EPIQ_CORRECTIONS - 1; how >= 0; how--) { /* none first: rowwise asks for it */
+    epiqp_moderation mixed = {.rowwise = 1};
+    for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
         if (!w->used[how]) {
             continue;
         }
         multiply(j->n, c, w->used[how], v);
-        out[how] =
-            how == EPIQ_CORRECTION_ROWWISE && w->rows.excess
-                ? epiqp_if_rowwise(&w->rows, v, c, j->n, out[EPIQ_CORRECTION_NONE].variance, v + j->n, j->o.level, &low)
-                : epiqp_if(v, j->n, j->data->group, j->data->groups, v + j->n, j->o.level);
+        out[how] = how == EPIQ_CORRECTION_ROWWISE && w->rows.excess
+                       ? epiqp_if_rowwise(&w->rows, v, c, j->n, v + j->n, j->o.level, &low)
+                   : how == EPIQ_CORRECTION_MODERATED && w->rows.excess
+                       ? epiqp_if_moderated(&w->rows, &w->moderated, v, c, j->n, v + j->n, j->o.level, &mixed)
+                       : epiqp_if(v, j->n, j->data->group, j->data->groups, v + j->n, j->o.level);
+    }
+    if (j->share) {
+        j->share[p] = mixed.floored ? 0 : mixed.rowwise;
     }
     epiq_part *chosen = &out[j->o.correction];
     if (w->without && !(low && j->o.correction == EPIQ_CORRECTION_ROWWISE)) { /* V as printed needs no probe */
-        point->probe_error = probe_error(j, w, c, chosen->variance, v);
+        double share = mixed.floored ? 0 : mixed.rowwise;
+        point->probe_error = probe_error(j, w, c, chosen->variance, out[EPIQ_CORRECTION_ROWWISE].variance, share, v);
         if (chosen->df > 0) { /* a variance of V next to Satterthwaite's 2 V^2/nu */
             double wider = 1 / (1 / chosen->df + point->probe_error * point->probe_error / 2);
             *chosen = epiq_part_of(chosen->variance, wider, j->o.level, EPIQ_BY_IF);
@@ -297,6 +323,29 @@ int epiqp_warn_of_probes(epiqp_job *j)
         j->more->predictive ? ", and tells where a new observation would fall" : "");
 }
 
+/* What later stages read of moderated: the noise of each row in scaled units, and what its V is made of. */
+static int keep_smoothed(epiqp_job *j, const shared *w)
+{
+    bool chosen = j->o.correction == EPIQ_CORRECTION_MODERATED;
+    double *noise = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof *noise);
+    double *share = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *share);
+    if (!noise || !share) {
+        return EPIQ_E_NOMEM;
+    }
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        noise[i] = w->rows.unit * w->moderated.noise[i] * w->rows.unit;
+    }
+    j->smoothed = noise;
+    j->smoothed_unit = chosen ? w->moderated.noise : NULL;
+    j->spread = chosen ? w->moderated.spread : NULL;
+    j->smoothed_mean = w->rows.unit * w->moderated.mean * w->rows.unit;
+    j->law[0] = w->rows.kurtosis;
+    j->law[1] = w->moderated.varies;
+    j->law[2] = w->moderated.mean;
+    j->share = chosen ? share : NULL;
+    return EPIQ_OK;
+}
+
 int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
 {
     const epiq_options *o = &j->o;
@@ -320,7 +369,10 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     if (!s) {
         j->used = w.used[o->correction];
         j->printed = w.used[EPIQ_CORRECTION_NONE];
-        s = leverage ? epiqp_retrain_kernel(j, r) : EPIQ_OK;
+        j->excess = by_row(o->correction) ? w.rows.excess : NULL;
+        j->excess_unit = w.rows.unit;
+        s = w.rows.excess ? keep_smoothed(j, &w) : EPIQ_OK;
+        s = s || !leverage ? s : epiqp_retrain_kernel(j, r);
     }
     epiqp_ridge_drop_inverse(j->e.c, r);
     epiqp_probes_free(j->e.c, &probes);
@@ -328,8 +380,6 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     if (!scratch) {
         return s ? s : EPIQ_E_NOMEM;
     }
-    j->excess = o->correction == EPIQ_CORRECTION_ROWWISE ? w.rows.excess : NULL;
-    j->excess_unit = w.rows.unit;
     ptrdiff_t floored = 0;
 #pragma omp parallel for schedule(static) num_threads(j->e.threads) reduction(+ : floored) if (n * j->points > 20000)
     for (ptrdiff_t p = 0; p < j->points; p++) {
@@ -339,8 +389,8 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     if (floored && o->correction == EPIQ_CORRECTION_ROWWISE) {
         s = epiqp_warn(
             j->e.c, j->warnings, "noise_by_row",
-            "at %td of %td points the noise of single rows all but cancels in the data variance; half of the "
-            "uncorrected value is given instead; compare with --correction unbiased",
+            "at %td of %td points the noise of single rows all but cancels in the data variance; half of what "
+            "--correction unbiased gives is given instead; compare with --correction moderated",
             floored, j->asked);
     }
     if (!s && w.probes) {

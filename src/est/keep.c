@@ -85,7 +85,11 @@ int epiqp_keep_rest(epiqp_job *j)
     keep->residual = influence ? copy_of(j, j->printed) : NULL;
     keep->excess = excess ? copy_of(j, j->excess) : NULL;
     keep->unit = excess ? j->excess_unit : 0;
-    if (influence && (!keep->used || !keep->residual || (excess && !keep->excess))) {
+    keep->smoothed = j->spread ? copy_of(j, j->smoothed_unit) : NULL;
+    keep->spread = j->spread ? copy_of(j, j->spread) : NULL;
+    memcpy(keep->law, j->law, sizeof keep->law);
+    if (influence && (!keep->used || !keep->residual || (excess && !keep->excess) ||
+                      (j->spread && (!keep->smoothed || !keep->spread)))) {
         return EPIQ_E_NOMEM;
     }
     if (j->retrain.scale > 0) {

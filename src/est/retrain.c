@@ -88,11 +88,12 @@ int epiqp_retrain_new(epiqp_job *j)
 static void set_sizes(epiqp_job *j, const epiqp_ridge *r)
 {
     epiqp_retraining *t = &j->retrain;
+    const double typical = j->smoothed ? epiqp_mean(j->smoothed, j->n) : 0;
     double residuals = 0, norms = 0;
     for (ptrdiff_t i = 0; i < j->n; i++) {
         residuals += j->printed[i] * j->printed[i];
         norms += r->shift * r->shift * r->norm2[i];
-        t->size[i] = j->data->groups < j->n ? j->used[i] : 1;
+        t->size[i] = j->data->groups < j->n ? j->used[i] : typical > 0 ? sqrt(j->smoothed[i] / typical) : 1;
     }
     t->mean_noise = norms > 0 ? residuals / norms : 0;
 }

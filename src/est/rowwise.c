@@ -98,34 +98,47 @@ double epiqp_rowwise_share(const epiqp_rowwise *w, ptrdiff_t g, const double *c,
     return sum * (largest * w->unit) * (largest * w->unit);
 }
 
-epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double uncorrected,
-                           double *u, double level, bool *floored)
+bool epiqp_rowwise_sums(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double *u,
+                        epiqp_row_sums *out)
 {
-    double mean = 0, unit = 0, total = 0, far = 0, c2 = 0, c4 = 0, largest = 0;
+    double mean = 0;
+    *out = (epiqp_row_sums){0};
     for (ptrdiff_t i = 0; i < n; i++) {
         mean += v[i] / (double)n;
-        largest = fmax(largest, fabs(c[i]));
+        out->largest = fmax(out->largest, fabs(c[i]));
     }
-    unit = largest * w->unit; /* v is c times a residual: of this size at most */
-    if (!(unit > 0)) {
+    out->unit = out->largest * w->unit; /* v is c times a residual: of this size at most */
+    if (!(out->unit > 0)) {
+        return false;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double z = (v[i] - mean) / out->unit, k = c[i] / out->largest * (c[i] / out->largest);
+        u[i] = z * z + k * w->excess[i];
+        out->plain += z * z;
+        out->total += u[i];
+        out->c2 += k;
+        out->c4 += k * k;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out->far += (u[i] - out->total / (double)n) * (u[i] - out->total / (double)n);
+    }
+    return true;
+}
+
+epiq_part epiqp_if_rowwise(const epiqp_rowwise *w, const double *v, const double *c, ptrdiff_t n, double *u,
+                           double level, bool *floored)
+{
+    epiqp_row_sums s;
+    *floored = false;
+    if (!epiqp_rowwise_sums(w, v, c, n, u, &s)) {
         return epiq_part_of(0, 0, level, EPIQ_BY_IF);
     }
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double z = (v[i] - mean) / unit, k = c[i] / largest * (c[i] / largest);
-        u[i] = z * z + k * w->excess[i];
-        total += u[i];
-        c2 += k;
-        c4 += k * k;
-    }
-    for (ptrdiff_t i = 0; i < n; i++) {
-        far += (u[i] - total / (double)n) * (u[i] - total / (double)n);
-    }
-    double least = EPIQP_ROWWISE_FLOOR * (uncorrected / unit / unit);
-    *floored = total < least;
-    total = fmax(total, least);
-    double apart = total * total * (w->kurtosis * c4 / (c2 * c2) - 1 / (double)n);
-    double wobble = far + WIDER * fmax(0, apart - far);
+    double least = EPIQP_ROWWISE_FLOOR * s.plain;
+    *floored = s.total < least;
+    double total = fmax(s.total, least);
+    double apart = total * total * (w->kurtosis * s.c4 / (s.c2 * s.c2) - 1 / (double)n);
+    double wobble = s.far + WIDER * fmax(0, apart - s.far);
     double df = wobble > 0 ? fmin(2 * total * total / wobble, (double)(n - 1)) : (double)(n - 1);
-    double V = total * unit * unit;
+    double V = total * s.unit * s.unit;
     return epiq_part_of(total > 0 && V < DBL_MIN ? -1 : V, df, level, EPIQ_BY_IF);
 }

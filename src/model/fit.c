@@ -182,7 +182,8 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiqp_keep *keep, con
     m->target_scaling = copied(c, m, scaling, 2);
     m->group = copied(c, m, data->group, m->n);
     m->unit = copied(c, m, &keep->unit, 1);
-    if (!m->x || !m->shift || !m->factor || !m->target_scaling || !m->group || !m->unit) {
+    m->law = copied(c, m, keep->law, 3);
+    if (!m->law || !m->x || !m->shift || !m->factor || !m->target_scaling || !m->group || !m->unit) {
         return EPIQ_E_NOMEM;
     }
     m->members = keep->members;
@@ -192,6 +193,8 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiqp_keep *keep, con
     m->residual = keep->residual;
     m->excess = keep->excess;
     m->retrain = keep->retrain;
+    m->smoothed = keep->smoothed;
+    m->spread = keep->spread;
     int s = copy_names(c, m, data);
     s = s ? s : copy_texts(c, m);
     for (ptrdiff_t k = 0; !s && k < r->warning_count; k++) {

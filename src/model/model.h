@@ -28,8 +28,10 @@ struct epiq_model {
     const ptrdiff_t *group;                         /* n */
     epiqp_kept members, batches;                    /* never written to */
     const double *alpha, *used, *residual, *excess; /* n */
-    const double *unit;                             /* 1: of excess */
     const double *retrain;                          /* EPIQP_KEPT_RETRAIN; the data part is IF's alone without */
+    const double *smoothed, *spread;                /* n */
+    const double *unit;                             /* 1: of excess, smoothed and spread */
+    const double *law;                              /* 3: of moderated: kurtosis, how far the noise varies, its mean */
     epiqp_tri tri;                                  /* factor of A; never written to */
     /* what follows from them */
     epiqp_fit fit;        /* rows laid out; no y, no points */

@@ -238,11 +238,18 @@ static epiq_part influence_alone(const asking *a, ptrdiff_t p)
         return epiqp_if(v, n, m->group, m->groups, v + n, 0);
     }
     epiqp_rowwise rows = {.excess = (double *)(uintptr_t)m->excess, .unit = *m->unit}; /* it is only read */
-    bool floored;
-    times(n, c, m->residual, v);
-    double uncorrected = epiqp_if(v, n, m->group, m->groups, v + n, 0).variance;
     times(n, c, m->used, v);
-    return epiqp_if_rowwise(&rows, v, c, n, uncorrected, v + n, 0, &floored);
+    if (!m->smoothed) {
+        bool floored;
+        return epiqp_if_rowwise(&rows, v, c, n, v + n, 0, &floored);
+    }
+    epiqp_moderated smooth = {.noise = (double *)(uintptr_t)m->smoothed,
+                              .spread = (double *)(uintptr_t)m->spread,
+                              .varies = m->law[1],
+                              .mean = m->law[2]};
+    epiqp_moderation how;
+    rows.kurtosis = m->law[0];
+    return epiqp_if_moderated(&rows, &smooth, v, c, n, v + n, 0, &how);
 }
 
 /* The data part: of the networks that were trained, if some were retrained to tell. */

@@ -237,16 +237,19 @@ static int take_tensors(epiq_ctx *c, const char *file, const epiqp_header *h, co
 /* Numbers that predict divides by, indexes with or takes roots of. */
 static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
 {
-    bool good = m->target_scaling[1] > 0 && (!m->excess || *m->unit >= 0);
+    bool good = m->target_scaling[1] > 0 && (!m->excess || *m->unit >= 0) &&
+                (!m->smoothed || (m->law[0] >= 0 && m->law[1] >= 0 && m->law[2] >= 0));
     for (ptrdiff_t k = 0; k < m->d; k++) {
         good = good && m->factor[k] > 0;
     }
     for (ptrdiff_t i = 0; good && i < m->n; i++) {
         good = m->group[i] >= 0 && m->group[i] < m->n && (!m->tri.a || epiqp_tri_get(&m->tri, i, i) > 0);
+        good = good && (!m->smoothed || (m->smoothed[i] >= 0 && m->spread[i] >= 0));
         m->groups = good ? epiqp_max(m->groups, m->group[i] + 1) : 0;
     }
     bool groups = m->groups > 1 || !epiqp_model_has_influence(m);
-    bool rowwise = m->o.correction != EPIQ_CORRECTION_ROWWISE || m->groups == m->n || !epiqp_model_has_influence(m);
+    bool by_row = m->o.correction == EPIQ_CORRECTION_ROWWISE || m->o.correction == EPIQ_CORRECTION_MODERATED;
+    bool rowwise = !by_row || m->groups == m->n || !epiqp_model_has_influence(m);
     return good && groups && rowwise
                ? EPIQ_OK
                : epiqp_fail(c, EPIQ_E_FILE, "%s: its numbers are not those of a model; fit again", file);

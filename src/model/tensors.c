@@ -35,7 +35,7 @@ static void add_kept(const epiq_model *m, epiqp_tensor *list, ptrdiff_t *count, 
     }
 }
 
-/* All tensors of the model's options, in the order of the file; the list has room for 16 and the factor's panels. The
+/* All tensors of the model's options, in the order of the file; the list has room for 20 and the factor's panels. The
  * panels lie one after the other: at is that of the first, and NULL for the rest. */
 static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiqp_tensor *list)
 {
@@ -63,12 +63,18 @@ static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiq
         add(list, &count, "residuals", &m->residual, 1, n, 0);
         add(list, &count, "residuals_used", &m->used, 1, n, 0);
     }
-    if (epiqp_model_has_influence(m) && m->o.correction == EPIQ_CORRECTION_ROWWISE) {
+    bool moderated = m->o.correction == EPIQ_CORRECTION_MODERATED;
+    if (epiqp_model_has_influence(m) && (moderated || m->o.correction == EPIQ_CORRECTION_ROWWISE)) {
         add(list, &count, "noise_excess", &m->excess, 1, n, 0);
         add(list, &count, "noise_unit", &m->unit, 1, 1, 0);
     }
     if (epiqp_model_has_retrain(m)) {
         add(list, &count, "retrain", &m->retrain, 1, EPIQP_KEPT_RETRAIN, 0);
+    }
+    if (epiqp_model_has_influence(m) && moderated) {
+        add(list, &count, "noise_smoothed", &m->smoothed, 1, n, 0);
+        add(list, &count, "noise_spread", &m->spread, 1, n, 0);
+        add(list, &count, "noise_law", &m->law, 1, 3, 0);
     }
     add(list, &count, "feature_shift", &m->shift, 1, d, 0);
     add(list, &count, "feature_factor", &m->factor, 1, d, 0);
@@ -79,7 +85,7 @@ static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiq
 int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **list, ptrdiff_t *count)
 {
     epiqp_tri panels = epiqp_tri_shape(m->n);
-    *list = epiqp_arena_alloc(c, arena, panels.panels + 16, sizeof **list);
+    *list = epiqp_arena_alloc(c, arena, panels.panels + 20, sizeof **list);
     *count = *list ? list_tensors(m, &panels, *list) : 0;
     return *list ? EPIQ_OK : EPIQ_E_NOMEM;
 }

@@ -414,8 +414,8 @@ TEST(members_for_is_the_least_that_do)
             ptrdiff_t m = epiq_members_for(RELATIVE[i], LEVEL[k]);
             epiq_part enough = epiq_part_of(1, (double)(m - 1), LEVEL[k], EPIQ_BY_EV),
                       few = epiq_part_of(1, (double)(m - 2), LEVEL[k], EPIQ_BY_EV);
-            TRUE(m >= 2 && enough.has_interval && (enough.hi - enough.lo) / 2 <= RELATIVE[i]);
-            TRUE(!few.has_interval || (few.hi - few.lo) / 2 > RELATIVE[i]);
+            TRUE(m >= 2 && enough.has_interval && !enough.open && (enough.hi - enough.lo) / 2 <= RELATIVE[i]);
+            TRUE(!few.has_interval || few.open || (few.hi - few.lo) / 2 > RELATIVE[i]);
         }
     }
     /* for many the interval is 1 +- z sqrt(2/m), z the normal quantile of the level */

@@ -76,6 +76,29 @@ TEST(a_variance_has_the_units_a_double_holds)
     TRUE(epiqp_in_units(zero, 1e308).known && epiqp_in_units(zero, 1e-320).known); /* an exact 0 is 0 in any units */
 }
 
+/* One degree of freedom puts the 95 % upper end at 1/0.000982 = 1018 times the variance, two put it at 2/0.0506 = 39.5. */
+TEST(an_interval_contains_its_estimate_and_its_end_may_be_unknown)
+{
+    static const double DF[] = {1e-3, 0.05, 0.3, 1, 1.3, 1.5, 2, 30};
+    for (size_t k = 0; k < sizeof DF / sizeof *DF; k++) {
+        for (double level = 0.05; level < 1; level += 0.1) {
+            epiq_part p = epiq_part_of(3, DF[k], level, EPIQ_BY_IF), twice = epiqp_in_units(p, 2);
+            if (!p.has_interval) {
+                TRUE(DF[k] < 0.3 && !p.open); /* the lower end is no double */
+                continue;
+            }
+            TRUE(p.lo > 0 && p.lo <= 3 && (p.open ? p.hi == 0 : p.hi >= 3 && p.hi <= 300));
+            EQ(twice.open, p.open);
+            NEAR(twice.lo, 2 * p.lo, 1e-15 * p.lo);
+            NEAR(twice.hi, 2 * p.hi, 1e-15 * p.hi);
+            epiq_part sum = epiqp_sum_of(p, p, 1, level, EPIQ_BY_IF_EV); /* has twice the degrees of freedom */
+            CLOSE(sum.df, 2 * DF[k], 1e-14);
+            TRUE(sum.has_interval && sum.lo <= 6);
+        }
+    }
+    TRUE(epiq_part_of(3, 1, 0.95, EPIQ_BY_IF).open && !epiq_part_of(3, 2, 0.95, EPIQ_BY_IF).open);
+}
+
 TEST(influence_function_matches_the_theorem_and_refitting)
 {
     static const epiq_correction WAYS[] = {EPIQ_CORRECTION_NONE, EPIQ_CORRECTION_JACKKNIFE, EPIQ_CORRECTION_UNBIASED,
@@ -108,9 +131,11 @@ TEST(influence_function_matches_the_theorem_and_refitting)
                     int k = 2 * how + p;
                     CLOSE(point->data.variance, (grouped ? P("group_V") : P("V"))[k], tol);
                     double lo = (grouped ? P("group_lo") : P("lo"))[k], hi = (grouped ? P("group_hi") : P("hi"))[k];
-                    EQ(point->data.has_interval, isfinite(hi)); /* at a fraction of a degree of freedom it has no end */
-                    CLOSE(point->data.lo, isfinite(hi) ? lo : 0, tol);
-                    CLOSE(point->data.hi, isfinite(hi) ? hi : 0, tol);
+                    bool open = !(hi <= 100 * point->data.variance); /* an end so far away is none */
+                    EQ(point->data.has_interval, 1);
+                    EQ(point->data.open, open);
+                    CLOSE(point->data.lo, fmin(lo, point->data.variance), tol);
+                    CLOSE(point->data.hi, open ? 0 : hi, tol);
                     CLOSE(point->data.df, (grouped ? P("group_nu") : P("nu"))[k], tol);
                     for (int other = 0; other < 4; other++) { /* all versions come with any of them */
                         CLOSE(point->corrected[WAYS[other]].variance, (grouped ? P("group_V") : P("V"))[2 * other + p],
@@ -456,7 +481,8 @@ TEST(no_combination_gives_nonsense)
                     TRUE(isfinite(parts[k]->variance) && parts[k]->variance >= 0 && isfinite(parts[k]->lo) &&
                          isfinite(parts[k]->hi));
                     TRUE(!parts[k]->has_interval ||
-                         (parts[k]->lo < parts[k]->variance && parts[k]->variance < parts[k]->hi));
+                         (parts[k]->lo <= parts[k]->variance &&
+                          (parts[k]->open ? parts[k]->hi == 0 : parts[k]->variance <= parts[k]->hi)));
                 }
             }
             TRUE(r->advice.text && *r->advice.text);

@@ -92,7 +92,7 @@ class Result:
         return np.array([_number(p[part] and p[part]["variance"]) for p in self.json["points"]], dtype=np.float64)
 
     def _interval(self, part: str) -> Floats:
-        none = (np.nan, np.nan)
+        none = (np.nan, np.nan)  # an upper end that cannot be known is None in the JSON, and NaN here
         return np.array([(p[part] and p[part]["interval"]) or none for p in self.json["points"]], dtype=np.float64)
 
     def _column(self, key: str) -> Floats:
@@ -249,5 +249,8 @@ class Result:
 def _cell(part: dict[str, Any] | None) -> str:
     if not part:
         return "&ndash;"
-    interval = "{:.3g} to {:.3g}".format(*part["interval"]) if part["interval"] else "no interval"
+    interval = "no interval"
+    if part["interval"]:
+        lo, hi = part["interval"]
+        interval = f"at least {lo:.3g}" if hi is None else f"{lo:.3g} to {hi:.3g}"
     return f'{part["variance"]:.4g}<br><span style="{_ASIDE}">{interval}</span>'
