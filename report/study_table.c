@@ -243,7 +243,8 @@ bool report_study_table(const study_result *r, bool utf8, int index, report_tabl
 
 static bool same_group(const report_table *t, const study_cell *a, const study_cell *b)
 {
-    return a->n == b->n && report_same(a->set, b->set) && (t->rows == REPORT_ROWS_PART || a->d == b->d);
+    return a->n == b->n && report_same(a->set, b->set) && report_same(a->cell, b->cell) &&
+           (t->rows == REPORT_ROWS_PART || a->d == b->d);
 }
 
 bool report_table_gap(const report_table *t, const study_cell *row, const study_cell *before)

@@ -52,6 +52,10 @@ static const struct {
       "n = 400, 2 and 4 parts, J = 40; n = 400 and 1600, J = 200; n = 3200 too, J = 400", false},
      study_divided,
      EPIQ_ENGINE_INFINITE},
+    {{"trained", "The data part of trained networks against the truth, at points of every kind",
+      "5 cells, J = 40, 6 estimates; 40 cells, J = 100, 12 estimates; 46 cells, J = 200, 24 estimates", false},
+     study_trained,
+     EPIQ_ENGINE_NETWORK},
 };
 enum { COUNT = sizeof STUDIES / sizeof *STUDIES };
 
