@@ -155,11 +155,10 @@ static void take(moments *m, double h, double k, double f)
     m->ff += df * (f - m->f);
 }
 
-double lab_from_control(const lab_cell *c, ptrdiff_t leave_out, lab_quantity which, double *b)
+lab_controlled lab_from_control(const lab_cell *c, ptrdiff_t leave_out)
 {
     moments m = {0};
     bool networks = c->o.engine != EPIQ_ENGINE_INFINITE;
-    double members = (double)c->o.members;
     for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
         if (rep != leave_out) {
             const double *h = lab_members(c, rep);
@@ -169,11 +168,9 @@ double lab_from_control(const lab_cell *c, ptrdiff_t leave_out, lab_quantity whi
             m.within += networks ? lab_variance(h, c->o.members) : lab_get(c, rep, S_INFINITE);
         }
     }
-    double known = m.noise / m.n + m.ff / (m.n - 1), tau2 = m.within / m.n, slope = m.kk > 0 ? m.hk / m.kk : 0;
-    double rest = fmax(m.hh - slope * m.hk, 0) / (m.n - 2); /* of the residual, two numbers being fitted */
-    double data = slope * slope * known + rest - (networks ? tau2 / members : 0);
-    if (b) {
-        *b = slope;
-    }
-    return which == LAB_TAU2 ? tau2 : which == LAB_DATA ? data : data + tau2 / (double)c->o.batches;
+    lab_controlled out = {
+        .b = m.kk > 0 ? m.hk / m.kk : 0, .known = m.noise / m.n + m.ff / (m.n - 1), .tau2 = m.within / m.n};
+    double rest = fmax(m.hh - out.b * m.hk, 0) / (m.n - 2); /* of the residual, two numbers being fitted */
+    out.data = out.b * out.b * out.known + rest - (networks ? out.tau2 / (double)c->o.members : 0);
+    return out;
 }

@@ -27,6 +27,7 @@ enum {
     S_DATA_LO,                           /* with its interval as the answer gives it */
     S_DATA_HI,
     S_DATA_METHOD,   /* epiq_method */
+    S_KAPPA,         /* how much networks follow the data against infinitely wide ones, where the answer tells */
     S_CONTROL,       /* the control variate of control.c: a linear predictor w'y, */
     S_CONTROL_NOISE, /* its variance given the features, sum_i w_i^2 s_i, */
     S_CONTROL_MEAN,  /* and its mean given them, w'f(X) */
@@ -177,9 +178,14 @@ typedef enum { LAB_TAU2, LAB_DATA, LAB_ENSEMBLE, LAB_PAPER_TAU2, LAB_PAPER_DATA 
 lab_number lab_truth(const lab_cell *c, lab_quantity which);
 lab_number lab_truth_over(const lab_cell *c, lab_place place); /* LAB_DATA, summed over the points of a kind */
 lab_number lab_slope(const lab_cell *c);                       /* b: how much networks follow the control variate */
-/* LAB_TAU2, LAB_DATA or LAB_ENSEMBLE with the control variate, from all repetitions but one; lab_slope's b. */
+/* With the control variate, from all repetitions but one. */
 bool lab_has_control(const lab_cell *c);
-double lab_from_control(const lab_cell *c, ptrdiff_t leave_out, lab_quantity which, double *b);
+typedef struct {
+    double b;     /* slope of the networks' mean prediction against the control variate */
+    double known; /* the control variate's variance over data sets */
+    double tau2, data;
+} lab_controlled;
+lab_controlled lab_from_control(const lab_cell *c, ptrdiff_t leave_out);
 
 /* Over the repetitions: the mean of a field, and its ratio to the truth. */
 lab_number lab_field(const lab_cell *c, ptrdiff_t field);

@@ -181,7 +181,8 @@ static double truth(const lab_cell *c, ptrdiff_t leave_out, const void *how)
         return NAN;
     }
     if (which < LAB_PAPER_TAU2 && lab_has_control(c)) {
-        return lab_from_control(c, leave_out, which, NULL);
+        lab_controlled t = lab_from_control(c, leave_out);
+        return which == LAB_TAU2 ? t.tau2 : which == LAB_DATA ? t.data : t.data + t.tau2 / (double)c->o.batches;
     }
     return exact && which < LAB_PAPER_TAU2 ? from_closed_form(c, leave_out, which) : from_networks(c, leave_out, which);
 }
@@ -211,9 +212,7 @@ lab_number lab_truth_over(const lab_cell *c, lab_place place)
 static double slope(const lab_cell *c, ptrdiff_t leave_out, const void *how)
 {
     (void)how;
-    double b = NAN;
-    lab_from_control(c, leave_out, LAB_DATA, &b);
-    return b;
+    return lab_from_control(c, leave_out).b;
 }
 
 lab_number lab_slope(const lab_cell *c)

@@ -53,7 +53,7 @@ static const struct {
      study_divided,
      EPIQ_ENGINE_INFINITE},
     {{"trained", "The data part of trained networks against the truth, at points of every kind",
-      "5 cells, J = 40, 6 estimates; 40 cells, J = 100, 12 estimates; 46 cells, J = 200, 24 estimates", false},
+      "6 cells, J = 40, 6 estimates of each; 44 cells, J = 120, 16 estimates; J = 200, 32 estimates", false},
      study_trained,
      EPIQ_ENGINE_NETWORK},
 };

@@ -26,7 +26,7 @@ typedef struct {
     const char *cell, *at;  /* a name for all that the cell is; the kind of points it is about */
     const char *noise;      /* how it depends on x: "equal", "slope", "far", "near", "across" */
     ptrdiff_t members;      /* networks in the ensemble it is about */
-    const char *quantity;   /* "procedural", "data", "ensemble"; or what else was measured, in words with _ */
+    const char *quantity;   /* "procedural", "data", "ensemble", "answer"; or what else was measured, in words with _ */
     const char *method;     /* "ev", "if", "ba", "infinite"; or how it was measured */
     const char *correction; /* of IF */
     ptrdiff_t reps;         /* data sets (or networks) behind it */

@@ -11,62 +11,58 @@ typedef struct {
     int set;
     const char *table; /* of real features */
     ptrdiff_t n, d;
-    study_size size; /* the least at which it is run */
+    bool quick; /* run with --quick too */
     lab_noise noise;
     ptrdiff_t width, depth; /* 0: as the options say; so too lambda */
     double lambda;
     bool no_bias_sd, standard;
 } plan;
 
-#define QUICK STUDY_QUICK
-#define USUAL STUDY_USUAL
-#define FULL STUDY_FULL
-
 static const plan PLANS[] = {
-    {"set1-n200-d2", 1, NULL, 200, 2, QUICK, 0, 0, 0, 0, 0, 0},
-    {"set1-n200-d4", 1, NULL, 200, 4, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set1-n200-d8", 1, NULL, 200, 8, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set1-n200-d16", 1, NULL, 200, 16, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set2-n200-d2", 2, NULL, 200, 2, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set2-n200-d4", 2, NULL, 200, 4, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set2-n200-d8", 2, NULL, 200, 8, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set2-n200-d16", 2, NULL, 200, 16, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set3-n200-d2", 3, NULL, 200, 2, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set3-n200-d4", 3, NULL, 200, 4, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set3-n200-d8", 3, NULL, 200, 8, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set3-n200-d16", 3, NULL, 200, 16, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set1-n500-d2", 1, NULL, 500, 2, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set1-n500-d4", 1, NULL, 500, 4, FULL, 0, 0, 0, 0, 0, 0},
-    {"set1-n500-d8", 1, NULL, 500, 8, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set1-n500-d16", 1, NULL, 500, 16, FULL, 0, 0, 0, 0, 0, 0},
-    {"set2-n500-d2", 2, NULL, 500, 2, FULL, 0, 0, 0, 0, 0, 0},
-    {"set2-n500-d4", 2, NULL, 500, 4, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set2-n500-d8", 2, NULL, 500, 8, FULL, 0, 0, 0, 0, 0, 0},
-    {"set2-n500-d16", 2, NULL, 500, 16, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set3-n500-d2", 3, NULL, 500, 2, FULL, 0, 0, 0, 0, 0, 0},
-    {"set3-n500-d4", 3, NULL, 500, 4, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set3-n500-d8", 3, NULL, 500, 8, USUAL, 0, 0, 0, 0, 0, 0},
-    {"set3-n500-d16", 3, NULL, 500, 16, FULL, 0, 0, 0, 0, 0, 0},
-    {"set1-n200-d4-near", 1, NULL, 200, 4, USUAL, NOISE_NEAR, 0, 0, 0, 0, 0},
-    {"set1-n200-d8-across", 1, NULL, 200, 8, USUAL, NOISE_ACROSS, 0, 0, 0, 0, 0},
-    {"set2-n200-d4-far", 2, NULL, 200, 4, USUAL, NOISE_FAR, 0, 0, 0, 0, 0},
-    {"set2-n200-d4-slope", 2, NULL, 200, 4, QUICK, NOISE_SLOPE, 0, 0, 0, 0, 0},
-    {"set1-n200-d4-bias-sd0", 1, NULL, 200, 4, USUAL, 0, 0, 0, 0, true, 0},
-    {"set1-n200-d4-width32", 1, NULL, 200, 4, QUICK, 0, 32, 0, 0, 0, 0},
-    {"set1-n200-d4-width256", 1, NULL, 200, 4, USUAL, 0, 256, 0, 0, 0, 0},
-    {"set1-n200-d4-width4096", 1, NULL, 200, 4, USUAL, 0, 4096, 0, 0, 0, 0},
-    {"set1-n100-d4-depth2", 1, NULL, 100, 4, USUAL, 0, 64, 2, 0, 0, 0},
-    {"set2-n200-d4-standard", 2, NULL, 200, 4, USUAL, 0, 0, 0, 0, 0, true},
-    {"smooth-n200-d5-width256", LAB_SMOOTH, NULL, 200, 5, USUAL, 0, 256, 0, 0, 0, true},
-    {"smooth-n200-d5-width32", LAB_SMOOTH, NULL, 200, 5, USUAL, 0, 32, 0, 0, 0, true},
-    {"smooth-n200-d5-width64-lambda1e-4", LAB_SMOOTH, NULL, 200, 5, USUAL, 0, 64, 0, 1e-4, 0, true},
-    {"boston-n200", 0, "boston", 200, 0, QUICK, 0, 256, 0, 0, 0, 0},
-    {"concrete-n200", 0, "concrete", 200, 0, USUAL, 0, 256, 0, 0, 0, 0},
-    {"energy-n200", 0, "energy", 200, 0, USUAL, 0, 256, 0, 0, 0, 0},
-    {"wine-n200", 0, "wine", 200, 0, USUAL, 0, 256, 0, 0, 0, 0},
-    {"yacht-n100", 0, "yacht", 100, 0, USUAL, 0, 256, 0, 0, 0, 0},
-    {"concrete-n200-width64-lambda1e-4", 0, "concrete", 200, 0, USUAL, 0, 64, 0, 1e-4, 0, 0},
-    {"boston-n200-width1024", 0, "boston", 200, 0, FULL, 0, 1024, 0, 0, 0, 0},
+    {"set1-n200-d2", 1, NULL, 200, 2, true, 0, 0, 0, 0, 0, 0},
+    {"set1-n200-d4", 1, NULL, 200, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n200-d8", 1, NULL, 200, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n200-d16", 1, NULL, 200, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n200-d2", 2, NULL, 200, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n200-d4", 2, NULL, 200, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n200-d8", 2, NULL, 200, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n200-d16", 2, NULL, 200, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n200-d2", 3, NULL, 200, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n200-d4", 3, NULL, 200, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n200-d8", 3, NULL, 200, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n200-d16", 3, NULL, 200, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n500-d2", 1, NULL, 500, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n500-d4", 1, NULL, 500, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n500-d8", 1, NULL, 500, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n500-d16", 1, NULL, 500, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n500-d2", 2, NULL, 500, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n500-d4", 2, NULL, 500, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n500-d8", 2, NULL, 500, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n500-d16", 2, NULL, 500, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n500-d2", 3, NULL, 500, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n500-d4", 3, NULL, 500, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n500-d8", 3, NULL, 500, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n500-d16", 3, NULL, 500, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n200-d4-near", 1, NULL, 200, 4, false, NOISE_NEAR, 0, 0, 0, 0, 0},
+    {"set1-n200-d8-across", 1, NULL, 200, 8, false, NOISE_ACROSS, 0, 0, 0, 0, 0},
+    {"set2-n200-d4-far", 2, NULL, 200, 4, false, NOISE_FAR, 0, 0, 0, 0, 0},
+    {"set2-n200-d4-slope", 2, NULL, 200, 4, true, NOISE_SLOPE, 0, 0, 0, 0, 0},
+    {"set1-n200-d4-bias-sd0", 1, NULL, 200, 4, false, 0, 0, 0, 0, true, 0},
+    {"set1-n200-d4-width32", 1, NULL, 200, 4, true, 0, 32, 0, 0, 0, 0},
+    {"set1-n200-d4-width256", 1, NULL, 200, 4, false, 0, 256, 0, 0, 0, 0},
+    {"set1-n200-d4-width4096", 1, NULL, 200, 4, false, 0, 4096, 0, 0, 0, 0},
+    {"set1-n100-d4-depth2", 1, NULL, 100, 4, true, 0, 64, 2, 0, 0, 0},
+    {"set2-n200-d4-standard", 2, NULL, 200, 4, false, 0, 0, 0, 0, 0, true},
+    {"smooth-n200-d5-width256", LAB_SMOOTH, NULL, 200, 5, false, 0, 256, 0, 0, 0, true},
+    {"smooth-n200-d5-width32", LAB_SMOOTH, NULL, 200, 5, false, 0, 32, 0, 0, 0, true},
+    {"smooth-n200-d5-width64-lambda1e-4", LAB_SMOOTH, NULL, 200, 5, true, 0, 64, 0, 1e-4, 0, true},
+    {"boston-n200", 0, "boston", 200, 0, true, 0, 256, 0, 0, 0, 0},
+    {"concrete-n200", 0, "concrete", 200, 0, false, 0, 256, 0, 0, 0, 0},
+    {"energy-n200", 0, "energy", 200, 0, false, 0, 256, 0, 0, 0, 0},
+    {"wine-n200", 0, "wine", 200, 0, false, 0, 256, 0, 0, 0, 0},
+    {"yacht-n100", 0, "yacht", 100, 0, false, 0, 256, 0, 0, 0, 0},
+    {"concrete-n200-width64-lambda1e-4", 0, "concrete", 200, 0, false, 0, 64, 0, 1e-4, 0, 0},
+    {"boston-n200-width1024", 0, "boston", 200, 0, false, 0, 1024, 0, 0, 0, 0},
 };
 enum { PLAN_COUNT = sizeof PLANS / sizeof *PLANS, MEMBERS = 5, FEW_MEMBERS = 3, ESTIMATE_MEMBERS = 20 };
 
@@ -95,7 +91,7 @@ static bool is_asked_for(const char *text, const char *name)
 static bool wanted(const lab *l, const plan *p)
 {
     ptrdiff_t d = p->table ? table_called(p->table)->d : p->d;
-    bool asked = l->job->cell ? is_asked_for(l->job->cell, p->name) : p->size <= l->job->size;
+    bool asked = l->job->cell ? is_asked_for(l->job->cell, p->name) : p->quick || l->job->size != STUDY_QUICK;
     return asked && lab_wanted(l, p->n, d);
 }
 
@@ -114,7 +110,7 @@ static void choose_places(lab_cell *c)
 static lab_cell cell_of(const lab *l, const plan *p, const lab_planted *planted)
 {
     const lab_table *table = p->table ? table_called(p->table) : NULL;
-    lab_cell c = lab_synthetic(l, p->set, p->n, table ? table->d : p->d, lab_reps(l, 40, 100, 200));
+    lab_cell c = lab_synthetic(l, p->set, p->n, table ? table->d : p->d, lab_reps(l, 40, 120, 200));
     c.name = p->name;
     c.table = table;
     c.planted = planted;
@@ -145,7 +141,7 @@ static void split(const lab *l, lab_cell *truth, lab_cell *estimate)
     estimate->control = false;
     estimate->stream = 1; /* other networks than those of the truth */
     ptrdiff_t some = l->job->reps / 8 > 3 ? l->job->reps / 8 : 3;
-    estimate->reps = l->job->reps ? some : lab_reps(l, 6, 12, 24);
+    estimate->reps = l->job->reps ? some : lab_reps(l, 6, 16, 32);
 }
 
 /* ---- lines ---- */
@@ -158,12 +154,12 @@ typedef struct {
 
 static bool covers(const lab_cell *c, ptrdiff_t rep, const way *w, double truth)
 {
-    if (w->df < 0) { /* an upper end that is not known holds everything */
-        double lo = lab_get(c, rep, S_DATA_LO), hi = lab_get(c, rep, S_DATA_HI);
-        return lo <= truth && !(hi < truth);
+    epiq_part p = {.has_interval = 1, .lo = lab_get(c, rep, S_DATA_LO), .hi = lab_get(c, rep, S_DATA_HI)};
+    if (w->df >= 0) {
+        p = epiq_part_of(lab_get(c, rep, w->field), lab_get(c, rep, w->df), 0.95, EPIQ_BY_NONE);
     }
-    epiq_part p = epiq_part_of(lab_get(c, rep, w->field), lab_get(c, rep, w->df), 0.95, EPIQ_BY_NONE);
-    return p.has_interval && p.lo <= truth && truth <= p.hi;
+    bool open = p.hi < p.lo; /* an upper end that cannot be known is given as 0 */
+    return p.has_interval && p.lo <= truth && (open || truth <= p.hi);
 }
 
 typedef struct {
@@ -237,6 +233,35 @@ static void add_way(lab *l, const lab_cell *truth, const lab_cell *estimate, con
     }
 }
 
+/* How much the networks follow the data, in variance, against infinitely wide ones: sums over the points. */
+static double kappa(const lab_cell *c, ptrdiff_t leave_out, const void *how)
+{
+    (void)how;
+    double data = 0, known = 0;
+    lab_cell view = *c;
+    for (view.at = 0; view.at < lab_points(c); view.at++) {
+        lab_controlled t = lab_from_control(&view, leave_out);
+        data += t.data;
+        known += t.known;
+    }
+    return data / known;
+}
+
+static void add_kappa(lab *l, const lab_cell *truth, const lab_cell *estimate)
+{
+    lab_number t = lab_jackknife(truth, kappa, NULL), mean = lab_field(estimate, S_KAPPA);
+    study_cell line = lab_line(truth, "kappa", "networks");
+    line.at = lab_place_name(PLACE_ALL);
+    line.reps = truth->reps;
+    line.members = truth->o.members;
+    line.truth = t.value;
+    line.truth_se = t.se;
+    line.estimate = mean.value;
+    line.estimate_se = mean.se;
+    line.ratio_se = mean.value / t.value * hypot(mean.se / mean.value, t.se / t.value);
+    lab_add(l, line);
+}
+
 static void add_cell(lab *l, const lab_cell *truth, const lab_cell *estimate)
 {
     double at_points[LAB_POINTS_MAX];
@@ -254,6 +279,9 @@ static void add_cell(lab *l, const lab_cell *truth, const lab_cell *estimate)
     if (method >= 0) {
         add_way(l, truth, estimate, &(way){"answer", epiq_method_text((epiq_method)method), NULL, S_DATA, -1},
                 at_points);
+    }
+    if (lab_has_control(truth)) {
+        add_kappa(l, truth, estimate);
     }
 }
 
@@ -354,7 +382,10 @@ static int run_plans(lab *l, lab_planted **planted)
         }
     }
     if (!s && count == 0) {
-        return lab_nothing(l);
+        return left_out ? lab_fail(l->job, EPIQ_E_DATA,
+                                   "these cells need the real tables; say where boston.csv and the others are with "
+                                   "--data-dir or EPIQ_DATA")
+                        : lab_nothing(l);
     }
     s = s ? s : lab_run(l, cells, count);
     for (ptrdiff_t k = 0; !s && k < count; k += 2) {
