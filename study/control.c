@@ -170,7 +170,7 @@ lab_controlled lab_from_control(const lab_cell *c, ptrdiff_t leave_out)
     }
     lab_controlled out = {
         .b = m.kk > 0 ? m.hk / m.kk : 0, .known = m.noise / m.n + m.ff / (m.n - 1), .tau2 = m.within / m.n};
-    double rest = fmax(m.hh - out.b * m.hk, 0) / (m.n - 2); /* of the residual, two numbers being fitted */
+    double rest = fmax(m.hh - out.b * m.hk, 0) / fmax(m.n - 2, 1); /* of the residual, two numbers being fitted */
     out.data = out.b * out.b * out.known + rest - (networks ? out.tau2 / (double)c->o.members : 0);
     return out;
 }

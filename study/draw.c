@@ -78,10 +78,14 @@ static uint64_t mix(uint64_t seed, const ptrdiff_t *parts, int count)
     return z;
 }
 
-/* A number for the distribution: real tables differ in theirs. */
+/* A number for the distribution; that of a real table is made of its name. */
 static ptrdiff_t law_of(const lab_cell *c)
 {
-    return c->planted ? 100 + (c->table - LAB_TABLES) : c->set;
+    ptrdiff_t law = c->set;
+    for (const char *k = c->planted ? c->table->name : ""; *k; k++) {
+        law = (31 * law + *k) % 1000003;
+    }
+    return law;
 }
 
 /* Data depend on the distribution and the number of the repetition alone, so that models are compared on the same
