@@ -93,6 +93,18 @@ COLUMN(col_noise)
     put_label(out, row->noise);
 }
 
+COLUMN(col_cell)
+{
+    UNUSED_TABLE;
+    put_label(out, row->cell);
+}
+
+COLUMN(col_at)
+{
+    UNUSED_TABLE;
+    put_label(out, row->at);
+}
+
 COLUMN(col_members)
 {
     UNUSED_TABLE;
@@ -179,6 +191,15 @@ COLUMN(col_coverage90)
     put_rate(out, row->coverage90, 0.9);
 }
 
+COLUMN(col_rms)
+{
+    UNUSED_TABLE;
+    if (row->rms_log > 0 && row->rms_log < 1e3) {
+        snprintf(out->text, sizeof out->text, "%.2f", row->rms_log);
+        out->value = row->rms_log;
+    }
+}
+
 COLUMN(col_p)
 {
     UNUSED_TABLE;
@@ -240,6 +261,8 @@ COLUMN(part_published)
 
 static const report_column C_SET = {"set", "set", true, true, false, col_set},
                            C_N = {"n", "n", false, true, false, col_n}, C_D = {"d", "d", false, true, false, col_d},
+                           C_CELL = {"cell", "cell", true, true, false, col_cell},
+                           C_AT = {"at", "at", true, true, false, col_at},
                            C_NOISE = {"noise", "noise", true, true, false, col_noise},
                            C_MEMBERS = {"members", "members", false, true, false, col_members},
                            C_QUANTITY = {"quantity", "quantity", true, true, false, col_quantity},
@@ -253,6 +276,7 @@ static const report_column C_SET = {"set", "set", true, true, false, col_set},
                            C_RATIO = {"ratio ± se", "ratio +- se", false, false, false, col_ratio},
                            C_95 = {"coverage, 95 %", "coverage, 95 %", false, false, true, col_coverage},
                            C_90 = {"coverage, 90 %", "coverage, 90 %", false, false, true, col_coverage90},
+                           C_RMS = {"rms log", "rms log", false, false, false, col_rms},
                            C_P = {"p", "p", false, false, false, col_p},
                            C_PUBLISHED = {"[paper]", "[paper]", false, false, false, col_published},
                            P_EV = {"EV", "EV", false, false, false, part_estimate},
@@ -268,6 +292,9 @@ static const report_column *const ALL[] = {&C_SET,       &C_N,      &C_D,       
                                            &C_QUANTITY,  &C_METHOD, &C_CORRECTION, &C_REPS,      &C_TRUTH,
                                            &C_PUB_TRUTH, &C_PAPER,  &C_ESTIMATE,   &C_PUBLISHED, &C_RATIO,
                                            &C_95,        &C_90,     &C_P,          NULL};
+/* A cell's name says what set, size and noise it has. */
+static const report_column *const NAMED[] = {&C_CELL,  &C_AT,    &C_QUANTITY, &C_METHOD, &C_CORRECTION,
+                                             &C_TRUTH, &C_RATIO, &C_95,       &C_RMS,    NULL};
 static const report_column *const COVERAGE[] = {&C_N,        &C_D,     &C_QUANTITY, &C_METHOD, &C_CORRECTION, &C_REPS,
                                                 &C_ESTIMATE, &C_RATIO, &C_95,       &C_90,     &C_P,          NULL};
 static const report_column *const BY_EV[] = {&C_N,         &C_D,    &C_TRUTH, &C_PUB_TRUTH, &P_EV,
@@ -286,5 +313,5 @@ const report_column *const *report_study_columns(const report_table *t)
     if (t->rows == REPORT_ROWS_PART) {
         return first && report_same(first->method, "infinite") ? BY_INFINITE : BY_PART[t->part];
     }
-    return t->rows == REPORT_ROWS_COVERAGE ? COVERAGE : ALL;
+    return t->rows == REPORT_ROWS_COVERAGE ? COVERAGE : first && first->cell ? NAMED : ALL;
 }

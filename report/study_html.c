@@ -70,7 +70,7 @@ static void write_tables(FILE *out, svg_album *album, const study_result *r)
         if (!t.columns) {
             continue;
         }
-        bool coverage = t.rows == REPORT_ROWS_COVERAGE || t.rows == REPORT_ROWS_ALL;
+        bool coverage = t.rows == REPORT_ROWS_COVERAGE || t.rows == REPORT_ROWS_ALL || t.rows == REPORT_ROWS_SUMS;
         html_element(out, "h2", *t.title ? t.title : "Results");
         if (t.rows == REPORT_ROWS_PART) {
             report_part_picture(out, album, &t);

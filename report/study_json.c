@@ -57,6 +57,8 @@ static void write_cell(json *j, const study_cell *c)
     }
     count_or_null(j, "n", c->n);
     count_or_null(j, "d", c->d);
+    known_text(j, "cell", c->cell);
+    known_text(j, "at", c->at);
     known_text(j, "noise", c->noise);
     known_count(j, "members", c->members);
     json_text(j, "quantity", c->quantity);
@@ -77,6 +79,9 @@ static void write_cell(json *j, const study_cell *c)
     known_pair(j, "coverage_interval", c->coverage.lo, c->coverage.hi);
     known_real(j, "coverage_90", c->coverage90.rate);
     known_pair(j, "coverage_90_interval", c->coverage90.lo, c->coverage90.hi);
+    if (c->rms_log > 0) {
+        json_real(j, "rms_log", c->rms_log);
+    }
     known_real(j, "p_value", c->p_value);
     known_real(j, "published_truth", c->published_truth);
     json_real(j, "published", c->published);

@@ -175,12 +175,13 @@ void report_part_picture(FILE *out, svg_album *album, const report_table *t)
 /* ---- coverage ---- */
 
 typedef struct {
-    bool set, n, d, noise, members, method; /* what tells one row from another */
+    bool cell, set, n, d, noise, members, method; /* what tells one row from another */
 } varying;
 
+/* Of points of several kinds the picture shows all together. */
 static bool covered(const study_cell *c)
 {
-    return isfinite(c->coverage.rate) || isfinite(c->coverage90.rate);
+    return (!c->at || report_same(c->at, "all")) && (isfinite(c->coverage.rate) || isfinite(c->coverage90.rate));
 }
 
 static bool same_method(const study_cell *a, const study_cell *b)
@@ -207,6 +208,7 @@ typedef struct {
 static row_name name_of(const study_cell *c, varying v)
 {
     row_name name = {""};
+    put_word(name.text, sizeof name, "", v.cell ? c->cell : NULL, 0);
     put_word(name.text, sizeof name, "set ", v.set ? c->set : NULL, 0);
     put_word(name.text, sizeof name, "n ", NULL, v.n ? c->n : 0);
     put_word(name.text, sizeof name, "d ", NULL, v.d ? c->d : 0);
@@ -290,6 +292,9 @@ static varying find_varying(const study_result *r, const study_cell *first, ptrd
         }
         *methods += !known;
         ++*rows;
+    }
+    if (first->cell) { /* a name that says all of it */
+        return (varying){.cell = true};
     }
     if (!v.set && !v.n && !v.d && !v.noise && !v.members) {
         v.n = v.d = true;

@@ -101,6 +101,10 @@ static bool is_row(const report_table *t, const study_cell *c)
         return isfinite(c->coverage.rate) || isfinite(c->coverage90.rate);
     case REPORT_ROWS_REST:
         return !placed(t, c) && !isfinite(c->coverage.rate) && !isfinite(c->coverage90.rate);
+    case REPORT_ROWS_SUMS:
+        return !c->at || report_same(c->at, "all");
+    case REPORT_ROWS_KINDS:
+        return c->at && !report_same(c->at, "all");
     case REPORT_ROWS_PART: /* the first cell of its part at this n and d stands for all of them */
         return part_of(t->r, c) == t->part && find(t->r, c, NULL) == c;
     }
@@ -217,8 +221,9 @@ bool report_study_table(const study_result *r, bool utf8, int index, report_tabl
         {REPORT_ROWS_PART, 2, NULL, NULL},
         {REPORT_ROWS_COVERAGE, 0, "How often intervals cover the truth", "How often intervals cover the truth"},
         {REPORT_ROWS_REST, 0, "Other ways to estimate them", "Other ways to estimate them"}};
-    bool paper = report_study_paper(r);
-    if (index >= (paper ? (int)(sizeof PAPER / sizeof *PAPER) : 1)) {
+    static const char *const KINDS[] = {"All points of a cell together", "By the kind of point"};
+    bool paper = report_study_paper(r), kinds = r->cell_count && r->cells[0].at;
+    if (index >= (paper ? (int)(sizeof PAPER / sizeof *PAPER) : kinds ? 2 : 1)) {
         return false;
     }
     report_value room;
@@ -230,6 +235,10 @@ bool report_study_table(const study_result *r, bool utf8, int index, report_tabl
         out->part = PAPER[index].part;
         out->title = out->rows == REPORT_ROWS_PART ? (utf8 ? PARTS[out->part].title : PARTS[out->part].plain)
                                                    : (utf8 ? PAPER[index].title : PAPER[index].plain);
+    }
+    if (kinds) {
+        out->rows = index ? REPORT_ROWS_KINDS : REPORT_ROWS_SUMS;
+        out->title = KINDS[index];
     }
     if (out->rows == REPORT_ROWS_PART) { /* one look for the whole table: two decimals if any row needs them */
         out->decimals = 1;
@@ -243,7 +252,8 @@ bool report_study_table(const study_result *r, bool utf8, int index, report_tabl
 
 static bool same_group(const report_table *t, const study_cell *a, const study_cell *b)
 {
-    return a->n == b->n && report_same(a->set, b->set) && (t->rows == REPORT_ROWS_PART || a->d == b->d);
+    return a->n == b->n && report_same(a->set, b->set) && report_same(a->cell, b->cell) &&
+           (t->rows == REPORT_ROWS_PART || a->d == b->d);
 }
 
 bool report_table_gap(const report_table *t, const study_cell *row, const study_cell *before)

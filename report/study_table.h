@@ -26,8 +26,16 @@ typedef struct {
 
 enum { REPORT_COLUMNS_MAX = 20 };
 
-/* Which cells become rows: all; those of one part in the paper's layout; those with coverage; what both leave. */
-typedef enum { REPORT_ROWS_ALL, REPORT_ROWS_PART, REPORT_ROWS_COVERAGE, REPORT_ROWS_REST } report_rows;
+/* Which cells become rows: all; those of one part in the paper's layout; those with coverage; what both leave; and where
+ * cells are asked at points of several kinds, sums over them, then each kind. */
+typedef enum {
+    REPORT_ROWS_ALL,
+    REPORT_ROWS_PART,
+    REPORT_ROWS_COVERAGE,
+    REPORT_ROWS_REST,
+    REPORT_ROWS_SUMS,
+    REPORT_ROWS_KINDS
+} report_rows;
 
 struct report_table {
     const study_result *r;

@@ -70,6 +70,7 @@ int study_coverage(lab *l)
                 lab_synthetic(l, CELLS[k].set, CELLS[k].n, CELLS[k].d, reps_at(l, CELLS[k].n, noise != NOISE_EQUAL));
             c.noise = (lab_noise)noise;
             c.o.methods = EPIQ_IF | EPIQ_EV | EPIQ_BA;
+            c.control = c.o.engine == EPIQ_ENGINE_NETWORK && noise == NOISE_EQUAL;
             if (noise != NOISE_EQUAL) { /* it matters to IF alone, which needs no networks */
                 c.o.engine = EPIQ_ENGINE_INFINITE;
                 c.o.hbar = EPIQ_HBAR_KERNEL;

@@ -31,8 +31,8 @@ bool lab_wanted(const lab *l, ptrdiff_t n, ptrdiff_t d)
 
 int lab_nothing(lab *l)
 {
-    return lab_fail(l->job, EPIQ_E_USAGE, "%s has no such cells; leave out --n and --d%s", l->job->name,
-                    l->job->size == STUDY_QUICK ? ", or --quick" : "");
+    return lab_fail(l->job, EPIQ_E_USAGE, "%s has no such cells; leave out %s--n and --d%s", l->job->name,
+                    l->job->cell ? "--cell, " : "", l->job->size == STUDY_QUICK ? ", or --quick" : "");
 }
 
 lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_t reps)
@@ -51,9 +51,9 @@ static char *key_of(const lab_cell *c, const char *sha256)
         return NULL;
     }
     /* raise the number when what a sample holds, or how it is computed, changes */
-    fprintf(out, "sample 4; %s; set %d %s n %td d %td noise %s stream %d seed %llu", epiq_version(), c->set,
-            c->table ? c->table->name : "-", c->n, c->d, lab_noise_name(c->noise), c->stream,
-            (unsigned long long)c->o.seed);
+    fprintf(out, "sample 5; %s; set %d %s%s n %td d %td noise %s points %td%s stream %d seed %llu", epiq_version(),
+            c->set, c->table ? c->table->name : "-", c->planted ? " planted" : "", c->n, c->d, lab_noise_name(c->noise),
+            lab_points(c), c->control ? " control" : "", c->stream, (unsigned long long)c->o.seed);
     const epiq_option_info *info;
     for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
         char text[256] = "";
@@ -93,11 +93,11 @@ static int table_sha256(lab *l, const lab_cell *c, const char **sha256)
     }
     epiq_data_info info = epiq_data_describe(data);
     *sha256 = lab_text(l, "%s", info.sha256);
-    bool same = info.rows == c->n && info.features == c->d;
+    bool same = info.rows == c->table->n && info.features == c->table->d;
     if (!same) {
         s = lab_fail(l->job, EPIQ_E_DATA,
                      "%s.csv has %td rows and %td features, the paper's table %td and %td; get that one",
-                     c->table->name, info.rows, info.features, c->n, c->d);
+                     c->table->name, info.rows, info.features, c->table->n, c->table->d);
     }
     epiq_data_free(worker, data);
     if (!same) {
@@ -232,9 +232,10 @@ int lab_run(lab *l, lab_cell *cells, ptrdiff_t count)
     int s = EPIQ_OK;
     for (ptrdiff_t k = 0; k < count && !s; k++) {
         lab_cell *c = &cells[k];
-        const char *label = c->table ? lab_text(l, "%s", c->table->name)
-                                     : lab_text(l, "set %d, n = %td, d = %td%s%s", c->set, c->n, c->d,
-                                                c->noise ? ", noise " : "", c->noise ? lab_noise_name(c->noise) : "");
+        const char *label = c->name    ? c->name
+                            : c->table ? lab_text(l, "%s", c->table->name)
+                                       : lab_text(l, "set %d, n = %td, d = %td%s%s", c->set, c->n, c->d,
+                                                  c->noise ? ", noise " : "", c->noise ? lab_noise_name(c->noise) : "");
         const char *sha256;
         s = table_sha256(l, c, &sha256);
         char *key = s ? NULL : key_of(c, sha256);

@@ -23,7 +23,15 @@ enum {
     S_INFINITE,
     S_IF,
     S_IF_DF = S_IF + EPIQ_CORRECTIONS,
-    S_FACTOR = S_IF_DF + EPIQ_CORRECTIONS, /* target units for one scaled unit */
+    S_DATA = S_IF_DF + EPIQ_CORRECTIONS, /* the answer's own data part, whatever its method, */
+    S_DATA_LO,                           /* with its interval as the answer gives it */
+    S_DATA_HI,
+    S_DATA_METHOD,   /* epiq_method */
+    S_KAPPA,         /* how much networks follow the data against infinitely wide ones, where the answer tells */
+    S_CONTROL,       /* the control variate of control.c: a linear predictor w'y, */
+    S_CONTROL_NOISE, /* its variance given the features, sum_i w_i^2 s_i, */
+    S_CONTROL_MEAN,  /* and its mean given them, w'f(X) */
+    S_FACTOR,        /* target units for one scaled unit */
     S_SECONDS,
     S_FIXED
 };
@@ -37,20 +45,43 @@ typedef struct {
 } lab_table;
 extern const lab_table LAB_TABLES[]; /* the paper's five; ends with a NULL name */
 
+/* A real table with a function planted on its rows (planted.c). */
 typedef struct {
-    int set;                /* 1, 2, 3; 0: a real table */
-    const lab_table *table; /* which one */
+    ptrdiff_t rows;
+    double *x; /* rows by d, standardised */
+    double *f; /* rows, standardised */
+} lab_planted;
+
+/* Kinds of points. Random points and the training row are the same in every repetition; of the row only y is drawn anew. */
+typedef enum { PLACE_X0, PLACE_MEAN, PLACE_RANDOM, PLACE_ROW, PLACE_ALL } lab_place;
+const char *lab_place_name(lab_place place);
+enum { LAB_POINTS_MAX = 7 };
+#define LAB_SMOOTH 4 /* the set of draw.c that epiq synth does not have */
+
+typedef struct {
+    const char *name;           /* of a cell that --cell can ask for; NULL: it has none */
+    int set;                    /* 1, 2, 3, LAB_SMOOTH; 0: a real table */
+    const lab_table *table;     /* which one */
+    const lab_planted *planted; /* draw rows of it and plant their targets; NULL: the table as it is */
     ptrdiff_t n, d;
     lab_noise noise;
+    ptrdiff_t points; /* asked about in each repetition; 0: one, x0 or the mean of a real table */
+    lab_place places[LAB_POINTS_MAX];
+    ptrdiff_t at; /* the point that lab_get and the statistics are about */
+    bool control; /* compute the control variate: the truth is three times sharper */
     ptrdiff_t reps;
     bool timed;     /* members are not kept one by one, so that the time is that of all of them */
     int stream;     /* cells that share it and their distribution share their data sets; networks differ */
     epiq_options o; /* what every repetition asks */
     /* filled by lab_run */
     ptrdiff_t length; /* of a sample */
-    double *samples;  /* reps by length */
+    double *samples;  /* reps by length: of each point its fields, its members and its batches */
 } lab_cell;
 
+static inline ptrdiff_t lab_points(const lab_cell *c)
+{
+    return c->points > 0 ? c->points : 1;
+}
 ptrdiff_t lab_sample_length(const lab_cell *c);
 int lab_sample(epiq_ctx *ctx, const lab_cell *c, const char *data_dir, ptrdiff_t rep, double *sample);
 int lab_read_table(epiq_ctx *ctx, const lab_cell *c, const char *folder, const epiq_options *o, epiq_data **data);
@@ -59,16 +90,37 @@ double lab_true_function(int set, ptrdiff_t d, const double *x);
 
 static inline double lab_get(const lab_cell *c, ptrdiff_t rep, ptrdiff_t field)
 {
-    return c->samples[rep * c->length + field];
+    return c->samples[rep * c->length + c->at * (c->length / lab_points(c)) + field];
 }
 static inline const double *lab_members(const lab_cell *c, ptrdiff_t rep)
 {
-    return c->samples + rep * c->length + S_FIXED;
+    return c->samples + rep * c->length + c->at * (c->length / lab_points(c)) + S_FIXED;
 }
 static inline const double *lab_batches(const lab_cell *c, ptrdiff_t rep)
 {
     return lab_members(c, rep) + c->o.members;
 }
+
+/* A data set of a cell, and all that is known about it. */
+typedef struct {
+    double *x;      /* n by d */
+    double *y;      /* n */
+    double *f, *s;  /* n: mean and variance of y given x */
+    double *points; /* points by d */
+} lab_drawn;
+int lab_draw(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_drawn *out); /* lab_undraw frees it */
+void lab_undraw(lab_drawn *drawn);
+uint64_t lab_network_seed(const lab_cell *c, ptrdiff_t rep);
+
+/* A real table with a planted function; lab_planted_free frees it. */
+int lab_plant(epiq_ctx *ctx, const lab_table *table, const char *folder, lab_planted **out);
+void lab_planted_free(lab_planted *p);
+
+/* The fields S_CONTROL.. of a sample. They stay as they are where no such predictor is linear: scale minmax. */
+int lab_control(epiq_ctx *ctx, const lab_cell *c, const epiq_options *o, const lab_drawn *drawn, double *sample);
+/* Solves (a + ridge I) x = b in place, b count by n, one system a row; a is n by n with this stride, its lower triangle is
+ * overwritten. False: not positive definite. */
+bool lab_solve(ptrdiff_t n, ptrdiff_t stride, double *a, double ridge, ptrdiff_t count, double *b);
 
 /* ---- all repetitions of some cells ---- */
 
@@ -124,6 +176,16 @@ double lab_anderson_darling(double *v, ptrdiff_t count, double *p_value);
  * m' = o.batches; the last two by the paper's formula, NAN when no networks were drawn. */
 typedef enum { LAB_TAU2, LAB_DATA, LAB_ENSEMBLE, LAB_PAPER_TAU2, LAB_PAPER_DATA } lab_quantity;
 lab_number lab_truth(const lab_cell *c, lab_quantity which);
+lab_number lab_truth_over(const lab_cell *c, lab_place place); /* LAB_DATA, summed over the points of a kind */
+lab_number lab_slope(const lab_cell *c);                       /* b: how much networks follow the control variate */
+/* With the control variate, from all repetitions but one. */
+bool lab_has_control(const lab_cell *c);
+typedef struct {
+    double b;     /* slope of the networks' mean prediction against the control variate */
+    double known; /* the control variate's variance over data sets */
+    double tau2, data;
+} lab_controlled;
+lab_controlled lab_from_control(const lab_cell *c, ptrdiff_t leave_out);
 
 /* Over the repetitions: the mean of a field, and its ratio to the truth. */
 lab_number lab_field(const lab_cell *c, ptrdiff_t field);
@@ -171,5 +233,6 @@ int study_coverage(lab *l);
 int study_scaling(lab *l);
 int study_decomposition(lab *l);
 int study_divided(lab *l);
+int study_trained(lab *l);
 
 #endif

@@ -104,12 +104,13 @@ void lab_note(lab *l, const char *fmt, ...)
 
 study_cell lab_line(const lab_cell *c, const char *quantity, const char *method)
 {
-    static const char *const SETS[] = {"", "1", "2", "3"};
+    static const char *const SETS[] = {"", "1", "2", "3", "smooth"};
     const study_rate none = {NAN, NAN, NAN};
     return (study_cell){
         .set = c->table ? c->table->name : SETS[c->set],
         .n = c->n,
         .d = c->d,
+        .cell = c->name,
         .noise = c->table ? NULL : lab_noise_name(c->noise),
         .quantity = quantity,
         .method = method,
@@ -127,6 +128,7 @@ study_cell lab_line(const lab_cell *c, const char *quantity, const char *method)
         .ratio_se = NAN,
         .coverage = none,
         .coverage90 = none,
+        .rms_log = NAN,
         .p_value = NAN,
         .published_truth = NAN,
         .published = NAN,

@@ -180,12 +180,44 @@ static double truth(const lab_cell *c, ptrdiff_t leave_out, const void *how)
     if (which >= LAB_PAPER_TAU2 && (c->o.engine == EPIQ_ENGINE_INFINITE || c->o.members <= c->o.batches)) {
         return NAN;
     }
+    if (which < LAB_PAPER_TAU2 && lab_has_control(c)) {
+        lab_controlled t = lab_from_control(c, leave_out);
+        return which == LAB_TAU2 ? t.tau2 : which == LAB_DATA ? t.data : t.data + t.tau2 / (double)c->o.batches;
+    }
     return exact && which < LAB_PAPER_TAU2 ? from_closed_form(c, leave_out, which) : from_networks(c, leave_out, which);
 }
 
 lab_number lab_truth(const lab_cell *c, lab_quantity which)
 {
     return lab_jackknife(c, truth, &which);
+}
+
+static double truth_over(const lab_cell *c, ptrdiff_t leave_out, const void *how)
+{
+    lab_place place = *(const lab_place *)how;
+    lab_quantity which = LAB_DATA;
+    double sum = 0;
+    lab_cell view = *c;
+    for (view.at = 0; view.at < lab_points(c); view.at++) {
+        sum += place == PLACE_ALL || c->places[view.at] == place ? truth(&view, leave_out, &which) : 0;
+    }
+    return sum;
+}
+
+lab_number lab_truth_over(const lab_cell *c, lab_place place)
+{
+    return lab_jackknife(c, truth_over, &place);
+}
+
+static double slope(const lab_cell *c, ptrdiff_t leave_out, const void *how)
+{
+    (void)how;
+    return lab_from_control(c, leave_out).b;
+}
+
+lab_number lab_slope(const lab_cell *c)
+{
+    return lab_jackknife(c, slope, NULL);
 }
 
 static double field_mean(const lab_cell *c, ptrdiff_t leave_out, const void *how)

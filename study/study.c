@@ -52,6 +52,10 @@ static const struct {
       "n = 400, 2 and 4 parts, J = 40; n = 400 and 1600, J = 200; n = 3200 too, J = 400", false},
      study_divided,
      EPIQ_ENGINE_INFINITE},
+    {{"trained", "The data part of trained networks against the truth, at points of every kind",
+      "6 cells, J = 40, 6 estimates of each; 44 cells, J = 120, 16 estimates; J = 200, 32 estimates", false},
+     study_trained,
+     EPIQ_ENGINE_NETWORK},
 };
 enum { COUNT = sizeof STUDIES / sizeof *STUDIES };
 

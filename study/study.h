@@ -21,11 +21,12 @@ typedef struct {
 
 /* One line of the answer. Numbers are NAN, texts NULL and counts 0 where they do not apply. */
 typedef struct {
-    const char *set; /* "1", "2", "3", or the name of a real table */
+    const char *set; /* "1", "2", "3", "smooth", or the name of a real table */
     ptrdiff_t n, d;
+    const char *cell, *at;  /* a name for all that the cell is; the kind of points it is about */
     const char *noise;      /* how it depends on x: "equal", "slope", "far", "near", "across" */
     ptrdiff_t members;      /* networks in the ensemble it is about */
-    const char *quantity;   /* "procedural", "data", "ensemble"; or what else was measured, in words with _ */
+    const char *quantity;   /* "procedural", "data", "ensemble", "answer"; or what else was measured, in words with _ */
     const char *method;     /* "ev", "if", "ba", "infinite"; or how it was measured */
     const char *correction; /* of IF */
     ptrdiff_t reps;         /* data sets (or networks) behind it */
@@ -35,6 +36,7 @@ typedef struct {
     double lo, hi;                      /* its 95 % interval, if it is one estimate */
     double difference, ratio, ratio_se; /* estimate - truth, estimate / truth */
     study_rate coverage, coverage90;    /* of the truth, by the 95 % and 90 % intervals */
+    double rms_log;                     /* root mean square of log(estimate / truth) over data sets and points */
     double p_value;
     double published_truth, published; /* what the paper prints for truth and estimate */
 } study_cell;
@@ -82,6 +84,7 @@ typedef struct {
     study_size size;
     ptrdiff_t reps;       /* 0: as the size says */
     ptrdiff_t n, d;       /* only the cells with so many rows, features; 0: all */
+    const char *cell;     /* only the cell of this name, or all whose names hold it, at any size; NULL: all */
     epiq_options options; /* the model; members and batches are m and m' */
     bool engine_given;    /* else the study chooses its engine */
     bool scale_given;     /* else real tables are scaled by minmax and synthetic ones not at all */

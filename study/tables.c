@@ -57,6 +57,7 @@ static int table(lab *l, int set, const ptrdiff_t *n, const ptrdiff_t *d)
             lab_cell c = lab_synthetic(l, set, n[i], d[k], reps), ev = c;
             c.o.members = c.o.batches + 1;
             c.o.methods = EPIQ_IF | EPIQ_EV | (networks ? EPIQ_BA : 0);
+            c.control = dear;
             cells[count] = c;
             ev.o.methods = EPIQ_EV;
             ev.reps = 1;
@@ -83,9 +84,10 @@ static int table(lab *l, int set, const ptrdiff_t *n, const ptrdiff_t *d)
     }
     lab_note(l,
              "Truth: tau^2 is the mean over %td data sets of the variance within %s, sigma^2/n what is left of the "
-             "variance of %s over data sets; standard errors are jackknifed over data sets.",
+             "variance of %s over data sets%s; standard errors are jackknifed over data sets.",
              reps, dear ? "the networks trained on each" : "infinitely many networks, in closed form",
-             dear ? "the ensemble's prediction" : "the mean prediction");
+             dear ? "the ensemble's prediction" : "the mean prediction",
+             dear ? ", with kernel regression, whose variance is known, as control variate" : "");
     lab_note(l, "The truth's own error, given beside it, moves all rates of a cell together: with few data sets a rate "
                 "far from "
                 "its level says little.");

@@ -12,7 +12,7 @@ same_cells() {
 }
 
 expect_ok "$epiq" study list
-for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition divided; do
+for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition divided trained; do
     check "$name is listed" says "$out" "^$name "
 done
 
@@ -40,6 +40,16 @@ for name in coverage scaling decomposition normality; do
     expect_ok "$epiq" study $name --quick --engine linear --width 32 --reps 5 --json v.json --report v.html --quiet
     check "$name is JSON" is_json v.json
 done
+for threads in 1 3; do
+    expect_ok "$epiq" study trained --n 200 --d 4 --engine linear --width 32 --reps 5 --json trained-$threads.json \
+        --report v.html --quiet --threads $threads
+done
+check 'trained: threads change no bit' same_cells trained-1.json trained-3.json
+check 'kinds of points and how far estimates are off' says trained-1.json \
+    '^    \{"set": 2, "n": 200, "d": 4, "cell": "set2-n200-d4", "at": "random",.*"quantity": "answer",.*"rms_log": [0-9.]+'
+check 'the page has both tables' says v.html 'By the kind of point'
+expect_ok "$epiq" study trained --cell depth2 --engine infinite --reps 5 --json v.json --quiet
+check 'one cell alone' bash -c '! grep \"cell\" v.json | grep -v set1-n100-d4-depth2'
 rm -f ./*
 
 # ---- stopped and killed: it goes on, and ends with the same bits ----
@@ -87,6 +97,8 @@ expect_exit 1 'no study "tabel1"; did you mean table1' "$epiq" study tabel1
 expect_exit 1 'usage: epiq study list' "$epiq" study
 expect_exit 1 'reps is "2"; it must be a whole number from 3' "$epiq" study table1 --reps 2
 expect_exit 1 'has no such cells; leave out --n and --d' "$epiq" study table1 --n 200 --d 7
+expect_exit 1 'trained has no such cells; leave out --cell, --n and --d' "$epiq" study trained --cell nothing
+expect_exit 2 'these cells need the real tables.*--data-dir or EPIQ_DATA' "$epiq" study trained --cell boston
 expect_exit 1 'quick and --full' "$epiq" study table1 --quick --full
 expect_exit 1 'engine is "fast"' "$epiq" study table1 --engine fast
 expect_exit 1 'has no flag --target' "$epiq" study table1 --target y

@@ -2,7 +2,10 @@
 #include "study/lab.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 TEST(wilson_intervals_match_scipy)
 {
@@ -129,6 +132,193 @@ TEST(truth_is_recovered_within_its_own_error)
     NEAR(lab_coverage(&c, S_EV, S_EV_DF, 2.25, 0.9).rate, 0.9, 3 * sqrt(0.9 * 0.1 / J));
     NEAR(lab_ratio(&c, S_EV, LAB_TAU2).value, 1, 1e-12); /* the same numbers by another way */
     free(c.samples);
+}
+
+/* What is planted: a control variate k whose mean given the features varies, networks that follow it in part, add what it
+ * does not explain, and differ by tau. */
+enum { FEATURES_SHARE = 36 }; /* of k's variance, in hundredths */
+static lab_cell following(double b, double own_sd, double tau)
+{
+    lab_cell c = planted(0, 1);
+    for (ptrdiff_t rep = 0; rep < J; rep++) {
+        double *h = c.samples + rep * c.length, f = sqrt(FEATURES_SHARE / 100.0) * nearly_normal();
+        h[S_CONTROL_NOISE] = 1 - FEATURES_SHARE / 100.0;
+        h[S_CONTROL_MEAN] = f;
+        h[S_CONTROL] = f + sqrt(h[S_CONTROL_NOISE]) * nearly_normal();
+        double a = b * h[S_CONTROL] + own_sd * nearly_normal();
+        for (int m = 0; m <= M; m++) {
+            h[S_FIXED + m] = a + tau * nearly_normal();
+        }
+    }
+    return c;
+}
+
+TEST(the_control_variate_gives_the_planted_truth_with_less_error)
+{
+    const double b = 0.8, own = 0.02, TAU[] = {0.3, 2}; /* with the second tau^2/M is many errors of the truth */
+    for (int k = 0; k < 2; k++) {
+        lab_cell c = following(b, sqrt(own), TAU[k]);
+        lab_number plain = lab_truth(&c, LAB_DATA);
+        c.control = true;
+        lab_number sharp = lab_truth(&c, LAB_DATA), slope = lab_slope(&c);
+        double rest = own + TAU[k] * TAU[k] / (M + 1), share = b * b * FEATURES_SHARE / 100.0;
+        TRUE(fabs(sharp.value - (b * b + own)) < 4 * sharp.se && fabs(slope.value - b) < 4 * slope.se);
+        TRUE(k > 0 || sharp.se < 0.6 * plain.se); /* 0.47 by what follows */
+        /* b is a regression's: its error is sqrt(rest / J); the truth's is made of it, of the spread of what k does not
+         * explain, and of that of k's mean over the features */
+        NEAR(slope.se, sqrt(rest / J), 0.2 * slope.se);
+        NEAR(sharp.se, sqrt((4 * b * b * rest + 2 * rest * rest + 2 * share * share) / J), 0.3 * sharp.se);
+        NEAR(lab_truth(&c, LAB_ENSEMBLE).value, sharp.value + lab_truth(&c, LAB_TAU2).value / M, 1e-12);
+        /* points of one kind are summed, others left out */
+        c.points = 1;
+        c.places[0] = PLACE_RANDOM;
+        NEAR(lab_truth_over(&c, PLACE_RANDOM).value, sharp.value, 0);
+        NEAR(lab_truth_over(&c, PLACE_ALL).se, sharp.se, 0);
+        NEAR(lab_truth_over(&c, PLACE_ROW).value, 0, 0);
+        c.samples[S_CONTROL] = NAN; /* not known everywhere: the plain form */
+        NEAR(lab_truth(&c, LAB_DATA).value, plain.value, 0);
+        free(c.samples);
+    }
+}
+
+static lab_cell small_cell(int set, lab_noise noise, int scale)
+{
+    lab_cell c = {.set = set, .n = 40, .d = 3, .noise = noise, .points = 4, .reps = 1, .control = true};
+    const lab_place places[] = {PLACE_X0, PLACE_MEAN, PLACE_RANDOM, PLACE_ROW};
+    memcpy(c.places, places, sizeof places);
+    c.o = epiq_options_default();
+    c.o.engine = EPIQ_ENGINE_INFINITE;
+    c.o.methods = EPIQ_IF | EPIQ_EV;
+    c.o.members = c.o.batches = 2;
+    c.o.scale = scale;
+    c.o.threads = 1;
+    c.length = lab_sample_length(&c);
+    return c;
+}
+
+TEST(the_studys_own_solution_is_the_librarys_kernel_prediction)
+{
+    epiq_ctx *ctx;
+    EQ(epiq_ctx_new(&ctx), EPIQ_OK);
+    for (int k = 0; k < 6; k++) {
+        lab_cell c = small_cell(k % 3 == 0 ? LAB_SMOOTH : k % 3, (lab_noise)(k % 5),
+                                k % 2 ? EPIQ_SCALE_STANDARD : EPIQ_SCALE_NONE);
+        c.o.depth = 1 + k / 3;
+        double sample[4 * (S_FIXED + 4)];
+        EQ(c.length, (ptrdiff_t)(sizeof sample / sizeof *sample));
+        EQ(lab_sample(ctx, &c, NULL, k, sample), EPIQ_OK);
+        for (int p = 0; p < 4; p++) { /* both solve a system of condition 1e4 or so */
+            const double *s = sample + p * (S_FIXED + 4);
+            NEAR(s[S_CONTROL], s[S_KERNEL], 1e-10 * (1 + fabs(s[S_KERNEL])));
+        }
+    }
+    lab_cell c = small_cell(2, NOISE_EQUAL, EPIQ_SCALE_MINMAX); /* where the predictor is not linear there is none */
+    double sample[4 * (S_FIXED + 4)];
+    EQ(lab_sample(ctx, &c, NULL, 0, sample), EPIQ_OK);
+    TRUE(isnan(sample[S_CONTROL]) && isfinite(sample[S_KERNEL]));
+    epiq_ctx_free(ctx);
+}
+
+/* What is said about y given x, its mean and its variance, against y itself: the control variate less its mean given the
+ * features has mean 0 and, over data sets, the mean of the variances given them. */
+TEST(noise_is_what_the_cells_say_it_is)
+{
+    enum { SETS = 600 };
+    epiq_ctx *ctx;
+    EQ(epiq_ctx_new(&ctx), EPIQ_OK);
+    for (int k = 0; k < 5; k++) {
+        lab_cell c =
+            small_cell(k == 0 ? LAB_SMOOTH : 1 + k % 3, (lab_noise)k, k % 2 ? EPIQ_SCALE_STANDARD : EPIQ_SCALE_NONE);
+        double sample[4 * (S_FIXED + 4)], off[4][SETS], noise[4] = {0};
+        for (int rep = 0; rep < SETS; rep++) {
+            lab_drawn drawn;
+            EQ(lab_draw(ctx, &c, rep, &drawn), EPIQ_OK);
+            EQ(lab_control(ctx, &c, &c.o, &drawn, sample), EPIQ_OK);
+            for (int p = 0; p < 4; p++) {
+                const double *s = sample + p * (S_FIXED + 4);
+                off[p][rep] = s[S_CONTROL] - s[S_CONTROL_MEAN];
+                noise[p] += s[S_CONTROL_NOISE] / SETS;
+            }
+            NEAR(drawn.x[0], drawn.points[3 * c.d], 0); /* the row that is asked about is trained on */
+            lab_undraw(&drawn);
+        }
+        for (int p = 0; p < 4; p++) { /* a variance of 600 numbers is known to 5.8 %, more roughly where noise varies */
+            NEAR(lab_mean(off[p], SETS), 0, 4 * sqrt(noise[p] / SETS));
+            NEAR(lab_variance(off[p], SETS) / noise[p], 1, 4 * 0.08);
+        }
+    }
+    epiq_ctx_free(ctx);
+}
+
+/* A small table in a folder of its own: what is planted is kernel regression of its target, and is drawn from as told. */
+TEST(a_planted_table_is_the_kernels_fit_and_its_rows_are_drawn_once)
+{
+    enum { ROWS = 60, D = 2 };
+    static const lab_table TABLE = {"tiny", "target", ROWS, D};
+    char folder[] = "/tmp/epiq-lab-XXXXXX", path[64];
+    epiq_ctx *ctx;
+    lab_planted *p;
+    EQ(epiq_ctx_new(&ctx), EPIQ_OK);
+    TRUE(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/tiny.csv", folder);
+    FILE *out = fopen(path, "w");
+    fputs("a,target,b\n", out);
+    for (int i = 0; i < ROWS; i++) {
+        double a = 10 + uniform(), b = 100 * uniform();
+        fprintf(out, "%.6f,%.6f,%.6f\n", a, 5 * a * a + sin(b / 20), b);
+    }
+    fclose(out);
+    EQ(lab_plant(ctx, &TABLE, folder, &p), EPIQ_OK);
+    epiq_options o = epiq_options_default();
+    epiq_data *data;
+    epiq_points *at;
+    epiq_result *r;
+    o.engine = EPIQ_ENGINE_INFINITE; /* scale standard: what the planted table's own standardisation must agree with */
+    o.methods = EPIQ_IF;
+    o.target = "target";
+    EQ(epiq_data_read(ctx, path, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(ctx, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(ctx, at, "row:1"), EPIQ_OK);
+    EQ(epiq_points_add(ctx, at, "row:17"), EPIQ_OK);
+    EQ(epiq_points_add(ctx, at, "row:60"), EPIQ_OK);
+    EQ(epiq_estimate(ctx, data, at, &o, &r), EPIQ_OK);
+    double k0 = r->points[0].kernel_prediction.value, k1 = r->points[1].kernel_prediction.value,
+           k2 = r->points[2].kernel_prediction.value;
+    /* standardised once more, so known but for shift and factor */
+    NEAR((p->f[59] - p->f[0]) / (p->f[16] - p->f[0]), (k2 - k0) / (k1 - k0), 1e-8);
+    NEAR(lab_mean(p->f, ROWS), 0, 1e-12);
+    NEAR(lab_variance(p->f, ROWS), ROWS / (ROWS - 1.0), 1e-10);
+    epiq_result_free(ctx, r);
+    epiq_points_free(ctx, at);
+    epiq_data_free(ctx, data);
+    lab_cell c = small_cell(0, NOISE_EQUAL, EPIQ_SCALE_NONE);
+    c.table = &TABLE;
+    c.planted = p;
+    c.d = D;
+    c.places[0] = PLACE_RANDOM;
+    for (int rep = 0; rep < 20; rep++) {
+        lab_drawn drawn;
+        EQ(lab_draw(ctx, &c, rep, &drawn), EPIQ_OK);
+        NEAR(drawn.x[0], drawn.points[3 * D], 0);
+        for (ptrdiff_t i = 0; i < c.n; i++) {
+            TRUE(drawn.x[i * D] != drawn.points[0] &&
+                 drawn.x[i * D] != drawn.points[2 * D]); /* random: not trained on */
+            for (ptrdiff_t k = 0; k < i; k++) {
+                TRUE(drawn.x[i * D] != drawn.x[k * D]);
+            }
+        }
+        lab_undraw(&drawn);
+    }
+    lab_planted_free(p);
+    EQ(lab_plant(ctx, &TABLE, "/tmp/epiq-lab-nowhere", &p), EPIQ_E_FILE);
+    TRUE(!p);
+    out = fopen(path, "w");
+    fputs("a,target,b\n1,2,n/a\n", out);
+    fclose(out);
+    EQ(lab_plant(ctx, &TABLE, folder, &p), EPIQ_E_DATA);
+    remove(path);
+    rmdir(folder);
+    epiq_ctx_free(ctx);
 }
 
 TEST(published_tables_hold_every_cell)

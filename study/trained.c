@@ -1,0 +1,410 @@
+/* trained.c - the data part of really trained networks, wherever and however they are asked: every way to estimate it
+ * against the truth by control variate (control.c), cell by cell and by the kind of point. Each cell is run twice over the
+ * same data sets: few networks on many of them for the truth, and the whole estimate on some.
+ */
+#include "study/lab.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *name; /* set, rows and features, then what is not usual */
+    int set;
+    const char *table; /* of real features */
+    ptrdiff_t n, d;
+    bool quick; /* run with --quick too */
+    lab_noise noise;
+    ptrdiff_t width, depth; /* 0: as the options say; so too lambda */
+    double lambda;
+    bool no_bias_sd, standard;
+} plan;
+
+static const plan PLANS[] = {
+    {"set1-n200-d2", 1, NULL, 200, 2, true, 0, 0, 0, 0, 0, 0},
+    {"set1-n200-d4", 1, NULL, 200, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n200-d8", 1, NULL, 200, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n200-d16", 1, NULL, 200, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n200-d2", 2, NULL, 200, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n200-d4", 2, NULL, 200, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n200-d8", 2, NULL, 200, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n200-d16", 2, NULL, 200, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n200-d2", 3, NULL, 200, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n200-d4", 3, NULL, 200, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n200-d8", 3, NULL, 200, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n200-d16", 3, NULL, 200, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n500-d2", 1, NULL, 500, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n500-d4", 1, NULL, 500, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n500-d8", 1, NULL, 500, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n500-d16", 1, NULL, 500, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n500-d2", 2, NULL, 500, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n500-d4", 2, NULL, 500, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n500-d8", 2, NULL, 500, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set2-n500-d16", 2, NULL, 500, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n500-d2", 3, NULL, 500, 2, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n500-d4", 3, NULL, 500, 4, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n500-d8", 3, NULL, 500, 8, false, 0, 0, 0, 0, 0, 0},
+    {"set3-n500-d16", 3, NULL, 500, 16, false, 0, 0, 0, 0, 0, 0},
+    {"set1-n200-d4-near", 1, NULL, 200, 4, false, NOISE_NEAR, 0, 0, 0, 0, 0},
+    {"set1-n200-d8-across", 1, NULL, 200, 8, false, NOISE_ACROSS, 0, 0, 0, 0, 0},
+    {"set2-n200-d4-far", 2, NULL, 200, 4, false, NOISE_FAR, 0, 0, 0, 0, 0},
+    {"set2-n200-d4-slope", 2, NULL, 200, 4, true, NOISE_SLOPE, 0, 0, 0, 0, 0},
+    {"set1-n200-d4-bias-sd0", 1, NULL, 200, 4, false, 0, 0, 0, 0, true, 0},
+    {"set1-n200-d4-width32", 1, NULL, 200, 4, true, 0, 32, 0, 0, 0, 0},
+    {"set1-n200-d4-width256", 1, NULL, 200, 4, false, 0, 256, 0, 0, 0, 0},
+    {"set1-n200-d4-width4096", 1, NULL, 200, 4, false, 0, 4096, 0, 0, 0, 0},
+    {"set1-n100-d4-depth2", 1, NULL, 100, 4, true, 0, 64, 2, 0, 0, 0},
+    {"set2-n200-d4-standard", 2, NULL, 200, 4, false, 0, 0, 0, 0, 0, true},
+    {"smooth-n200-d5-width256", LAB_SMOOTH, NULL, 200, 5, false, 0, 256, 0, 0, 0, true},
+    {"smooth-n200-d5-width32", LAB_SMOOTH, NULL, 200, 5, false, 0, 32, 0, 0, 0, true},
+    {"smooth-n200-d5-width64-lambda1e-4", LAB_SMOOTH, NULL, 200, 5, true, 0, 64, 0, 1e-4, 0, true},
+    {"boston-n200", 0, "boston", 200, 0, true, 0, 256, 0, 0, 0, 0},
+    {"concrete-n200", 0, "concrete", 200, 0, false, 0, 256, 0, 0, 0, 0},
+    {"energy-n200", 0, "energy", 200, 0, false, 0, 256, 0, 0, 0, 0},
+    {"wine-n200", 0, "wine", 200, 0, false, 0, 256, 0, 0, 0, 0},
+    {"yacht-n100", 0, "yacht", 100, 0, false, 0, 256, 0, 0, 0, 0},
+    {"concrete-n200-width64-lambda1e-4", 0, "concrete", 200, 0, false, 0, 64, 0, 1e-4, 0, 0},
+    {"boston-n200-width1024", 0, "boston", 200, 0, false, 0, 1024, 0, 0, 0, 0},
+};
+enum { PLAN_COUNT = sizeof PLANS / sizeof *PLANS, MEMBERS = 5, FEW_MEMBERS = 3, ESTIMATE_MEMBERS = 20 };
+
+/* ---- cells ---- */
+
+static const lab_table *table_called(const char *name)
+{
+    const lab_table *t = LAB_TABLES;
+    while (t->name && strcmp(t->name, name) != 0) {
+        t++;
+    }
+    return t;
+}
+
+/* One name, or else all names that hold the text. */
+static bool is_asked_for(const char *text, const char *name)
+{
+    for (size_t k = 0; k < PLAN_COUNT; k++) {
+        if (strcmp(PLANS[k].name, text) == 0) {
+            return strcmp(name, text) == 0;
+        }
+    }
+    return strstr(name, text) != NULL;
+}
+
+static bool wanted(const lab *l, const plan *p)
+{
+    ptrdiff_t d = p->table ? table_called(p->table)->d : p->d;
+    bool asked = l->job->cell ? is_asked_for(l->job->cell, p->name) : p->quick || l->job->size != STUDY_QUICK;
+    return asked && lab_wanted(l, p->n, d);
+}
+
+/* Where to ask: x0, the mean (at set 1 that is x0), four random points, a training row. */
+static void choose_places(lab_cell *c)
+{
+    static const lab_place PLACES[LAB_POINTS_MAX] = {PLACE_X0,     PLACE_MEAN,   PLACE_RANDOM, PLACE_RANDOM,
+                                                     PLACE_RANDOM, PLACE_RANDOM, PLACE_ROW};
+    for (ptrdiff_t k = 0; k < LAB_POINTS_MAX; k++) {
+        if (!(PLACES[k] == PLACE_X0 && c->planted) && !(PLACES[k] == PLACE_MEAN && c->set == 1)) {
+            c->places[c->points++] = PLACES[k];
+        }
+    }
+}
+
+static lab_cell cell_of(const lab *l, const plan *p, const lab_planted *planted)
+{
+    const lab_table *table = p->table ? table_called(p->table) : NULL;
+    lab_cell c = lab_synthetic(l, p->set, p->n, table ? table->d : p->d, lab_reps(l, 40, 120, 200));
+    c.name = p->name;
+    c.table = table;
+    c.planted = planted;
+    c.noise = p->noise;
+    c.control = true;
+    c.o.width = p->width ? p->width : c.o.width;
+    c.o.depth = p->depth ? p->depth : c.o.depth;
+    c.o.lambda = p->lambda > 0 ? p->lambda : c.o.lambda;
+    c.o.bias_sd = p->no_bias_sd ? 0 : c.o.bias_sd;
+    c.o.scale = l->job->scale_given ? c.o.scale : p->standard ? EPIQ_SCALE_STANDARD : EPIQ_SCALE_NONE;
+    choose_places(&c);
+    return c;
+}
+
+/* The cell of the truth needs few networks and no influence function, the one of the estimates all of it. */
+static void split(const lab *l, lab_cell *truth, lab_cell *estimate)
+{
+    *estimate = *truth;
+    bool quick = l->job->size == STUDY_QUICK && !l->job->reps;
+    if (truth->o.engine != EPIQ_ENGINE_INFINITE) {
+        truth->o.members = quick ? FEW_MEMBERS : MEMBERS;
+        truth->o.methods = EPIQ_EV;
+    } else {
+        truth->o.methods = EPIQ_EV | EPIQ_IF;
+    }
+    estimate->o.members = estimate->o.members < ESTIMATE_MEMBERS ? estimate->o.members : ESTIMATE_MEMBERS;
+    estimate->o.methods = EPIQ_EV | EPIQ_IF;
+    estimate->control = false;
+    estimate->stream = 1; /* other networks than those of the truth */
+    ptrdiff_t some = l->job->reps / 8 > 3 ? l->job->reps / 8 : 3;
+    estimate->reps = l->job->reps ? some : lab_reps(l, 6, 16, 32);
+}
+
+/* ---- lines ---- */
+
+/* One way to estimate: fields of the variance and its degrees of freedom, or of the answer with its interval. */
+typedef struct {
+    const char *quantity, *method, *correction;
+    ptrdiff_t field, df; /* df < 0: the interval is in the sample */
+} way;
+
+static bool covers(const lab_cell *c, ptrdiff_t rep, const way *w, double truth)
+{
+    epiq_part p = {.has_interval = 1, .lo = lab_get(c, rep, S_DATA_LO), .hi = lab_get(c, rep, S_DATA_HI)};
+    if (w->df >= 0) {
+        p = epiq_part_of(lab_get(c, rep, w->field), lab_get(c, rep, w->df), 0.95, EPIQ_BY_NONE);
+    }
+    bool open = p.hi < p.lo; /* an upper end that cannot be known is given as 0 */
+    return p.has_interval && p.lo <= truth && (open || truth <= p.hi);
+}
+
+typedef struct {
+    ptrdiff_t hits, trials;
+    double square; /* sum of log(estimate / truth)^2 */
+} tally;
+
+static const double LEAST = 1e-3; /* of the truth: what an estimate of 0 counts as in the mean of logarithms */
+
+/* What a way says at the points of a kind, each data set's sum in sums (estimate->reps of them). */
+static tally judge(const lab_cell *estimate, const way *w, lab_place place, const double *truth, double *sums)
+{
+    tally t = {0};
+    lab_cell view = *estimate;
+    for (ptrdiff_t rep = 0; rep < estimate->reps; rep++) {
+        sums[rep] = 0;
+        for (view.at = 0; view.at < lab_points(estimate); view.at++) {
+            if (place != PLACE_ALL && estimate->places[view.at] != place) {
+                continue;
+            }
+            double v = lab_get(&view, rep, w->field), known = truth[view.at];
+            sums[rep] += v;
+            if (known > 0) {
+                double off = log(fmax(v / known, LEAST));
+                t.square += off * off;
+                t.hits += covers(&view, rep, w, known);
+                t.trials++;
+            }
+        }
+    }
+    return t;
+}
+
+static void add_line(lab *l, const lab_cell *truth, const lab_cell *estimate, const way *w, lab_place place,
+                     const double *at_points)
+{
+    double *sums = lab_block(l, estimate->reps, sizeof *sums);
+    if (!sums) {
+        return;
+    }
+    lab_number t = lab_truth_over(truth, place);
+    tally found = judge(estimate, w, place, at_points, sums);
+    study_cell line = lab_line(truth, w->quantity, w->method);
+    double n = (double)estimate->reps;
+    line.at = lab_place_name(place);
+    line.correction = w->correction;
+    line.reps = estimate->reps;
+    line.members = estimate->o.members;
+    line.truth = t.value;
+    line.truth_se = t.se;
+    line.estimate = lab_mean(sums, estimate->reps);
+    line.estimate_se = sqrt(lab_variance(sums, estimate->reps) / n);
+    line.ratio_se = line.estimate / t.value * hypot(line.estimate_se / line.estimate, t.se / t.value);
+    line.coverage = lab_wilson(found.hits, found.trials);
+    line.rms_log = found.trials ? sqrt(found.square / (double)found.trials) : NAN;
+    if (isfinite(line.estimate)) {
+        lab_add(l, line);
+    }
+}
+
+static void add_way(lab *l, const lab_cell *truth, const lab_cell *estimate, const way *w, const double *at_points)
+{
+    for (lab_place place = PLACE_X0; place <= PLACE_ALL; place++) {
+        bool there = place == PLACE_ALL;
+        for (ptrdiff_t k = 0; k < lab_points(truth); k++) {
+            there = there || truth->places[k] == place;
+        }
+        if (there) {
+            add_line(l, truth, estimate, w, place, at_points);
+        }
+    }
+}
+
+/* How much the networks follow the data, in variance, against infinitely wide ones: sums over the points. */
+static double kappa(const lab_cell *c, ptrdiff_t leave_out, const void *how)
+{
+    (void)how;
+    double data = 0, known = 0;
+    lab_cell view = *c;
+    for (view.at = 0; view.at < lab_points(c); view.at++) {
+        lab_controlled t = lab_from_control(&view, leave_out);
+        data += t.data;
+        known += t.known;
+    }
+    return data / known;
+}
+
+static void add_kappa(lab *l, const lab_cell *truth, const lab_cell *estimate)
+{
+    lab_number t = lab_jackknife(truth, kappa, NULL), mean = lab_field(estimate, S_KAPPA);
+    study_cell line = lab_line(truth, "kappa", "networks");
+    line.at = lab_place_name(PLACE_ALL);
+    line.reps = truth->reps;
+    line.members = truth->o.members;
+    line.truth = t.value;
+    line.truth_se = t.se;
+    line.estimate = mean.value;
+    line.estimate_se = mean.se;
+    line.ratio_se = mean.value / t.value * hypot(mean.se / mean.value, t.se / t.value);
+    lab_add(l, line);
+}
+
+static void add_cell(lab *l, const lab_cell *truth, const lab_cell *estimate)
+{
+    double at_points[LAB_POINTS_MAX];
+    lab_cell view = *truth;
+    for (view.at = 0; view.at < lab_points(truth); view.at++) {
+        at_points[view.at] = lab_truth(&view, LAB_DATA).value;
+    }
+    for (int k = 0; k < EPIQ_CORRECTIONS; k++) {
+        const char *name = LAB_CORRECTIONS[k];
+        if (name && strcmp(name, "jackknife") != 0 && strcmp(name, "none") != 0) {
+            add_way(l, truth, estimate, &(way){"data", "if", name, S_IF + k, S_IF_DF + k}, at_points);
+        }
+    }
+    double method = lab_get(estimate, 0, S_DATA_METHOD);
+    if (method >= 0) {
+        add_way(l, truth, estimate, &(way){"answer", epiq_method_text((epiq_method)method), NULL, S_DATA, -1},
+                at_points);
+    }
+    if (lab_has_control(truth)) {
+        add_kappa(l, truth, estimate);
+    }
+}
+
+/* ---- what it comes to ---- */
+
+static bool is_answer(const study_cell *c)
+{
+    return strcmp(c->quantity, "answer") == 0;
+}
+
+static void sum_up(lab *l)
+{
+    ptrdiff_t cells = 0, near = 0, nearly = 0, kinds = 0, right = 0, covered = 0;
+    double hits = 0, trials = 0, square = 0;
+    for (ptrdiff_t k = 0; k < l->result->cell_count; k++) {
+        const study_cell *c = &l->result->cells[k];
+        if (!is_answer(c)) {
+            continue;
+        }
+        if (strcmp(c->at, lab_place_name(PLACE_ALL)) == 0) {
+            bool inside = c->ratio >= 0.9 && c->ratio <= 1.1;
+            cells++;
+            near += inside;
+            nearly += !inside && c->ratio + 2 * c->ratio_se >= 0.9 && c->ratio - 2 * c->ratio_se <= 1.1;
+            covered += c->coverage.rate >= 0.9;
+            hits += c->coverage.rate * (double)c->reps;
+            trials += (double)c->reps;
+            square += c->rms_log * c->rms_log;
+        } else {
+            kinds++;
+            right += c->ratio >= 0.8 && c->ratio <= 1.25;
+        }
+    }
+    if (cells) {
+        lab_note(
+            l,
+            "The answer over the truth, summed over a cell's points, lies within 0.9 and 1.1 in %td of %td cells, "
+            "and in %td more within two standard errors of that; at a kind of point within 0.8 and 1.25 in %td of "
+            "%td. Its 95 %% interval covers at least 90 %% in %td of %td cells and %.1f %% over all; the root mean "
+            "square of log(answer / truth) is %.2f.",
+            near, cells, nearly, right, kinds, covered, cells, 100 * hits / trials, sqrt(square / (double)cells));
+    }
+}
+
+static void explain(lab *l, ptrdiff_t left_out)
+{
+    lab_note(
+        l, "Truth: the variance of trained networks over data sets without the part of retraining, with kernel "
+           "regression of the same data sets, whose variance is known, as control variate; errors by the jackknife. "
+           "all: sums over the points of a cell. x0: every feature 0.1. mean: of the distribution. random: four points "
+           "of it. row: a row that is in every data set, its target drawn anew.");
+    lab_note(l,
+             "answer is the data part as epiq estimate gives it, by the method named; the others are the influence "
+             "function with each correction. A rate's interval takes the points of a data set to be independent, which "
+             "they are not quite; the truth's own error moves all rates of a cell together.");
+    if (left_out) {
+        lab_note(l,
+                 "%td cells with real features were left out: say where boston.csv and the others are with --data-dir "
+                 "or EPIQ_DATA.",
+                 left_out);
+    }
+}
+
+/* ---- the study ---- */
+
+/* Tables with a planted function, made when first asked for. */
+static int plant(lab *l, const lab_table *table, lab_planted **planted)
+{
+    ptrdiff_t k = table - LAB_TABLES;
+    if (planted[k]) {
+        return EPIQ_OK;
+    }
+    int s = lab_plant(l->job->workers[0], table, l->job->data_dir, &planted[k]);
+    return s ? lab_fail(l->job, s, "%s/%s.csv cannot be used (%s); get the table again", l->job->data_dir, table->name,
+                        epiq_status_text(s))
+             : EPIQ_OK;
+}
+
+static int run_plans(lab *l, lab_planted **planted)
+{
+    lab_cell cells[2 * PLAN_COUNT];
+    ptrdiff_t count = 0, left_out = 0;
+    int s = EPIQ_OK;
+    for (ptrdiff_t k = 0; !s && k < PLAN_COUNT; k++) {
+        const lab_table *table = PLANS[k].table ? table_called(PLANS[k].table) : NULL;
+        if (!wanted(l, &PLANS[k])) {
+            continue;
+        }
+        if (table && !l->job->data_dir) {
+            left_out++;
+            continue;
+        }
+        s = table ? plant(l, table, planted) : EPIQ_OK;
+        if (!s) {
+            cells[count] = cell_of(l, &PLANS[k], table ? planted[table - LAB_TABLES] : NULL);
+            split(l, &cells[count], &cells[count + 1]);
+            count += 2;
+        }
+    }
+    if (!s && count == 0) {
+        return left_out ? lab_fail(l->job, EPIQ_E_DATA,
+                                   "these cells need the real tables; say where boston.csv and the others are with "
+                                   "--data-dir or EPIQ_DATA")
+                        : lab_nothing(l);
+    }
+    s = s ? s : lab_run(l, cells, count);
+    for (ptrdiff_t k = 0; !s && k < count; k += 2) {
+        add_cell(l, &cells[k], &cells[k + 1]);
+    }
+    if (!s) {
+        sum_up(l);
+        explain(l, left_out);
+    }
+    return s;
+}
+
+int study_trained(lab *l)
+{
+    enum { TABLES = 5 };
+    lab_planted *planted[TABLES] = {0};
+    int s = run_plans(l, planted);
+    for (int k = 0; k < TABLES; k++) {
+        lab_planted_free(planted[k]);
+    }
+    return s;
+}
