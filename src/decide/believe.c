@@ -229,8 +229,10 @@ void epiqp_belief_observe(epiqp_belief *b, ptrdiff_t p)
 double epiqp_belief_data(const epiqp_belief *b, ptrdiff_t p)
 {
     double least = b->j->excess ? EPIQP_ROWWISE_FLOOR * b->form[EPIQP_BELIEF_PRINTED].own[p] : 0;
-    double scale = b->j->retrain.scale > 0 ? b->j->retrain.scale : 1;
-    return scale * fmax(b->form[EPIQP_BELIEF_DATA].own[p], fmax(least, 0));
+    const epiqp_retraining *t = &b->j->retrain;
+    const double numbers[] = {t->scale, t->typical, t->exponent};
+    double variance = fmax(b->form[EPIQP_BELIEF_DATA].own[p], fmax(least, 0));
+    return t->scale > 0 ? epiqp_retrained(numbers, variance) : variance;
 }
 
 double epiqp_belief_procedural(const epiqp_belief *b, ptrdiff_t p)

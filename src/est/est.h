@@ -24,7 +24,9 @@ typedef struct {
     double *smoothed, *spread;   /* n: of moderated; NULL: another correction */
     double unit, law[3];         /* law: that of the job */
 } epiqp_keep;
-enum { EPIQP_KEPT_RETRAIN = 4 }; /* scale and spread of epiqp_retraining, kappa, noise (scaled) */
+enum { EPIQP_KEPT_RETRAIN = 6 }; /* scale, typical, exponent, spread of epiqp_retraining, kappa, noise (scaled) */
+double epiqp_retrained(const double *numbers,
+                       double variance); /* IF's V made that of the networks, by the first three */
 
 /* What sentences advise: to ask for more training, or to bring more along. */
 typedef struct {
@@ -48,7 +50,8 @@ typedef struct {
     double *expected;  /* n: its variance over all signs, at every row left out */
     double *error;     /* n: kernel regression's left-out errors */
     double mean_noise; /* of the shape behind size: IF's own noise, scaled */
-    double scale, spread; /* what IF's V is multiplied by, and the relative variance of that */
+    /* The data part is scale min(V/typical, 1)^exponent V, with IF's V; the relative variance of scale is spread. */
+    double scale, typical, exponent, spread;
 } epiqp_retraining;
 
 typedef struct {
@@ -237,17 +240,20 @@ int epiqp_subset_if(epiqp_job *j);                            /* instead, where 
 double epiqp_retrain_bytes(const epiqp_job *j);               /* that it takes */
 int epiqp_estimate_retrain(epiqp_job *j);                     /* trains, then scales IF's data part */
 
-/* Sums over the rows that one replicate leaves out, of networks' responses G_s to a step (s: starts) and of the kernel's
- * response d. */
+/* Sums over rows that one replicate leaves out, of networks' answers G_s to a step (s: starts) and of the kernel's, d. */
 typedef struct {
-    double products;    /* sum of the mean of G_s G_t over pairs of starts s < t */
-    double with_kernel; /* sum of mean_s G_s times d */
-    double kernel;      /* sum of d^2 */
-    double expected;    /* sum of d^2's expectation over signs */
+    double products;    /* of G_1 G_2 */
+    double with_kernel; /* of (G_1 + G_2)/2 d */
+    double kernel;      /* of d^2 */
+    double expected;    /* of E, d^2's expectation over signs */
+    double logs;        /* of E log E */
 } epiqp_response;
-/* How much the networks follow the data against the kernel, in variance, from all replicates but those of one fold
- * (skip < 0: from all). */
-double epiqp_kappa(const epiqp_response *of, ptrdiff_t replicates, ptrdiff_t folds, ptrdiff_t skip);
+typedef struct {
+    double kappa;    /* how much networks follow the data, in variance, against the kernel */
+    double exponent; /* of E over its mean, by which kappa differs from row to row */
+} epiqp_followed;
+/* of: replicates by the rows with the smaller E, and those with the larger. skip: a fold to do without, < 0: none. */
+epiqp_followed epiqp_follow(epiqp_response (*of)[2], ptrdiff_t replicates, ptrdiff_t folds, ptrdiff_t skip);
 
 /* ---- members ---- */
 

@@ -95,7 +95,9 @@ int epiqp_keep_rest(epiqp_job *j)
     if (j->retrain.scale > 0) {
         const epiq_result *r = &j->answer->result;
         const double unit = j->data->y_factor, noise = r->retrain.noise_variance / unit / unit;
-        const double numbers[EPIQP_KEPT_RETRAIN] = {j->retrain.scale, j->retrain.spread, r->retrain.kappa, noise};
+        const epiqp_retraining *t = &j->retrain;
+        const double numbers[EPIQP_KEPT_RETRAIN] = {t->scale,  t->typical,       t->exponent,
+                                                    t->spread, r->retrain.kappa, noise};
         keep->retrain = epiqp_arena_alloc(j->e.c, &keep->arena, EPIQP_KEPT_RETRAIN, sizeof *keep->retrain);
         if (!keep->retrain) {
             return EPIQ_E_NOMEM;

@@ -17,7 +17,9 @@ enum {
     SIGNS = 64,       /* sign vectors behind the expected variance of the kernel's answer, */
     SIGNS_CHEAP = 256 /* and where there are few rows */
 };
-static const double STEP = 0.8;   /* of the left-out errors' variance: about the noise, which is not known yet */
+static const double STEP = 0.8; /* of the left-out errors' variance: about the noise, which is not known yet */
+static const double ELSEWHERE =
+    0.03;                         /* relative variance of kappa from point to point, beside what the exponent tells */
 static const double FLOOR = 0.05; /* of the left-out errors: noise can hardly be less, and kappa hardly be 0 */
 
 /* ---- folds and signs ---- */
@@ -355,24 +357,26 @@ static errors errors_of(const epiqp_job *j, ptrdiff_t number, const fold *f)
     return e;
 }
 
-static epiqp_response response_of(const epiqp_job *j, ptrdiff_t r, const fold *f, const moved *plus, double step)
+/* of: the rows where the kernel varies less than at half of all rows, and the others. */
+static void response_of(const epiqp_job *j, ptrdiff_t r, const fold *f, const moved *plus, double step, double middle,
+                        epiqp_response of[2])
 {
     const epiqp_retraining *t = &j->retrain;
     const moved *minus = plus + 1;
-    epiqp_response sum = {0};
     for (ptrdiff_t k = 0; k < f->out; k++) {
         const ptrdiff_t i = t->list[t->rows[r % t->folds] + k];
-        const double kernel = t->response ? t->response[r * j->n + i] : 0;
+        const double kernel = t->response ? t->response[r * j->n + i] : 0, expected = t->expected[i];
+        epiqp_response *sum = &of[expected > middle];
         double answer[STARTS];
         for (int s = 0; s < STARTS; s++) {
             answer[s] = (plus->left_out[s * f->out + k] - minus->left_out[s * f->out + k]) / (2 * step);
         }
-        sum.products += answer[0] * answer[1];
-        sum.with_kernel += (answer[0] + answer[1]) / 2 * kernel;
-        sum.kernel += kernel * kernel;
-        sum.expected += t->expected[i];
+        sum->products += answer[0] * answer[1];
+        sum->with_kernel += (answer[0] + answer[1]) / 2 * kernel;
+        sum->kernel += kernel * kernel;
+        sum->expected += expected;
+        sum->logs += expected > 0 ? expected * log(expected) : 0;
     }
-    return sum;
 }
 
 static errors all_but(const errors *of, ptrdiff_t folds, ptrdiff_t skip)
@@ -408,15 +412,39 @@ static double noise_of(bool grouped, double all, double kappa, double expected)
     return grouped ? fmax(all - kappa * expected, FLOOR * all) : all / (1 + kappa * expected);
 }
 
-static found find(const epiqp_job *j, const errors *e, const epiqp_response *response, ptrdiff_t skip)
+static found find(const epiqp_job *j, const errors *e, epiqp_response (*response)[2], ptrdiff_t skip)
 {
     const epiqp_retraining *t = &j->retrain;
     const errors sum = all_but(e, t->folds, skip);
     const bool grouped = j->data->groups < j->n;
-    double kappa = fmax(epiqp_kappa(response, t->replicates, t->folds, skip), FLOOR),
+    double kappa = fmax(epiqp_follow(response, t->replicates, t->folds, skip).kappa, FLOOR),
            expected = sum.expected / sum.rows, networks = noise_of(grouped, settled(&sum), kappa, expected),
            kernel = t->subset ? t->mean_noise : noise_of(grouped, sum.kernel2 / sum.rows, 1, expected);
     return (found){kappa, kernel > 0 ? networks / kernel : 1};
+}
+
+double epiqp_retrained(const double *numbers, double variance)
+{
+    const double scale = numbers[0], typical = numbers[1], exponent = numbers[2];
+    bool low = variance > 0 && variance < typical && exponent > 0;
+    return scale * variance * (low ? exp(exponent * log(variance / typical)) : 1);
+}
+
+/* Kappa is a mean over rows left out, whose V is 1.25 times that of points asked of all rows: what it is at a point as
+ * typical as they are, and which V that has. */
+static void set_scale(epiqp_job *j, double scale, double exponent)
+{
+    epiqp_retraining *t = &j->retrain;
+    const bool unit_noise = j->data->groups == j->n; /* expected is then of noise 1 */
+    const double mean = epiqp_mean(t->expected, j->n);
+    double sum = 0;
+    for (ptrdiff_t i = 0; mean > 0 && i < j->n; i++) {
+        sum += t->expected[i] > 0 ? t->expected[i] / mean * pow(fmin(t->expected[i] / mean, 1), exponent) / (double)j->n
+                                  : 0;
+    }
+    t->scale = sum > 0 ? scale / sum : scale;
+    t->exponent = mean > 0 ? exponent : 0;
+    t->typical = mean * (t->subset ? 1 : 0.8) * (unit_noise ? t->mean_noise : 1);
 }
 
 static void scale_parts(epiqp_job *j)
@@ -424,8 +452,10 @@ static void scale_parts(epiqp_job *j)
     const epiqp_retraining *t = &j->retrain;
     for (ptrdiff_t p = 0; p < j->points; p++) {
         epiq_part *part = &j->inf[p];
+        const double numbers[] = {t->scale, t->typical, t->exponent};
         double df = part->df > 0 ? 1 / (1 / part->df + t->spread / 2) : 0;
-        *part = part->known ? epiq_part_of(part->variance * t->scale, df, j->o.level, EPIQ_BY_RETRAIN) : *part;
+        *part = part->known ? epiq_part_of(epiqp_retrained(numbers, part->variance), df, j->o.level, EPIQ_BY_RETRAIN)
+                            : *part;
     }
 }
 
@@ -440,7 +470,7 @@ static void report_noise(epiqp_job *j, double variance)
     }
 }
 
-static int settle(epiqp_job *j, const errors *e, const epiqp_response *response, double step)
+static int settle(epiqp_job *j, const errors *e, epiqp_response (*response)[2], double step)
 {
     epiqp_retraining *t = &j->retrain;
     epiq_result *r = &j->answer->result;
@@ -455,8 +485,8 @@ static int settle(epiqp_job *j, const errors *e, const epiqp_response *response,
         square += away * away;
         kappa_square += (one.kappa - all.kappa) * (one.kappa - all.kappa);
     }
-    t->scale = all.kappa * all.noise;
-    t->spread = (folds - 1) / folds * (square - folds * mean * mean);
+    set_scale(j, all.kappa * all.noise, epiqp_follow(response, t->replicates, t->folds, -1).exponent);
+    t->spread = (folds - 1) / folds * (square - folds * mean * mean) + ELSEWHERE;
     r->retrain.known = 1;
     r->retrain.replicates = t->replicates;
     r->retrain.starts = STARTS;
@@ -484,9 +514,10 @@ static int run(epiqp_job *j)
     epiqp_retraining *t = &j->retrain;
     fold *folds = epiqp_arena_alloc(j->e.c, &j->scratch, t->folds, sizeof *folds);
     errors *e = epiqp_arena_alloc(j->e.c, &j->scratch, t->folds, sizeof *e);
-    epiqp_response *response = epiqp_arena_alloc(j->e.c, &j->scratch, t->replicates, sizeof *response);
+    epiqp_response(*response)[2] = epiqp_arena_alloc(j->e.c, &j->scratch, t->replicates, sizeof *response);
+    double *sorted = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof *sorted);
     moved *all = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * t->replicates, sizeof *all);
-    int s = folds && e && response && all ? EPIQ_OK : EPIQ_E_NOMEM;
+    int s = folds && e && response && sorted && all ? EPIQ_OK : EPIQ_E_NOMEM;
     for (ptrdiff_t f = 0; !s && f < t->folds; f++) {
         s = fold_new(j, f, &folds[f]);
     }
@@ -503,9 +534,11 @@ static int run(epiqp_job *j)
     if (!s && !(step > 0)) {
         j->o.data_by = EPIQ_DATA_BY_IF; /* no errors, no noise, no variance */
     } else if (!s) {
+        memcpy(sorted, t->expected, (size_t)j->n * sizeof *sorted);
+        const double middle = epiqp_median(sorted, j->n);
         s = retrain(j, folds, step, all);
         for (ptrdiff_t r = 0; !s && r < t->replicates; r++) {
-            response[r] = response_of(j, r, &folds[r % t->folds], &all[2 * r], step);
+            response_of(j, r, &folds[r % t->folds], &all[2 * r], step, middle, response[r]);
         }
         s = s ? s : settle(j, e, response, step);
     }

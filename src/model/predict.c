@@ -256,7 +256,9 @@ static epiq_part influence_alone(const asking *a, ptrdiff_t p)
 static epiq_part influence_at(const asking *a, ptrdiff_t p)
 {
     epiq_part part = influence_alone(a, p);
-    return a->m->retrain && part.known ? epiq_part_of(part.variance * a->m->retrain[0], 0, 0, EPIQ_BY_RETRAIN) : part;
+    return a->m->retrain && part.known
+               ? epiq_part_of(epiqp_retrained(a->m->retrain, part.variance), 0, 0, EPIQ_BY_RETRAIN)
+               : part;
 }
 
 /* c = A^-1 k0, the closed form of tau^2, and the data variance. */
