@@ -7,7 +7,8 @@
 #include <string.h>
 
 typedef struct {
-    const char *name; /* set, rows and features, then what is not usual */
+    const char
+        *name; /* set, rows and features (200 and 5 of smooth, 200 of a table unless given), then what is not usual */
     int set;
     const char *table; /* of real features */
     ptrdiff_t n, d;
@@ -57,17 +58,17 @@ static const plan PLANS[] = {
     {"set1-n200-d4-width4096", SET(1, 200, 4), .width = 4096},
     {"set1-n100-d4-depth2", SET(1, 100, 4), .quick = true, .width = 64, .depth = 2, .members = 10},
     {"set2-n200-d4-standard", SET(2, 200, 4), .standard = true},
-    {"smooth-n200-d5-width256", SET(LAB_SMOOTH, 200, 5), .width = 256, .standard = true, .members = 20},
-    {"smooth-n200-d5-width32", SET(LAB_SMOOTH, 200, 5), .width = 32, .standard = true, .members = 20},
-    {"smooth-n200-d5-width64-lambda1e-4", SET(LAB_SMOOTH, 200, 5), .quick = true, .width = 64, .lambda = 1e-4,
-     .standard = true, .members = 20},
+    {"smooth-width256", SET(LAB_SMOOTH, 200, 5), .width = 256, .standard = true, .members = 20},
+    {"smooth-width32", SET(LAB_SMOOTH, 200, 5), .width = 32, .standard = true, .members = 20},
+    {"smooth-width64-lambda1e-4", SET(LAB_SMOOTH, 200, 5), .quick = true, .width = 64, .lambda = 1e-4, .standard = true,
+     .members = 20},
     {"boston-n200", TABLE("boston", 200), .quick = true, .width = 256, .members = 20},
     {"concrete-n200", TABLE("concrete", 200), .width = 256, .members = 20},
     {"energy-n200", TABLE("energy", 200), .width = 256, .members = 20},
     {"wine-n200", TABLE("wine", 200), .width = 256, .members = 20},
     {"yacht-n100", TABLE("yacht", 100), .width = 256, .members = 20},
-    {"concrete-n200-width64-lambda1e-4", TABLE("concrete", 200), .width = 64, .lambda = 1e-4, .members = 20},
-    {"boston-n200-width1024", TABLE("boston", 200), .width = 1024, .members = 10},
+    {"concrete-width64-lambda1e-4", TABLE("concrete", 200), .width = 64, .lambda = 1e-4, .members = 20},
+    {"boston-width1024", TABLE("boston", 200), .width = 1024, .members = 10},
 };
 enum { PLAN_COUNT = sizeof PLANS / sizeof *PLANS, MEMBERS = 5, ESTIMATE_MEMBERS = 20 };
 
