@@ -210,7 +210,7 @@ static const flag FLAGS[] = {
     {"quick", "Study", "a few cells and repetitions, to see that it works", NULL, "", NULL},
     {"full", "Study", "every cell with the repetitions of the paper or more", NULL, "", NULL},
     {"reps", "Study", "repetitions of each cell (at least 3), whatever the size says", NULL, "", "J"},
-    {"n", "Study", "only the cells of synthetic tables and coverage with so many rows", NULL, "", "N"},
+    {"n", "Study", "only the cells of synthetic tables, coverage and trained with so many rows", NULL, "", "N"},
     {"d", "Study", "only those with so many features", NULL, "", "D"},
     {"cell", "Study", "only the cells of the study trained with this name, or with it in their names", NULL, "",
      "TEXT"},

@@ -10,7 +10,7 @@
 /* Variances are written as the paper writes them, whatever else was measured as its size asks. */
 static report_notation style_of(const report_table *t, const study_cell *row)
 {
-    static const char *const VARIANCES[] = {"procedural", "data", "ensemble", "single"};
+    static const char *const VARIANCES[] = {"procedural", "data", "ensemble", "single", "answer"};
     bool variance = false;
     for (size_t k = 0; k < sizeof VARIANCES / sizeof *VARIANCES; k++) {
         variance = variance || report_same(row->quantity, VARIANCES[k]);

@@ -50,8 +50,10 @@ static int at_its_mean(epiq_ctx *ctx, const lab_cell *c, const char *folder, con
     return s;
 }
 
-static void keep(const lab_cell *c, const epiq_data *data, const epiq_point *p, double seconds, double *sample)
+static void keep(const lab_cell *c, const epiq_data *data, const epiq_result *r, ptrdiff_t point, double seconds,
+                 double *sample)
 {
+    const epiq_point *p = &r->points[point];
     sample[S_PREDICTION] = p->prediction;
     sample[S_SECONDS] = seconds;
     sample[S_FACTOR] = epiq_data_describe(data).factor;
@@ -120,7 +122,7 @@ int lab_sample(epiq_ctx *ctx, const lab_cell *c, const char *data_dir, ptrdiff_t
         sample[k] = NAN;
     }
     for (ptrdiff_t p = 0; !s && p < lab_points(c); p++) {
-        keep(c, data, &r->points[p], seconds, sample + p * (c->length / lab_points(c)));
+        keep(c, data, r, p, seconds, sample + p * (c->length / lab_points(c)));
     }
     s = s || as_it_is || !c->control ? s : lab_control(ctx, c, &o, &drawn, sample);
     epiq_result_free(ctx, r);

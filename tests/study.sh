@@ -127,6 +127,11 @@ if [ -r "${EPIQ_DATA:-}/boston.csv" ]; then
     for name in table2 figure-members timing; do
         expect_ok "$epiq" study $name --quick --json $name.json --quiet
     done
+    for name in boston-n200 energy-n200; do # few rows decide there: 20 estimates know their mean to 8 %
+        expect_ok "$epiq" study trained --cell $name --engine infinite --reps 160 --json $name.json --quiet
+        must 'IF of real features, a planted function and known noise' $name.json '"at": "all".*"correction": "unbiased"' \
+            'truth_error < 0.05 * truth && ratio > 0.7 && ratio < 1.4'
+    done
     must 'table 2 has the published order of magnitude' table2.json '"method": "(ev|ba)"' 'estimate > published / 10 && estimate < published * 10'
     must 'EV of Boston' figure-members.json '"members": 10,' 'estimate > 1e-3 && estimate < 1e-1'
     must 'IF and BA take less than EV took there' timing.json '"quantity": "seconds"' 'estimate > 0 && estimate < published'
