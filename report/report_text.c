@@ -87,7 +87,8 @@ static void write_head(const page *g)
         write_trained(g);
     }
     if (g->r->fit.known) {
-        fprintf(g->out, "kernel regression's leave-one-out error %.4g", g->r->fit.loo_rmse);
+        fprintf(g->out, "kernel regression's leave-one-%sout error %.4g", g->r->fit.by_group ? "group-" : "",
+                g->r->fit.loo_rmse);
         if (g->r->fit.has_r2) {
             fprintf(g->out, ", R2 %.3g", g->r->fit.r2);
         }
