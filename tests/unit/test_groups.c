@@ -379,3 +379,138 @@ TEST(fresh_data_with_group_effects_agree)
         TRUE(j.covered >= (long_run ? 0.9 : 0.85));
     }
 }
+
+/* ---- elsewhere ---- */
+
+/* Groups of four rows that share their features and an effect. */
+static void repeats(int n, double *x, double *y, int64_t *group)
+{
+    for (int i = 0; i < n; i++) {
+        double g = i / 4;
+        x[i * D] = sin(17 * g + 1);
+        x[i * D + 1] = cos(29 * g);
+        y[i] = x[i * D] + sin(2 * x[i * D + 1]) + sin(53 * g) + 0.1 * sin(91.0 * i);
+        group[i] = i / 4;
+    }
+}
+
+TEST(threads_change_no_bit)
+{
+    enum { MANY = 700 }; /* more than one thread does alone */
+    static double x[MANY * D], y[MANY];
+    static int64_t group[MANY];
+    repeats(MANY, x, y, group);
+    epiq_options o = plain();
+    double first[4] = {0};
+    for (int threads = 1; threads < 4; threads++) {
+        o.threads = threads;
+        EQ(run(MANY, D, x, y, group, 2, X0, &o), EPIQ_OK);
+        const double now[] = {r->points[0].data.variance, r->points[1].data.hi, r->fit.loo_rmse, r->fit.noise_variance};
+        if (threads == 1) {
+            memcpy(first, now, sizeof now);
+        }
+        EQ(memcmp(first, now, sizeof now), 0);
+    }
+    done();
+}
+
+TEST(without_the_inverse_rows_are_corrected_alone_and_said_to_be)
+{
+    enum { FEW = 80 };
+    double x[FEW * D], y[FEW];
+    int64_t group[FEW];
+    repeats(FEW, x, y, group);
+    epiq_options o = plain();
+    o.lambda = 1e-3;
+    EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
+    double whole = r->points[0].data.variance;
+    EQ(r->fit.by_group, 1);
+    TRUE(!warned("groups_by_row"));
+    for (int way = 0; way < 2; way++) {
+        o.probes = 16;
+        o.solver = way ? EPIQ_SOLVER_ITERATIVE : EPIQ_SOLVER_EXACT;
+        EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
+        CONTAINS(warned("groups_by_row"), "use --solver exact and --probes 0");
+        EQ(r->fit.by_group, 0);
+        TRUE(r->points[0].data.variance < whole / 2); /* 0.1 to 0.3 of it */
+    }
+    o.correction = EPIQ_CORRECTION_NONE;
+    EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
+    TRUE(!warned("groups_by_row")); /* nothing was to be corrected */
+    done();
+}
+
+TEST(parts_leave_groups_out_too)
+{
+    enum { FEW = 80 };
+    double x[FEW * D], y[FEW];
+    int64_t group[FEW];
+    repeats(FEW, x, y, group);
+    epiq_options o = plain();
+    EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
+    double rmse = r->fit.loo_rmse, noise = r->fit.noise_variance, V = r->points[0].data.variance;
+    o.solver = EPIQ_SOLVER_DIVIDED;
+    o.parts = 1; /* the exact solution */
+    EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
+    EQ(r->fit.by_group, 1);
+    CLOSE(r->fit.loo_rmse, rmse, 1e-12);
+    CLOSE(r->fit.noise_variance, noise, 1e-12);
+    CLOSE(r->points[0].data.variance, V, 1e-12);
+    o.parts = 2;
+    EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
+    EQ(r->fit.by_group, 1);
+    TRUE(r->fit.loo_rmse > rmse / 1.5 && r->fit.loo_rmse < 1.5 * rmse); /* row by row it is 0.15 of it */
+    done();
+}
+
+TEST(models_are_compared_by_what_they_say_of_other_groups)
+{
+    /* Row by row the least lambda is best by far: a row's own group tells its value. Of other groups that model says
+     * the least, as folds of whole groups confirm. */
+    const cell w = {"", 40, 5, 2, 1, 0.1, 0};
+    static double x[200 * D], y[200];
+    static int64_t group[200];
+    const double lambdas[] = {1e-5, 1e-3, 1e-1};
+    draw(&w, 7, x, y, group);
+    epiq_options o = plain();
+    for (int given = 0; given < 2; given++) {
+        EQ(run(200, D, x, y, given ? group : NULL, 1, X0, &o), EPIQ_OK);
+        epiq_comparison *judged_by;
+        epiq_grid grid = {.lambdas = lambdas, .lambda_count = 3, .folds = given ? 5 : 0};
+        EQ(epiq_compare(c, data, at, &o, &grid, &judged_by), EPIQ_OK);
+        const epiq_compared *m = judged_by->models;
+        EQ(judged_by->by_group, given);
+        if (given) {
+            for (int k = 0; k < 3; k++) { /* leaving a group out and leaving a fifth of them out are alike */
+                CLOSE(m[k].loo.rmse, m[k].cv.rmse, 0.2);
+            }
+            TRUE(m[0].loo.rmse > m[1].loo.rmse && m[1].loo.rmse > m[2].loo.rmse);
+            TRUE(m[0].cv.rmse > m[1].cv.rmse && m[1].cv.rmse > m[2].cv.rmse);
+        } else {
+            TRUE(m[0].loo.rmse < m[1].loo.rmse && m[1].loo.rmse < m[2].loo.rmse);
+        }
+        epiq_comparison_free(c, judged_by);
+    }
+    done();
+}
+
+TEST(same_features_are_groups_wherever_rows_are_asked)
+{
+    enum { FEW = 80 };
+    double x[FEW * D], y[FEW];
+    int64_t group[FEW];
+    repeats(FEW, x, y, group);
+    epiq_options o = plain();
+    EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
+    double V = r->points[0].data.variance;
+    o.group = "same-features";
+    EQ(run(FEW, D, x, y, NULL, 1, X0, &o), EPIQ_OK);
+    TRUE(r->points[0].data.variance == V);
+    epiq_comparison *judged_by;
+    epiq_grid grid = {.folds = 20}; /* one group in each: the rest have repeats, and a fold's own rows need none */
+    EQ(epiq_compare(c, data, at, &o, &grid, &judged_by), EPIQ_OK);
+    epiq_comparison_free(c, judged_by);
+    EQ(run(4, D, x, y, NULL, 1, X0, &o), EPIQ_E_DATA); /* one group alone */
+    CONTAINS(epiq_message(c), "one group");
+    done();
+}
