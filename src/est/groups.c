@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STRIP = 256 }; /* rows of B that are taken at a time */
+enum { STRIP = 256 };             /* rows of B that are taken at a time */
+static const double SMALL = 1e-6; /* an eigenvalue so much smaller than the largest has ten digits left */
 
 /* ---- which rows are in which group ---- */
 
@@ -44,7 +45,7 @@ double epiqp_groups_bytes(const epiqp_job *j)
         return 0;
     }
     double at_once = (double)epiqp_min(j->e.threads, j->n / largest);
-    return 8 * at_once * (double)largest * (double)(6 * largest + STRIP); /* 2 of these are LAPACK's */
+    return 8 * at_once * (double)largest * (double)(5 * largest + STRIP); /* 2 of these are LAPACK's */
 }
 
 /* ---- one group ---- */
@@ -116,16 +117,26 @@ static void standardise(const epiqp_la *la, ptrdiff_t size, const ptrdiff_t *row
     }
 }
 
-/* w_k is at least (e_k' B_gg e_k)^2 for its eigenvector e_k, by the inequality of Cauchy and Schwarz. Where w is small
- * that bound has all its digits, and the eigenvalue, found beside larger ones, has none. */
-static void guard(const epiqp_la *la, ptrdiff_t size, const double *block, const double *vectors, double *product,
+/* w_k = |B_.g e_k|^2 for its eigenvector e_k, summed anew where a w is so small beside the largest that as an eigenvalue it
+ * has lost its digits; the vectors have theirs. strip: STRIP by size + 1. */
+static int refine(const correcting *w, ptrdiff_t size, const ptrdiff_t *rows, const double *vectors, double *strip,
                   double *values)
 {
-    la->gemm('N', 'N', size, size, size, 1, block, size, vectors, size, 0, product, size);
-    for (ptrdiff_t k = 0; k < size; k++) {
-        double form = epiqp_dot(size, vectors + k * size, product + k * size);
-        values[k] = fmax(values[k], form * form);
+    double *turned = strip + STRIP * size;
+    int s = EPIQ_OK;
+    if (values[0] > SMALL * values[size - 1]) {
+        return s;
     }
+    memset(values, 0, (size_t)size * sizeof *values);
+    for (ptrdiff_t i = 0; !s && i < w->j->n; i += STRIP) {
+        ptrdiff_t some = epiqp_min(STRIP, w->j->n - i);
+        s = epiqp_ridge_strip(&w->j->e, w->r, i, some, size, rows, strip);
+        for (ptrdiff_t k = 0; !s && k < size; k++) {
+            w->j->e.la->gemv('N', some, size, 1, strip, some, vectors + k * size, 0, turned);
+            values[k] += epiqp_dot(some, turned, turned);
+        }
+    }
+    return s;
 }
 
 /* Without the group: its rows' residuals, B_gg^-1 x_g/scale, and how much wider they are than the noise,
@@ -178,14 +189,14 @@ static int together(const correcting *w, int status)
 static int correct_group(const correcting *w, ptrdiff_t size, const ptrdiff_t *rows, bool *known)
 {
     const epiqp_la *la = w->j->e.la;
-    double *block = epiqp_alloc(w->j->e.c, size * (4 * size + STRIP + 3), sizeof *block);
+    double *block = epiqp_alloc(w->j->e.c, size * (3 * size + STRIP + 3) + STRIP, sizeof *block);
     int s = together(w, block ? EPIQ_OK : EPIQ_E_NOMEM);
     if (s || !block) {
         epiqp_free(w->j->e.c, block);
         return s;
     }
-    double *square = block + size * size, *vectors = square + size * size, *product = vectors + size * size,
-           *strip = product + size * size, *values = strip + size * STRIP, *a = values + size;
+    double *square = block + size * size, *vectors = square + size * size, *values = vectors + size * size,
+           *a = values + size, *strip = a + 2 * size;
     s = square_of(w, size, rows, strip, square);
     s = s ? s : epiqp_ridge_corner(&w->j->e, w->r, size, rows, block);
     if (!s) {
@@ -194,8 +205,8 @@ static int correct_group(const correcting *w, ptrdiff_t size, const ptrdiff_t *r
         memcpy(vectors, square, (size_t)(size * size) * sizeof *vectors);
         s = together(w, la->syev(w->j->e.c, size, vectors, values));
     }
+    s = s ? s : refine(w, size, rows, vectors, strip, values);
     if (!s) {
-        guard(la, size, block, vectors, product, values);
         standardise(la, size, rows, vectors, values, w->r->shift, w->residual, a, w->out->standard);
         standardise(la, size, rows, vectors, values, 1, w->r->alpha, a, w->out->noise);
         *known = leave_out(w, size, rows, block, square, a);

@@ -240,6 +240,25 @@ static void without(int64_t g, const epiq_options *o, int count, const double *w
     }
 }
 
+TEST(errors_are_as_wide_as_the_weights_of_others_make_them)
+{
+    /* Row 0 less its prediction without its group is y_0 - sum_k w_k y_k: targets that are 1 at one row tell w_k. */
+    make();
+    epiq_options o = plain();
+    EQ(run(N, D, X, Y, GROUP, 2, X0, &o), EPIQ_OK);
+    double got = r->fit.loo_sd[0] * r->fit.loo_sd[0] / r->fit.noise_variance, want = 1, w;
+    for (int k = 0; k < N; k++) {
+        for (int i = 0; i < N; i++) {
+            Y[i] = i == k;
+        }
+        without(GROUP[0], &o, 1, X, &w);
+        want += w * w;
+    }
+    TRUE(want > 1.1);
+    CLOSE(got, want, 1e-9); /* A's condition is below 1e4 */
+    done();
+}
+
 TEST(errors_are_those_of_refits_without_the_group)
 {
     make();
@@ -392,6 +411,31 @@ static void repeats(int n, double *x, double *y, int64_t *group)
         y[i] = x[i * D] + sin(2 * x[i * D + 1]) + sin(53 * g) + 0.1 * sin(91.0 * i);
         group[i] = i / 4;
     }
+}
+
+TEST(groups_that_share_their_features_are_like_their_means)
+{
+    /* 20 means with the same lambda have the same fit, and each the leverage of its group. As lambda falls the fit follows
+     * the means, and (M^2)_gg has an eigenvalue of order lambda^2 beside three that are 1. */
+    enum { ALL = 80, MEANS = 20 };
+    double x[ALL * D], y[ALL], x1[MEANS * D], y1[MEANS];
+    int64_t group[ALL];
+    repeats(ALL, x, y, group);
+    for (int g = 0; g < MEANS; g++) {
+        memcpy(x1 + g * D, x + 4 * g * D, D * sizeof *x);
+        y1[g] = (y[4 * g] + y[4 * g + 1] + y[4 * g + 2] + y[4 * g + 3]) / 4;
+    }
+    epiq_options o = plain();
+    const double lambdas[] = {1e-2, 1e-4, 1e-6, 1e-8, 1e-10},
+                 tolerances[] = {1e-10, 1e-9, 1e-7, 1e-5, 1e-3}; /* rounding in B is eps/lambda of what the means are */
+    for (int l = 0; l < 5; l++) {
+        o.lambda = lambdas[l];
+        EQ(run(MEANS, D, x1, y1, NULL, 1, X0, &o), EPIQ_OK);
+        double want = r->points[0].data.variance;
+        EQ(run(ALL, D, x, y, group, 1, X0, &o), EPIQ_OK);
+        CLOSE(r->points[0].data.variance, want, tolerances[l]);
+    }
+    done();
 }
 
 TEST(threads_change_no_bit)
