@@ -146,9 +146,10 @@ typedef struct {
     const char *features; /* the columns to predict from; NULL: all others */
     const char *drop;     /* columns to leave out */
     const char *onehot;   /* text columns to turn into one 0/1 column a value */
-    const char *group;    /* column that says which rows are repeated measurements of one thing */
-    int missing;          /* epiq_missing: what to do with rows that lack a cell */
-    int scale;            /* epiq_scale of features and target */
+    const char *group; /* column that says which rows are repeated measurements of one thing; "same-features", where no
+                           * column has that name: rows with equal features are */
+    int missing;       /* epiq_missing: what to do with rows that lack a cell */
+    int scale;         /* epiq_scale of features and target */
     /* what to estimate */
     int methods;             /* EPIQ_IF | EPIQ_EV | EPIQ_BA, or EPIQ_AUTO */
     int data_by;             /* epiq_data_by: how IF's data part is made right for the networks that are trained */
@@ -216,7 +217,8 @@ typedef struct epiq_data epiq_data;
 /* path: CSV, NPY (last column is the target, named y) or NPZ; "-" reads CSV from standard input. */
 EPIQ_API int epiq_data_read(epiq_ctx *c, const char *path, const epiq_options *o, epiq_data **out);
 
-/* From memory: x is n by d, y is n; group is NULL or n labels. Columns are named x1..xd and y. */
+/* From memory: x is n by d, y is n; group is NULL or n labels; with NULL and "same-features" in
+ * the options rows with equal features are a group. Columns are named x1..xd and y. */
 EPIQ_API int epiq_data_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, const double *y,
                            const int64_t *group, const epiq_options *o, epiq_data **out);
 
@@ -381,7 +383,8 @@ typedef struct {
         double noise_variance; /* of y around it, if equal everywhere */
         /* one a row, in the order of the rows, target units; NULL when leverages were not computed exactly */
         const double *observed, *loo,
-            *loo_sd; /* y; its prediction without it; sd of their difference if noise is equal */
+            *loo_sd;  /* y; its prediction without it; sd of their difference if noise is equal */
+        int by_group; /* all of this without the whole group of each row, and noise_variance with the groups' part */
     } fit;
     struct {
         ptrdiff_t members, converged; /* trainings of EV and BA together */
@@ -643,8 +646,8 @@ typedef struct {
 typedef struct {
     ptrdiff_t width, depth;
     double lambda, bias;
-    epiq_rmse loo;                        /* leave-one-out, of the kernel predictor: the same for every width */
-    epiq_rmse cv;                         /* of ensembles trained without a fold, on that fold */
+    epiq_rmse loo; /* leave-one-out, or each row without its group, of the kernel predictor: the same for every width */
+    epiq_rmse cv;  /* of ensembles trained without a fold, on that fold */
     epiq_part procedural, data, variance; /* at the points: of one network; of the data; of the ensemble */
     epiq_part infinite;                   /* the procedural part at infinite width */
     int front;                            /* no other model has less of both error and variance */
@@ -657,6 +660,7 @@ typedef struct {
                          * one with the least variance; -1: none has both numbers */
     const char *reason; /* the same as a sentence */
     int by_cv;          /* which error decided: cv, or else loo */
+    int by_group;       /* loo is without the whole group of each row, for every model */
     ptrdiff_t folds, members,
         ensemble_size; /* networks behind each procedural part; behind each prediction of a fold */
     ptrdiff_t trainings, converged, threads;

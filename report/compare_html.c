@@ -129,7 +129,7 @@ static void write_table(FILE *out, const epiq_comparison *r, const ptrdiff_t *or
                                  report_compare_biases(r) ? "bias" : NULL,
                                  r->by_cv ? report_compare_error_name(r, name, sizeof name) : NULL,
                                  r->by_cv ? "±" : NULL,
-                                 "leave-one-out",
+                                 r->by_group ? "leave-group-out" : "leave-one-out",
                                  "±",
                                  "variance",
                                  "between",
@@ -150,11 +150,12 @@ static void write_table(FILE *out, const epiq_comparison *r, const ptrdiff_t *or
     }
     html_table_close(out);
     fprintf(out,
-            "<p class=\"small\">After ± stands one standard error. Leave-one-out is the error of infinitely wide "
+            "<p class=\"small\">After ± stands one standard error. %s is the error of infinitely wide "
             "networks, the "
             "same for every width. The variance is that of an ensemble of %td, data + procedural/%td; procedural is "
             "that of "
             "one network.</p>\n",
+            r->by_group ? "Leave-group-out, each row predicted without its whole group," : "Leave-one-out",
             r->ensemble_size, r->ensemble_size);
 }
 

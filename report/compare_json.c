@@ -51,6 +51,7 @@ void report_compare_json(FILE *out, const epiq_comparison *r, const report_run *
     report_json_manifest(&j, &ran, run);
     json_object(&j, "comparison", JSON_LINES);
     json_text(&j, "error", r->by_cv ? "cv_rmse" : "loo_rmse");
+    json_text(&j, "loo_by", r->by_group ? "leave-one-group-out" : "leave-one-out");
     json_integer(&j, "folds", r->folds);
     json_integer(&j, "members", r->members);
     json_integer(&j, "ensemble_size", r->ensemble_size);

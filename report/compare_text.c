@@ -12,7 +12,7 @@ const epiq_rmse *report_compare_error(const epiq_comparison *r, const epiq_compa
 
 const char *report_compare_error_name(const epiq_comparison *r, char *buffer, size_t size)
 {
-    snprintf(buffer, size, r->by_cv ? "%td-fold error" : "leave-one-out", r->folds);
+    snprintf(buffer, size, r->by_cv ? "%td-fold error" : r->by_group ? "leave-group-out" : "leave-one-out", r->folds);
     return buffer;
 }
 
@@ -119,16 +119,17 @@ static void write_table(FILE *out, const epiq_comparison *r, const report_run *r
     if (r->by_cv) {
         fprintf(out, "  %-16s", report_compare_error_name(r, name, sizeof name));
     }
-    fprintf(out, "  %-16s  %-10s  %s\n", "leave-one-out", "variance", level);
+    fprintf(out, "  %-16s  %-10s  %s\n", r->by_group ? "leave-group-out" : "leave-one-out", "variance", level);
     for (ptrdiff_t i = 0; i < shown; i++) {
         write_row(out, r, &r->models[order[i]], infinite, style);
     }
     if (shown < r->model_count) {
         fprintf(out, "... and %td more with larger errors: --csv and --json have all.\n", r->model_count - shown);
     }
-    fputs("\n  * nothing beats it in both error and variance   > the choice, one of these   +- one standard error\n"
-          "  leave-one-out is the error of infinitely wide networks, the same for every width\n\n",
-          out);
+    fprintf(out,
+            "\n  * nothing beats it in both error and variance   > the choice, one of these   +- one standard error\n"
+            "  %s is the error of infinitely wide networks, the same for every width\n\n",
+            r->by_group ? "leave-group-out" : "leave-one-out");
 }
 
 void report_compare_text(FILE *out, const epiq_comparison *r, const report_run *run, report_style style)

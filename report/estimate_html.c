@@ -179,7 +179,8 @@ static void write_fit(const estimate_page *g)
                        : "Leave-one-out predictions come with the method if; they were not computed.");
         return;
     }
-    fprintf(g->out, "<p>Each row was predicted from all others by kernel regression, %s: they miss by ",
+    fprintf(g->out, "<p>Each row was predicted from all %s by kernel regression, %s: they miss by ",
+            g->r->fit.by_group ? "other groups" : "others",
             g->run->given ? "with the kernel that was given" : "the mean of infinitely wide networks");
     estimate_say(g, "loo-rmse", g->r->fit.loo_rmse, 4);
     fputs(" (root mean square)", g->out);

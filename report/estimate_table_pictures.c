@@ -129,14 +129,16 @@ static void draw_loo(pictures *set, const epiq_result *r, const report_run *run)
         .name = "equal", .kind = SVG_LINE, .look = 1, .ink = true, .count = 2, .x = diagonal[0], .y = diagonal[1]};
     p->panel.series_count = 2;
     p->panel.width = p->panel.height = SIDE;
-    p->panel.x_name = pictures_text(set, "%s predicted without the row", run->data.target);
+    p->panel.x_name =
+        pictures_text(set, "%s predicted without %s", run->data.target, r->fit.by_group ? "its group" : "the row");
     p->panel.y_name = pictures_text(set, "%s observed", run->data.target);
-    snprintf(p->title, sizeof p->title, "Each row predicted from all others");
+    snprintf(p->title, sizeof p->title, "Each row predicted from all %s", r->fit.by_group ? "other groups" : "others");
     snprintf(p->caption, sizeof p->caption,
              "The nearer the dots are to the line, the better the model predicts rows it has not seen%s.",
              step > 1 ? pictures_text(set, "; drawn is every %tdth row", step) : "");
     snprintf(p->describe, sizeof p->describe,
-             "%td dots of observed against leave-one-out prediction, and the diagonal.", count);
+             "%td dots of observed against leave-one-%sout prediction, and the diagonal.", count,
+             r->fit.by_group ? "group-" : "");
 }
 
 static int rising(const void *a, const void *b)

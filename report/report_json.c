@@ -173,6 +173,7 @@ static void write_fit(json *j, const epiq_result *r)
     json_real(j, "loo_rmse", r->fit.loo_rmse);
     json_real(j, "r2", r->fit.has_r2 ? r->fit.r2 : NAN);
     json_real(j, "noise_variance", r->fit.noise_variance);
+    json_text(j, "by", r->fit.by_group ? "leave-one-group-out" : "leave-one-out");
     json_end(j);
 }
 

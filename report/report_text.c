@@ -92,7 +92,8 @@ static void write_head(const page *g)
                 g->r->retrain.left_out_rmse, sqrt(g->r->retrain.noise_variance));
     }
     if (g->r->fit.known) {
-        fprintf(g->out, "kernel regression's leave-one-out error %.4g", g->r->fit.loo_rmse);
+        fprintf(g->out, "kernel regression's leave-one-%sout error %.4g", g->r->fit.by_group ? "group-" : "",
+                g->r->fit.loo_rmse);
         if (g->r->fit.has_r2) {
             fprintf(g->out, ", R2 %.3g", g->r->fit.r2);
         }

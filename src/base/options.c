@@ -45,7 +45,8 @@ static const row TABLE[] = {
     TEXT(features, "features", "A,B", "predict from these columns only (default: all others)"),
     TEXT(drop, "drop", "COL", "leave this column out; repeatable"),
     TEXT(onehot, "onehot", "COL", "turn a text column into 0/1 columns; repeatable"),
-    TEXT(group, "group", "COL", "rows with the same value here are repeated measurements of one thing"),
+    TEXT(group, "group", "COL|same-features",
+         "rows with the same value here, or with the same features, are repeated measurements of one thing"),
     CHOICE(missing, "missing", "refuse", "refuse|drop", "rows that lack a cell"),
     CHOICE(scale, "scale", "standard", "standard|minmax|none", "scaling of features and target"),
 #undef SECTION

@@ -81,7 +81,9 @@ int epiqp_columns_choose(epiq_ctx *c, epiqp_table *t, const epiq_options *o, epi
     }
     const char *wanted = o->target ? o->target : "y";
     int status = mark_name(c, t, wanted, (ptrdiff_t)strlen(wanted), 0, marks);
-    if (!status && o->group) {
+    if (!status && o->group &&
+        (strcmp(o->group, EPIQP_SAME_FEATURES) != 0 ||
+         epiqp_keys_find(&t->names, o->group, (ptrdiff_t)strlen(o->group)) >= 0)) {
         status = mark_name(c, t, o->group, (ptrdiff_t)strlen(o->group), 1, marks);
     }
     status = status ? status : mark_list(c, t, o->features, 2, marks);

@@ -181,6 +181,7 @@ static int build(epiq_ctx *c, epiqp_table *t, const epiqp_column *target, const 
         if (group) {
             data->group[i] = (ptrdiff_t)t->cell[i * t->used + group->slot];
             data->groups = group->kept_count;
+            data->grouped = true;
         }
     }
     return EPIQ_OK;
@@ -219,6 +220,17 @@ static int read_table(epiq_ctx *c, const char *path, const epiq_options *o, epiq
     return status ? status : build(c, t, target, group, data);
 }
 
+static bool same_features(const epiq_options *o)
+{
+    return o->group && strcmp(o->group, EPIQP_SAME_FEATURES) == 0;
+}
+
+static int finish(epiq_ctx *c, epiq_data *data, const epiq_options *o)
+{
+    int status = epiqp_data_scale(c, data, o->scale);
+    return status ? status : epiqp_data_repeats(c, data, !data->grouped && same_features(o));
+}
+
 static epiq_data *data_alloc(epiq_ctx *c)
 {
     epiq_data *data = epiqp_alloc(c, 1, sizeof *data);
@@ -250,7 +262,7 @@ int epiq_data_read(epiq_ctx *c, const char *path, const epiq_options *o, epiq_da
     epiqp_table t;
     int status = read_table(c, path, o, &t, data);
     epiqp_table_close(c, &t);
-    return give(c, status ? status : epiqp_data_scale(c, data, o->scale), data, out);
+    return give(c, status ? status : finish(c, data, o), data, out);
 }
 
 /* ---- from memory ---- */
@@ -306,6 +318,7 @@ static int copy_arrays(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, c
             status = data->group[i] < 0 ? EPIQ_E_NOMEM : EPIQ_OK;
         }
     }
+    data->grouped = group != NULL;
     data->groups = group ? groups.count : n;
     epiqp_keys_free(c, &groups);
     return status;
@@ -335,7 +348,7 @@ int epiq_data_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, const 
             epiqp_sha256_add(&sum, group, (size_t)n * sizeof *group);
         }
         epiqp_sha256_end(&sum, data->sha256);
-        status = epiqp_data_scale(c, data, o->scale);
+        status = finish(c, data, o);
     }
     return give(c, status, data, out);
 }

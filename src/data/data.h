@@ -30,13 +30,18 @@ struct epiq_data {
     double y_shift, y_factor;
     const char **feature;
     const char *target;
-    ptrdiff_t *row;   /* n: the row's number in the file, from 1, header not counted */
-    ptrdiff_t *group; /* n: 0 .. groups-1, in order of first appearance */
+    ptrdiff_t *row;          /* n: the row's number in the file, from 1, header not counted */
+    ptrdiff_t *group;        /* n: 0 .. groups-1, in order of first appearance */
+    ptrdiff_t largest_group; /* rows of the largest; 0: rows put together elsewhere, each for itself */
+    bool grouped;            /* somebody said which rows belong together */
     ptrdiff_t dropped, duplicates, constant;
     char sha256[65];
     epiqp_warnings warnings;
     struct epiqp_columns *columns;
 };
+
+/* As --group: rows with equal features are one group, unless a column has that name. */
+#define EPIQP_SAME_FEATURES "same-features"
 
 /* Rows into parts at random, groups whole; without groups sizes differ by at most one: deal.c. sizes: parts */
 int epiqp_deal(epiq_ctx *c, const epiq_data *data, epiqp_stream s, ptrdiff_t parts, ptrdiff_t *part_of_row,

@@ -143,21 +143,50 @@ static int scale_target(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *coa
                     : EPIQ_OK;
 }
 
-static int find_duplicates(epiq_ctx *c, epiq_data *data)
+static int measure_groups(epiq_ctx *c, epiq_data *data)
+{
+    ptrdiff_t *size = epiqp_alloc(c, data->groups, sizeof *size);
+    if (!size) {
+        return EPIQ_E_NOMEM;
+    }
+    memset(size, 0, (size_t)data->groups * sizeof *size);
+    for (ptrdiff_t i = 0; i < data->n; i++) {
+        data->largest_group = epiqp_max(data->largest_group, ++size[data->group[i]]);
+    }
+    epiqp_free(c, size);
+    return EPIQ_OK;
+}
+
+int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group)
 {
     epiqp_keys rows = {0};
     const ptrdiff_t size = data->d * (ptrdiff_t)sizeof *data->x_given;
     int status = EPIQ_OK;
     for (ptrdiff_t i = 0; i < data->n && !status; i++) {
-        status = epiqp_keys_add(c, &rows, data->x_given + i * data->d, size) < 0 ? EPIQ_E_NOMEM : EPIQ_OK;
+        ptrdiff_t number = epiqp_keys_add(c, &rows, data->x_given + i * data->d, size);
+        status = number < 0 ? EPIQ_E_NOMEM : EPIQ_OK;
+        if (group) {
+            data->group[i] = number;
+        }
     }
     data->duplicates = data->n - rows.count;
+    if (group) {
+        data->grouped = true;
+        data->groups = rows.count;
+    }
     epiqp_keys_free(c, &rows);
-    if (!status && data->duplicates) {
-        status = epiqp_warn(
-            c, &data->warnings, "duplicate_rows",
-            "%td row%s the features of an earlier row; if they measure one thing again, name it with --group",
-            data->duplicates, data->duplicates == 1 ? " repeats" : "s repeat");
+    status = status ? status : measure_groups(c, data);
+    if (!status && group && !data->duplicates) {
+        return epiqp_fail(c, EPIQ_E_DATA,
+                          "no two of %td rows have the same features, so --group %s makes no groups; leave it out, or "
+                          "name a column",
+                          data->n, EPIQP_SAME_FEATURES);
+    }
+    if (!status && data->duplicates && !data->grouped) {
+        status = epiqp_warn(c, &data->warnings, "duplicate_rows",
+                            "%td row%s the features of an earlier row; if they measure one thing again, name it with "
+                            "--group, or use --group %s",
+                            data->duplicates, data->duplicates == 1 ? " repeats" : "s repeat", EPIQP_SAME_FEATURES);
     }
     return status;
 }
@@ -181,6 +210,5 @@ int epiqp_data_scale(epiq_ctx *c, epiq_data *data, int scale)
     epiqp_list coarse = {0};
     int status = scale_features(c, data, scale, &coarse);
     status = status ? status : scale_target(c, data, scale, &coarse);
-    status = status ? status : warn_coarse(c, data, &coarse);
-    return status ? status : find_duplicates(c, data);
+    return status ? status : warn_coarse(c, data, &coarse);
 }

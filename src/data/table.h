@@ -215,6 +215,8 @@ int epiqp_check_finite(epiq_ctx *c, const char *name, ptrdiff_t n, ptrdiff_t d, 
 
 /* From n, d, x_given, y as given and the names: everything else but rows and groups. */
 int epiqp_data_scale(epiq_ctx *c, epiq_data *data, int scale);
+/* Repeated features are counted, and with `group` they make the groups: the last step, after groups and scaling. */
+int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group);
 double epiqp_scaled(double given, double shift, double factor);
 
 #endif

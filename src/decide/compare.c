@@ -239,6 +239,7 @@ static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_com
     }
     m->data = epiqp_part_mean(r, offsetof(epiq_point, data), o->level);
     m->infinite = epiqp_part_mean(r, offsetof(epiq_point, infinite), o->level);
+    j->h->result.by_group &= r->fit.by_group || !r->fit.known;
     if (r->fit.observed) {
         for (ptrdiff_t i = 0; i < j->data->n; i++) {
             j->e2[i] = (r->fit.observed[i] - r->fit.loo[i]) * (r->fit.observed[i] - r->fit.loo[i]);
@@ -347,6 +348,7 @@ static int prepare(job *j)
     }
     r->models = j->h->models;
     r->by_cv = j->grid.folds > 0;
+    r->by_group = j->data->groups < j->data->n;
     r->folds = j->grid.folds;
     r->members = j->o.engine == EPIQ_ENGINE_INFINITE ? 0 : j->o.members;
     r->ensemble_size = j->o.ensemble_size;

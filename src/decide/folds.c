@@ -92,6 +92,7 @@ int epiqp_fold_errors(epiq_ctx *c, const epiq_data *data, const ptrdiff_t *fold,
     ptrdiff_t n = data->n, d = data->d;
     epiq_options own = *o;
     own.methods = EPIQ_EV;
+    own.group = NULL;                             /* nothing that EV asks, and the rows left may have no repeats */
     own.members = epiqp_max(2, o->ensemble_size); /* EV asks for two; of these the first ensemble_size are averaged */
     epiqp_arena scratch = {0};
     double *x = epiqp_arena_alloc(c, &scratch, 2 * n, (size_t)d * sizeof *x),

@@ -49,7 +49,7 @@ int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r)
         }
     }
     r->choice = chosen - r->models;
-    const char *which = r->by_cv ? "cross-validated" : "leave-one-out";
+    const char *which = r->by_cv ? "cross-validated" : r->by_group ? "leave-one-group-out" : "leave-one-out";
     if (r->model_count == 1) {
         r->reason = "It is the only model.";
     } else if (front == 1) {

@@ -36,8 +36,8 @@ int epiqp_advise(epiqp_job *j)
     } else if (ensemble <= NEGLIGIBLE * error2) {
         r->advice.text = epiqp_arena_printf(j->e.c, arena,
                                             "Nothing to gain: the ensemble's variance is %.2g %% of the squared "
-                                            "leave-one-out error, which is mostly noise or misfit.",
-                                            100 * ensemble / error2);
+                                            "leave-one-%sout error, which is mostly noise or misfit.",
+                                            100 * ensemble / error2, r->fit.by_group ? "group-" : "");
     } else {
         const char *where = both > 1 ? ", a mean over the points" : "";
         char of[96], more[64] = "", again[64] = "as many rows again";

@@ -185,17 +185,19 @@ typedef struct {
     epiq_influence *strongest; /* points asked for by room */
     ptrdiff_t room;
     epiqp_predictive predictive;
-    double *by_others;             /* n: sum over the other parts of their predictions of the row */
-    double *left_out, *left_alone; /* n each: the row's residual in its part without its group, and without it alone */
-    double *wider;                 /* n: variance of the latter over the noise's */
+    double *by_others; /* n: sum over the other parts of their predictions of the row */
+    double *left_out,
+        *left_alone; /* n each: the row's residual in its part without its group, for the interval and for the fit; the
+                                    * latter without it alone, where there are no groups */
+    double *wider;   /* n: variance of the latter over the noise's */
     double noise2, freedom;        /* their ratio is the noise */
-    bool leverage, exact;          /* of all parts so far */
+    bool leverage, exact, grouped; /* of all parts so far */
 } whole;
 
 static int whole_new(epiqp_job *j, const dealt *d, whole *w)
 {
     const ptrdiff_t n = j->n;
-    *w = (whole){.d = d, .leverage = true, .exact = true, .room = epiqp_min(j->o.influential, n)};
+    *w = (whole){.d = d, .leverage = true, .exact = true, .grouped = true, .room = epiqp_min(j->o.influential, n)};
     w->totals = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * EPIQ_CORRECTIONS, sizeof *w->totals);
     w->strongest = epiqp_arena_alloc(j->e.c, &j->answer->arena, j->asked * w->room, sizeof *w->strongest);
     w->by_others = epiqp_arena_alloc(j->e.c, &j->scratch, 4 * n, sizeof *w->by_others);
@@ -257,17 +259,19 @@ static int add_leverages(epiqp_job *j, const part *p, whole *w)
     if (!w->leverage) {
         return EPIQ_OK;
     }
+    const epiqp_grouped *g = &p->job.grouped;
+    w->grouped &= g->known;
     for (ptrdiff_t k = 0; k < n; k++) {
         ptrdiff_t i = p->index[k];
-        w->left_alone[i] = r->alpha[k] / r->diagonal[k];
-        w->wider[i] = r->norm2[k] / r->diagonal[k] / r->diagonal[k];
-        w->freedom += r->shift * r->shift * r->norm2[k];
+        w->left_alone[i] = g->known ? g->left_out[k] : r->alpha[k] / r->diagonal[k];
+        w->wider[i] = g->known ? g->wider[k] * g->wider[k] : r->norm2[k] / r->diagonal[k] / r->diagonal[k];
+        w->freedom += g->known ? 1 : r->shift * r->shift * r->norm2[k];
         if (w->predictive.known) {
             w->left_out[i] = p->left_out.residual[k];
             w->predictive.weight[i] = p->left_out.weight[k];
         }
     }
-    w->noise2 += r->shift * r->shift * epiqp_dot(n, r->alpha, r->alpha);
+    w->noise2 += g->known ? epiqp_dot(n, g->noise, g->noise) : r->shift * r->shift * epiqp_dot(n, r->alpha, r->alpha);
     return predict_others(j, p, w);
 }
 
@@ -335,6 +339,7 @@ static int describe(epiqp_job *j, whole *w)
         w->wider[i] = sqrt(1 + (w->wider[i] - 1) / parts);
     }
     int s = epiqp_describe_errors(j, w->left_alone, w->exact ? w->wider : NULL, sqrt(w->noise2 / w->freedom));
+    j->answer->result.fit.by_group = w->grouped && j->answer->result.fit.known;
     w->predictive.known &= j->answer->result.fit.known;
     for (ptrdiff_t i = 0; w->predictive.known && i < j->n; i++) {
         w->predictive.residual[i] = by_others(j, w, i, w->left_out[i]);

@@ -28,6 +28,16 @@ enum { EPIQP_KEPT_RETRAIN = 6 }; /* scale, typical, exponent, spread of epiqp_re
 double epiqp_retrained(const double *numbers,
                        double variance); /* IF's V made that of the networks, by the first three */
 
+/* What whole groups make of the residuals, scaled, n each: groups.c. */
+typedef struct {
+    bool known;
+    double *standard, *jackknife; /* those that IF takes, corrected for the leverage of the row's whole group */
+    double *noise;                /* kernel regression's own, corrected like the first: as large as the noise */
+    double *left_out;             /* the row less its prediction without its group, */
+    double *wider;                /* and the standard deviation of that over the noise's */
+    double kurtosis;              /* of the groups' means, 3 at least */
+} epiqp_grouped;
+
 /* What sentences advise: to ask for more training, or to bring more along. */
 typedef struct {
     const char *both, *procedural, *data; /* how to have both parts, or one directly */
@@ -88,6 +98,7 @@ typedef struct {
     double law[3];                 /* kurtosis of the standardised residuals; epiqp_moderated's varies and mean */
     double *share;                 /* points: the rowwise V's share in the moderated one; NULL: another correction */
     const struct epiqp_near *near; /* which rows are near each other, of a kernel given; NULL: by the fit's own rows */
+    epiqp_grouped grouped;         /* known: there are groups, and IF ran from an inverse */
     const struct epiqp_more *more; /* what else is wanted */
     const epiqp_remedies *remedy;
     bool finished;     /* when asked to, with the networks there were */
@@ -205,6 +216,20 @@ int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r); /* result.fit, from 
 /* The same from what each row is less its prediction by the others, that difference's standard deviation over the
  * noise's (NULL: not known exactly), and the noise's own. Scaled, n each. */
 int epiqp_describe_errors(epiqp_job *j, const double *left_out, const double *wider, double noise_sd);
+
+/* Rows in groups: groups.c. */
+#define EPIQP_LARGEST_GROUP 4096 /* rows: its block of B takes 128 MiB then, and one thread a minute or so */
+typedef struct {
+    ptrdiff_t *start, *rows; /* group g has rows[start[g]] .. rows[start[g + 1] - 1] */
+    ptrdiff_t largest;       /* rows of the largest */
+} epiqp_group_rows;
+int epiqp_groups_list(epiqp_job *j, epiqp_group_rows *out); /* lives as long as the job */
+double epiqp_groups_bytes(const epiqp_job *j);              /* that epiqp_groups_new takes while it works, at most */
+/* Fills in what the job has of them, with a warning where the inverse or a group does not allow it: then not known. */
+int epiqp_groups_new(epiqp_job *j, const epiqp_ridge *r, const double *residual, epiqp_grouped *out);
+/* V as epiqp_if has it. Its degrees of freedom are Satterthwaite's for groups whose noise has nothing to do with c, and
+ * the kurtosis that was found: (sum_g p_g)^2/sum_g p_g^2 2/(kurtosis - 1), p_g = |c_g|^2, at least 1. */
+epiq_part epiqp_if_groups(const epiqp_job *j, const double *v, const double *c, double *sums);
 
 /* Where a new observation would fall, by leaving rows out, or whole groups: predictive.c. */
 typedef struct {

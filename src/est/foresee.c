@@ -101,6 +101,9 @@ static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
                 ? divided_bytes(j, o)
                 : triangle + batches_bytes(j, o); /* the inverse takes the factor's place */
     }
+    if (influence && inverse_wanted(j, o, rows_at_once(j, o))) {
+        need += epiqp_groups_bytes(j);
+    }
     if (influence && o->probes < j->n) {
         double rows = (double)rows_at_once(j, o);
         need += 17 * rows * (double)o->probes + (o->probes ? 8 * rows * 7 * EPIQP_PROBE_GROUPS : 0);

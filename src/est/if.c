@@ -165,12 +165,18 @@ static int share(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, bool levera
     for (ptrdiff_t i = 0; i < n; i++) {
         residual[i] = j->members_mean ? j->data->y[i] - j->members_mean[i] : r->shift * r->alpha[i];
     }
+    int s = leverage && j->data->groups < n ? epiqp_groups_new(j, r, residual, &j->grouped) : EPIQ_OK;
+    if (s) {
+        return s;
+    }
     if (out->probes && o->correction != EPIQ_CORRECTION_NONE &&
         !(out->without = epiqp_arena_alloc(j->e.c, &j->scratch, EPIQP_PROBE_GROUPS * n, sizeof *residual))) {
         return EPIQ_E_NOMEM;
     }
     for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
-        if (how == EPIQ_CORRECTION_NONE || leverage) {
+        if (how != EPIQ_CORRECTION_NONE && j->grouped.known) {
+            out->used[how] = how == EPIQ_CORRECTION_JACKKNIFE ? j->grouped.jackknife : j->grouped.standard;
+        } else if (how == EPIQ_CORRECTION_NONE || leverage) {
             double *used = residual + (1 + how) * n;
             use_residuals(out, (epiq_correction)how, n, residual, used, how == o->correction ? out->without : NULL);
             out->used[how] = used;
@@ -189,7 +195,7 @@ static int share(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, bool levera
     }
     if (leverage && j->data->groups == n) { /* rows in groups have no noise of their own: there rowwise is unbiased */
         const double *used = out->used[EPIQ_CORRECTION_ROWWISE];
-        int s = epiqp_rowwise_new(j, r, probes, used, by_row(o->correction) ? out->without : NULL, &out->rows);
+        s = epiqp_rowwise_new(j, r, probes, used, by_row(o->correction) ? out->without : NULL, &out->rows);
         return s ? s : epiqp_moderated_new(j, r, probes, used, &out->rows, &out->moderated);
     }
     return EPIQ_OK;
@@ -285,6 +291,8 @@ static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *scratch
                        ? epiqp_if_rowwise(&w->rows, v, c, j->n, v + j->n, j->o.level, &low)
                    : how == EPIQ_CORRECTION_MODERATED && w->rows.excess
                        ? epiqp_if_moderated(&w->rows, &w->moderated, v, c, j->n, v + j->n, j->o.level, &mixed)
+                   : how != EPIQ_CORRECTION_NONE && j->grouped.known
+                       ? epiqp_if_groups(j, v, c, v + j->n)
                        : epiqp_if(v, j->n, j->data->group, j->data->groups, v + j->n, j->o.level);
     }
     if (j->share) {
@@ -361,8 +369,8 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
         s = s ? s : probe ? epiqp_probes_new(&j->e, r, o->seed, o->probes, &probes) : epiqp_ridge_leverage(&j->e, r);
         j->answer->result.probes = probes.count;
     }
-    s = s || !leverage ? s : epiqp_describe_fit(j, r);
     s = s ? s : share(j, r, &probes, leverage, &w);
+    s = s || !leverage ? s : epiqp_describe_fit(j, r);
     bool predictive = j->more->predictive && epiqp_ridge_has_inverse(r) && j->answer->result.fit.known;
     s = s || !predictive ? s : epiqp_predictive_new(j, r, &w.predictive);
     s = s || !j->more->left_out || !r->inverse.a ? s : epiqp_leave_groups_out(j, r, j->more->left_out);

@@ -47,9 +47,21 @@ int epiqp_describe_errors(epiqp_job *j, const double *left_out, const double *wi
     return EPIQ_OK;
 }
 
+/* The same without each row's whole group. */
+static int describe_groups(epiqp_job *j)
+{
+    const epiqp_grouped *g = &j->grouped;
+    int s = epiqp_describe_errors(j, g->left_out, g->wider, sqrt(epiqp_dot(j->n, g->noise, g->noise) / (double)j->n));
+    j->answer->result.fit.by_group = j->answer->result.fit.known;
+    return s;
+}
+
 /* Leave-one-out error and noise of the kernel predictor, free with the leverages; each row's when they are exact. */
 int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r)
 {
+    if (j->grouped.known) {
+        return describe_groups(j);
+    }
     double *left_out = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * j->n, sizeof *left_out);
     if (!left_out) {
         return EPIQ_E_NOMEM;
@@ -65,9 +77,6 @@ int epiqp_describe_fit(epiqp_job *j, const epiqp_ridge *r)
 }
 
 /* ---- a new observation ---- */
-
-/* Rows of a group: its block of B takes 128 MiB then, and one thread a second or so. */
-static const ptrdiff_t LARGEST_GROUP = 4096;
 
 static int withhold(epiqp_job *j, const char *why)
 {
@@ -96,27 +105,17 @@ static int leave_out(const epiqp_job *j, const epiqp_ridge *r, const ptrdiff_t *
 
 int epiqp_leave_groups_out(epiqp_job *j, const epiqp_ridge *r, epiqp_predictive *w)
 {
-    ptrdiff_t n = j->n, groups = j->data->groups, largest = 0;
-    ptrdiff_t *start = epiqp_arena_alloc(j->e.c, &j->scratch, groups + 2 + n, sizeof *start);
-    if (!start) {
+    ptrdiff_t groups = j->data->groups;
+    epiqp_group_rows of;
+    if (epiqp_groups_list(j, &of)) {
         return EPIQ_E_NOMEM;
     }
-    ptrdiff_t *rows = start + groups + 2; /* in the end group g has rows[start[g]] .. rows[start[g + 1] - 1] */
-    for (ptrdiff_t i = 0; i < n; i++) {
-        start[j->data->group[i] + 2]++;
-    }
-    for (ptrdiff_t g = 0; g < groups; g++) {
-        largest = epiqp_max(largest, start[g + 2]);
-        start[g + 2] += start[g + 1];
-    }
-    for (ptrdiff_t i = 0; i < n; i++) {
-        rows[start[j->data->group[i] + 1]++] = i;
-    }
-    if (largest > LARGEST_GROUP) {
+    const ptrdiff_t *start = of.start, *rows = of.rows, largest = of.largest;
+    if (largest > EPIQP_LARGEST_GROUP) {
         char why[160];
         snprintf(why, sizeof why,
                  "a group of %td rows is too large to be left out, the most are %td; use smaller groups", largest,
-                 LARGEST_GROUP);
+                 (ptrdiff_t)EPIQP_LARGEST_GROUP);
         return withhold(j, why);
     }
     double *block = epiqp_alloc(j->e.c, largest * (largest + 1), sizeof *block);

@@ -97,7 +97,9 @@ static void set_sizes(epiqp_job *j, const epiqp_ridge *r)
         norms += r->shift * r->shift * r->norm2[i];
         t->size[i] = j->data->groups < j->n ? j->used[i] : typical > 0 ? sqrt(j->smoothed[i] / typical) : 1;
     }
-    t->mean_noise = norms > 0 ? residuals / norms : 0;
+    t->mean_noise = j->grouped.known ? epiqp_dot(j->n, j->grouped.noise, j->grouped.noise) / (double)j->n
+                    : norms > 0      ? residuals / norms
+                                     : 0;
 }
 
 /* What kernel regression without a fold answers to steps d at the rows of the fold: d_F - B_FF^-1 (B d)_F, whatever d_F

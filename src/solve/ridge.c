@@ -174,6 +174,20 @@ int epiqp_ridge_corner(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t count
     return EPIQ_OK;
 }
 
+int epiqp_ridge_strip(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t i0, ptrdiff_t some, ptrdiff_t count,
+                      const ptrdiff_t *cols, double *out)
+{
+    if (r->spread.a) {
+        return epiqp_spread_strip(e, &r->spread, i0, some, count, cols, out);
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        for (ptrdiff_t i = 0; i < some; i++) {
+            out[i + k * some] = epiqp_tri_get(&r->inverse, i0 + i, cols[k]);
+        }
+    }
+    return EPIQ_OK;
+}
+
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r)
 {
     epiqp_spread_free(c, &r->spread);

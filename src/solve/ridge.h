@@ -53,5 +53,8 @@ int epiqp_ridge_squares_times(const epiqp_env *e, const epiqp_ridge *r, const do
 int epiqp_ridge_times(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t cols, const double *s, double *out);
 /* The lower triangle of A^-1 at these rows and columns, count by count. */
 int epiqp_ridge_corner(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t count, const ptrdiff_t *rows, double *out);
+/* Rows i0 .. i0 + some - 1 of A^-1 in these columns, some by count. */
+int epiqp_ridge_strip(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t i0, ptrdiff_t some, ptrdiff_t count,
+                      const ptrdiff_t *cols, double *out);
 
 #endif

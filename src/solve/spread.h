@@ -40,5 +40,8 @@ int epiqp_spread_squares_times(const epiqp_env *e, const epiqp_spread *t, const 
 int epiqp_spread_times(const epiqp_env *e, const epiqp_spread *t, ptrdiff_t cols, const double *s, double *out);
 /* The lower triangle of what these rows have in these columns, count by count. */
 int epiqp_spread_corner(const epiqp_env *e, const epiqp_spread *t, ptrdiff_t count, const ptrdiff_t *rows, double *out);
+/* Rows i0 .. i0 + some - 1 of the whole symmetric matrix in these columns, some by count. */
+int epiqp_spread_strip(const epiqp_env *e, const epiqp_spread *t, ptrdiff_t i0, ptrdiff_t some, ptrdiff_t count,
+                       const ptrdiff_t *cols, double *out);
 
 #endif

@@ -397,3 +397,19 @@ int epiqp_spread_corner(const epiqp_env *e, const epiqp_spread *t, ptrdiff_t cou
     }
     return s;
 }
+
+int epiqp_spread_strip(const epiqp_env *e, const epiqp_spread *t, ptrdiff_t i0, ptrdiff_t some, ptrdiff_t count,
+                       const ptrdiff_t *cols, double *out)
+{
+    int s = epiq_ctx_agree(e->c, EPIQ_OK);
+    for (ptrdiff_t k = 0; !s && k < count; k++) {
+        for (ptrdiff_t l = 0; l < some; l++) {
+            ptrdiff_t i = epiqp_max(i0 + l, cols[k]), j = epiqp_min(i0 + l, cols[k]);
+            out[l + k * some] = epiqp_spread_has(t, i, j) ? *epiqp_spread_at(t, i, j) : 0;
+        }
+    }
+    if (!s) {
+        e->cluster->sum(out, some * count);
+    }
+    return s;
+}

@@ -289,6 +289,21 @@ def spread_rowwise(r, c, M, plain, level):
     return V, nu, nu * V / chi2_quantile(nu, tail, True), nu * V / chi2_quantile(nu, tail)
 
 
+def inverse_root(a):
+    """The symmetric inverse square root of a positive definite matrix."""
+    values, vectors = mp.eigsy(mp.matrix(a.tolist()))
+    E = np.array(vectors.tolist(), dtype=object)
+    return (E / vsqrt(np.array(list(values), dtype=object))) @ E.T
+
+
+def spread_groups(summed, c, group, kurtosis, level):
+    """V over groups; nu from the sizes of c alone, for noise of this kurtosis."""
+    V, p = sum(summed**2), np.array([sum(c[group == g]**2) for g in range(group.max() + 1)])
+    nu = min(max(2 / (kurtosis - 1) * sum(p)**2 / sum(p**2), mp.mpf(1)), mp.mpf(len(p) - 1))
+    tail = (1 - mp.mpf(level)) / 2
+    return V, nu, nu * V / chi2_quantile(nu, tail, True), nu * V / chi2_quantile(nu, tail)
+
+
 def make_if():
     rng, level, entries = np.random.default_rng(7), 0.95, {}
     problems = [(1, 0, 1, 1e-3), (1, 1, 1, 1e-3), (2, 1, 0, 1e-2), (3, 0.5, 2, 1e-4)]
@@ -306,6 +321,15 @@ def make_if():
         keep = [np.arange(n) != i for i in range(n)]
         refit = [inverse(K[k][:, k] + ridge_n * np.eye(n - 1, dtype=object)) @ y[k] for k in keep]
         loo = np.array([y[i] - K[i][keep[i]] @ refit[i] for i in range(n)])
+        own, stay = ([op(group, g) for g in range(group.max() + 1)] for op in (np.equal, np.not_equal))
+        refit_group = [inverse(K[k][:, k] + ridge_n * np.eye(sum(k), dtype=object)) @ y[k] for k in stay]
+        group_loo, corrected = np.empty(n, dtype=object), np.empty(n, dtype=object)
+        for g, k in enumerate(own):
+            group_loo[k] = y[k] - K[k][:, stay[g]] @ refit_group[g]
+            corrected[k] = inverse_root((M @ M)[k][:, k]) @ r[k]
+        sizes = np.array([mp.mpf(int(sum(k))) for k in own])
+        means = np.array([sum(corrected[k]) for k in own]) / vsqrt(sizes)
+        kurtosis = max(mp.mpf(3), len(own) * sum(means**4) / sum(means**2)**2)
         columns = {key: [] for key in ("prediction", "tau2", "IF", "deletion")}
         tables = {key: np.empty((4, len(x0)), dtype=object) for key in
                   ("V", "nu", "lo", "hi", "group_V", "group_nu", "group_lo", "group_hi")}
@@ -328,7 +352,12 @@ def make_if():
             contributions = [theorem / n, -deletion + sum(deletion) / n, r / sd * c - sum(r / sd * c) / n]
             for row, u in enumerate(contributions):
                 summed = np.array([sum(u[group == g]) for g in range(group.max() + 1)])
-                for prefix, values in (("", spread(u, level)), ("group_", spread(summed, level))):
+                if row:  # not as published: for whole groups
+                    moved = np.array([prediction - k0[stay[g]] @ refit_group[g] if row == 1 else
+                                      corrected[k] @ c[k] for g, k in enumerate(own)])
+                    summed = moved - sizes * sum(moved) / n
+                in_groups = spread_groups(summed, c, group, kurtosis, level) if row else spread(summed, level)
+                for prefix, values in (("", spread(u, level)), ("group_", in_groups)):
                     for key, value in zip(("V", "nu", "lo", "hi"), values):
                         tables[prefix + key][row, t] = value
             rowwise = spread_rowwise(r, c, M, tables["V"][0, t], level)
@@ -345,11 +374,13 @@ def make_if():
         entries |= {f"p{number}_{key}": value for key, value in dict(
             config=[[depth, beta, bias_sd, lam, level]], X=X, y=y_float, x0=x0, group=group,
             **{key: np.array(value).T for key, value in columns.items()}, **tables, loo=loo,
-            loo_rmse=mp.sqrt(sum(loo**2) / n), noise=(alpha @ alpha) / (inv * inv).sum()).items()}
+            loo_rmse=mp.sqrt(sum(loo**2) / n), noise=(alpha @ alpha) / (inv * inv).sum(),
+            group_loo_rmse=mp.sqrt(sum(group_loo**2) / n), group_noise=sum(corrected**2) / n).items()}
     write("if.txt", ["config: depth bias bias_sd lambda level; prediction, tau2: a row for each x0;",
                      "IF, deletion (change of the prediction, ridge lambda n held): n rows, a column for each x0;",
                      "V, nu, lo, hi, group_*: rows none, jackknife, unbiased, rowwise, a column for each x0;",
-                     "group_*: contributions summed within each label of group before squaring"], entries)
+                     "group_*: contributions summed within each label of group before squaring, corrected for whole groups"],
+          entries)
 
 
 # ---- the flow stopped at time t -------------------------------------------------------------------------------------

@@ -892,6 +892,59 @@ TEST(npz_damaged_anywhere_is_refused_or_harmless)
     npy_refused(z.bytes, z.size, "both named \"x2\"");
 }
 
+TEST(rows_with_equal_features_are_a_group_on_request)
+{
+    const char *text = "g,a,b,y\nu,1,2,10\nv,-0,2,11\nu,1,2.0,12\nv,0,2,13\nw,1,3,14\n";
+    epiq_options o = options();
+    o.group = "same-features";
+    o.drop = "g";
+    epiq_data *data = read_text(text, &o);
+    EQ(status, EPIQ_OK);
+    const ptrdiff_t groups[] = {0, 1, 0, 1, 2};
+    for (int i = 0; i < 5; i++) {
+        EQ(data->group[i], groups[i]); /* as numbers: 2 and 2.0, 0 and -0 are the same */
+    }
+    EQ(data->groups, 3);
+    EQ(data->largest_group, 2);
+    EQ(data->duplicates, 2);
+    TRUE(!warning(data, "duplicate_rows"));
+    epiq_data_free(c, data);
+    o.group = NULL;
+    data = read_text(text, &o);
+    EQ(data->groups, 5);
+    CONTAINS(warning(data, "duplicate_rows"), "2 rows repeat");
+    CONTAINS(warning(data, "duplicate_rows"), "--group same-features");
+    epiq_data_free(c, data);
+    o.group = "same-features";
+    o.drop = NULL;
+    o.onehot = "g"; /* features are what is used, so the letters tell rows apart */
+    data = read_text("g,a,y\nu,1,10\nv,1,11\nu,1,12\n", &o);
+    EQ(data->groups, 2);
+    epiq_data_free(c, data);
+    o.onehot = NULL; /* a column of that name is meant itself */
+    data = read_text("same-features,a,y\nu,1,10\nv,1,11\nv,2,12\n", &o);
+    EQ(data->groups, 2);
+    EQ(data->group[1], 1);
+    EQ(data->group[2], 1);
+    EQ(data->d, 1);
+    epiq_data_free(c, data);
+    EQ((ptrdiff_t)read_text("a,b,y\n1,2,10\n2,2,11\n1,3,12\n", &o), 0);
+    EQ(status, EPIQ_E_DATA);
+    CONTAINS(epiq_message(c), "no two of 3 rows have the same features");
+    CONTAINS(epiq_message(c), "leave it out, or name a column");
+    double x[] = {1, 2, 3, 4, 1, 2}, y[] = {1, 2, 3};
+    const int64_t labels[] = {4, 5, 5};
+    EQ(epiq_data_new(c, 3, 2, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(data->groups, 2);
+    EQ(data->group[2], 0);
+    epiq_data_free(c, data);
+    EQ(epiq_data_new(c, 3, 2, x, y, labels, &o, &data), EPIQ_OK); /* labels say it already */
+    EQ(data->group[2], 1);
+    epiq_data_free(c, data);
+    EQ(epiq_data_new(c, 2, 2, x, y, NULL, &o, &data), EPIQ_E_DATA);
+    TRUE(!data);
+}
+
 /* ---- from memory ---- */
 
 TEST(data_from_memory_is_checked_and_named)
@@ -1171,7 +1224,11 @@ TEST(any_allocation_may_fail)
     epiq_options oz = options();
     double x[] = {1, 2, 3, 4}, y[] = {1, 1};
     int64_t group[] = {1, 2};
-    for (int kind = 0; kind < 3; kind++) {
+    epiq_options same = options();
+    same.group = "same-features";
+    x[2] = x[0];
+    x[3] = x[1];
+    for (int kind = 0; kind < 4; kind++) {
         if (kind == 0) {
             const char *text = "k,g,a\xFF,z,y\np,1,1,,1\nq,2,1,,1\np,2,1,,1\n,2,1,,1\n";
             put_bytes(text, strlen(text));
@@ -1182,8 +1239,9 @@ TEST(any_allocation_may_fail)
         for (int fail = 0; got == EPIQ_E_NOMEM && fail < 1000; fail++) {
             epiq_data *data = (epiq_data *)1;
             c->fail_after = fail;
-            got = kind == 2 ? epiq_data_new(c, 2, 2, x, y, group, &o, &data)
-                            : epiq_data_read(c, path, kind ? &oz : &o, &data);
+            got = kind == 3   ? epiq_data_new(c, 2, 2, x, y, NULL, &same, &data)
+                  : kind == 2 ? epiq_data_new(c, 2, 2, x, y, group, &o, &data)
+                              : epiq_data_read(c, path, kind ? &oz : &o, &data);
             c->fail_after = -1;
             TRUE(got == EPIQ_OK || (got == EPIQ_E_NOMEM && !data && c->live_blocks == 0 && *epiq_message(c)));
             epiq_data_free(c, got ? NULL : data);

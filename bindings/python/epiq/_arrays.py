@@ -149,10 +149,16 @@ def _unlabelled(a: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(a != a, dtype=np.bool_)  # NaN and NaT alone are not themselves
 
 
-def labels(value: Any, name: str) -> NDArray[np.int64] | None:
-    """Any labels as numbers, equal ones alike."""
-    if value is None:
-        return None
+SAME_FEATURES = "same-features"
+"""Given for labels: rows with equal features are a group."""
+
+
+def labels(value: Any, name: str) -> NDArray[np.int64] | str | None:
+    """Any labels as numbers, equal ones alike; SAME_FEATURES as it stands."""
+    if value is None or (isinstance(value, str) and value == SAME_FEATURES):
+        return value
+    if isinstance(value, str):
+        raise InputError(f'{name} is "{value}"; it must be one label a row, or "{SAME_FEATURES}"')
     a = np.asarray(value)
     if a.ndim == 2 and a.shape[1] == 1:
         a = a.reshape(-1)

@@ -13,7 +13,7 @@ from ._result import Result
 
 
 def decompose(
-    X: ArrayLike, y: ArrayLike, at: Points = None, *, group: ArrayLike | None = None, **options: Unpack[Options]
+    X: ArrayLike, y: ArrayLike, at: Points = None, *, group: ArrayLike | str | None = None, **options: Unpack[Options]
 ) -> Result:
     """How far to trust predictions of y from X, and why.
 
@@ -27,8 +27,8 @@ def decompose(
     y : array_like, one number a row
     at : array_like, str or list of str, optional
         Where to ask: points by features, or ``"mean"``, ``"row:3"`` (rows from 1), a CSV or NPY file. By default the mean row.
-    group : array_like, one label a row, optional
-        Rows with equal labels are repeated measurements of one thing.
+    group : array_like, one label a row, or "same-features", optional
+        Rows with equal labels are repeated measurements of one thing; "same-features": rows with equal features are.
     **options
         Those of ``epiq estimate`` with underscores (docs/options.md); ``lambda_``, because lambda is a keyword. ``sweep=25``
         adds curves across each feature to the page.
@@ -59,15 +59,17 @@ def decompose(
     rows = _arrays.matrix(X, "X", "rows", "features")
     array, where = _arrays.points(at, rows.shape[1], names, target)
     typed = ["X", "y"] + ([] if at is None else ["at" if where is None else f"at={at!r}"])
+    labels, texts = _options.grouped(_arrays.labels(group, "group"), _options.texts("decompose", options))
+    told = [] if group is None else [f"group={group!r}" if isinstance(group, str) else "group=group"]
     answer = _epiq.decompose(
         rows,
         _arrays.vector(y, "y"),
         array,
         where,
-        _arrays.labels(group, "group"),
+        labels,
         names,
         target,
-        _options.texts("decompose", options),
-        _options.command("decompose", typed + ([] if group is None else ["group=group"]), options),
+        texts,
+        _options.command("decompose", typed + told, options),
     )
     return Result._of(answer)

@@ -19,13 +19,14 @@ __all__ = ["PARTS", "Model", "fit", "model_from_bytes", "predict"]
 
 def fit(X: Any, y: Any, group: Any = None, *, function: str = "fit", options: Mapping[str, Any]) -> Model:
     """A model of y from X. ``function`` is who asks, for the sentence about an unknown option."""
+    labels, texts = _options.grouped(_arrays.labels(group, "group"), _options.texts(function, options))
     return _epiq.fit(
         _arrays.matrix(X, "X", "rows", "features"),
         _arrays.vector(y, "y"),
-        _arrays.labels(group, "group"),
+        labels,
         _arrays.names_of(X, "X"),
         _arrays.name_of(y, "y"),
-        _options.texts(function, options),
+        texts,
     )
 
 

@@ -8,6 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, TypedDict
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _arrays, _epiq
 
 _COLUMNS = frozenset({"target", "features", "drop", "onehot", "group", "missing"})
@@ -118,6 +121,13 @@ def texts(function: str, given: Mapping[str, Any], allowed: Collection[str] = DE
         if value is not None:
             out[option] = _value(option, name, value)
     return out
+
+
+def grouped(
+    labels: NDArray[np.int64] | str | None, options: dict[str, str | bytes]
+) -> tuple[NDArray[np.int64] | None, dict[str, str | bytes]]:
+    """Labels and options as the library takes them: groups that are not labels are an option."""
+    return (None, {**options, "group": labels}) if isinstance(labels, str) else (labels, options)
 
 
 def command(function: str, arrays: Sequence[str], given: Mapping[str, Any]) -> str:

@@ -161,10 +161,11 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         self.backend = backend
         self.exact = exact
 
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | str | None = None) -> Self:
         """Train on ``X`` (rows by features) and ``y`` (a number a row).
 
         ``groups``: labels, one a row; rows with equal labels are repeated measurements of one thing and count together.
+        ``"same-features"``: rows with equal features do.
         """
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         self.seed_ = seed_of(self.random_state)

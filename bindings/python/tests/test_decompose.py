@@ -52,6 +52,21 @@ def test_text_is_the_command_lines(table, cli, tmp_path):
     assert [line.translate(blocks) for line in ours[1:]] == [line.replace("--", "").translate(blocks) for line in told[1:]]  # no option of two words
 
 
+def test_rows_with_equal_features_are_a_group(table, cli, tmp_path):
+    X, y, _ = table
+    X = np.repeat(X[:30], 2, axis=0)
+    np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
+    told = cli.json("estimate", "rows.npy", "--target", "y", "--group", "same-features", *flags(QUICK), cwd=tmp_path)
+    result = epiq.decompose(X, y, group="same-features", **QUICK)
+    assert result.json["points"] == told["points"]
+    assert result.json["data"]["groups"] == told["data"]["groups"] == 30
+    assert result.json["points"] == epiq.decompose(X, y, group=np.arange(60) // 2, **QUICK).json["points"]
+    with pytest.raises(epiq.InputError, match="no two of 60 rows have the same features"):
+        epiq.decompose(*table[:2], group="same-features", **QUICK)
+    with pytest.raises(epiq.InputError, match='group is "house"; it must be one label a row, or "same-features"'):
+        epiq.decompose(X, y, group="house", **QUICK)
+
+
 def test_names_and_groups_are_taken_over(table, cli, tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y, at = table

@@ -109,6 +109,9 @@ def test_groups_count_together(rows, points):
     alone = EpistemicRegressor(**SMALL, exact=True).fit(X, y)
     assert (together.predict(points, return_parts=True)[1].data > 1.3 * alone.predict(points, return_parts=True)[1].data).all()
     np.testing.assert_allclose(together.explain(points).data, together.predict(points, return_parts=True)[1].data, rtol=1e-9)
+    same = EpistemicRegressor(**SMALL, exact=True).fit(X, y, groups="same-features")
+    np.testing.assert_array_equal(same.predict(points, return_parts=True)[1].data, together.predict(points, return_parts=True)[1].data)
+    np.testing.assert_allclose(same.explain(points).data, together.explain(points).data, rtol=1e-9)
     with pytest.raises(ValueError, match="160 rows but group has 3"):
         alone.fit(X, y, groups=[1, 2, 3])
 
