@@ -67,7 +67,7 @@ EPIQ_API const char *epiq_status_text(int status);
 typedef struct epiq_ctx epiq_ctx;
 
 typedef struct {
-    const char *stage; /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
+    const char *stage;   /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
                         * "models", "networks" */
     ptrdiff_t done, all; /* units finished, units in all */
 } epiq_progress;
@@ -304,7 +304,7 @@ typedef struct {
     epiq_part prediction_variance; /* of that mean: data + procedural / m */
     epiq_part procedural;          /* tau^2: would retraining change it? */
     epiq_part data;                /* sigma^2/n: would other data change it? */
-    epiq_part ensemble;            /* data + procedural / ensemble_size */
+    epiq_part ensemble;            /* data + procedural / ensemble_size, or BA where a part is not measured directly */
     epiq_part single;              /* data + procedural */
     /* the influence function with every correction whose cost was paid anyway; EPIQ_CORRECTION_NONE is as printed. With
      * probes only the one asked for is freed of their bias, which is of the order of 1/probes. */
@@ -319,9 +319,15 @@ typedef struct {
     const double *batches; /* and those of BA */
     ptrdiff_t member_count, batch_count;
     struct {
-        int known, inside; /* is if_plus_ev inside BA's interval? */
-        double ba, if_plus_ev;
+        int known, inside;     /* is if_plus_ev inside BA's interval? */
+        double ba, if_plus_ev; /* the first as corrected */
     } check;
+    struct {
+        epiq_part part;     /* data + procedural / batches, from the networks on batches */
+        int corrected;      /* what small batches add to it could be taken out, */
+        double factor;      /* by this factor, 1 otherwise, of what was measured: */
+        double uncorrected; /* the variance of their predictions over their number */
+    } ba;
     struct {
         int known;
         double lo, hi; /* where a new observation here would fall, at the options' level: jackknife+ */

@@ -237,7 +237,7 @@ static int take_tensors(epiq_ctx *c, const char *file, const epiqp_header *h, co
 /* Numbers that predict divides by, indexes with or takes roots of. */
 static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
 {
-    bool good = m->target_scaling[1] > 0 && (!m->excess || *m->unit >= 0);
+    bool good = m->target_scaling[1] > 0 && (!m->excess || *m->unit >= 0) && (!m->noise || *m->noise >= 0);
     for (ptrdiff_t k = 0; k < m->d; k++) {
         good = good && m->factor[k] > 0;
     }
@@ -247,7 +247,8 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
     }
     bool groups = m->groups > 1 || !epiqp_model_has_influence(m);
     bool rowwise = m->o.correction != EPIQ_CORRECTION_ROWWISE || m->groups == m->n || !epiqp_model_has_influence(m);
-    return good && groups && rowwise
+    bool batches = !epiqp_model_has_batches(m) || m->groups >= m->o.batches;
+    return good && groups && rowwise && batches
                ? EPIQ_OK
                : epiqp_fail(c, EPIQ_E_FILE, "%s: its numbers are not those of a model; fit again", file);
 }
