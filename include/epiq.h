@@ -572,7 +572,8 @@ EPIQ_API void epiq_ranking_free(epiq_ctx *c, epiq_ranking *r);
 /* ---- decide: what to buy, which model ---------------------------------------------------------------------------- */
 
 /* More rows, or more networks? The variance of an ensemble of m' networks trained on n' rows is taken to be
- * (sigma^2/n) n/n' + tau^2/m'. Networks can be added to those there are; new rows mean training every one again. */
+ * (sigma^2/n) (n/n')^a + tau^2 (n/n')^b / m', with a and b measured on halves of the rows. Networks can be added to those
+ * there are; new rows mean training every one again. */
 typedef enum { EPIQ_PLAN_GOAL, EPIQ_PLAN_BUDGET } epiq_plan_kind;
 typedef struct {
     double price_row, price_training; /* of one more row and of training one network, in one unit of any kind */
@@ -597,19 +598,26 @@ typedef struct {
     epiq_mix best; /* the answer; now again if nothing is worth buying */
     struct {
         int known;
-        epiq_mix mix; /* reaches the goal even if both parts are at the upper ends of their intervals */
+        epiq_mix mix; /* reaches the goal with a chance of 1 - (1 - level)/2; unknown: none is known to */
     } cautious;
     const epiq_mix *curve; /* now, then what ever larger budgets buy: dearer and better from one to the next */
     ptrdiff_t curve_count;
     epiq_part data, procedural; /* the parts it rests on, means over the points */
-    const char *text, *caveat;  /* the answer as a sentence; what it takes for granted */
+    struct {
+        int known;                     /* else 1 and 0 are taken for granted */
+        ptrdiff_t rows;                /* whose halves were looked at: all, or a sample of them */
+        double data, procedural;       /* a and b as measured; below 0 and above 1 the plan takes 0 and 1 */
+        double data_sd, procedural_sd; /* how far those of the rows to come may be off, standard deviations */
+    } exponent;
+    const char *text, *caveat; /* the answer as a sentence; what it takes for granted */
 } epiq_plan;
 
 EPIQ_API int epiq_effort_check(epiq_ctx *c, const epiq_effort *effort); /* before the work whose result it needs */
 
-/* r must know both parts at every point: IF and EV give them. */
-EPIQ_API int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_result *r, const epiq_effort *effort,
-                           epiq_plan **out);
+/* r must know both parts at every point: IF and EV give them. at and o: those of the estimate; NULL: a and b are not
+ * measured. */
+EPIQ_API int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                           const epiq_result *r, const epiq_effort *effort, epiq_plan **out);
 EPIQ_API void epiq_plan_free(epiq_ctx *c, epiq_plan *p);
 
 /* Which model? Every combination of the lists, each judged by its error and its epistemic variance. */

@@ -3,6 +3,7 @@
 #include "est/est.h"
 
 #include "asked.h"
+#include "closed.h"
 
 enum { N = 30, D = 3, BATCHES = 3 };
 
@@ -18,102 +19,21 @@ static epiq_options small(void)
     return o;
 }
 
-/* ---- phi, by Gaussian elimination on what epiq_kernel says ---- */
-
-typedef struct {
-    double k[N + 1][N + 1], q[N + 1][N + 1]; /* the point is the last row */
-} kernels;
-
-static void kernels_of(const double *x, const double *x0, const epiq_options *o, kernels *out)
-{
-    double all[(N + 1) * D], y[N + 1];
-    epiq_ctx *own;
-    epiq_data *rows;
-    memcpy(all, x, N * D * sizeof *x);
-    memcpy(all + N * D, x0, D * sizeof *x);
-    for (int i = 0; i <= N; i++) {
-        y[i] = i;
-    }
-    EQ(epiq_ctx_new(&own), EPIQ_OK);
-    EQ(epiq_data_new(own, N + 1, D, all, y, NULL, o, &rows), EPIQ_OK);
-    EQ(epiq_kernel(own, rows, o, out->k[0], out->q[0]), EPIQ_OK);
-    epiq_data_free(own, rows);
-    epiq_ctx_free(own);
-}
-
-/* b = A^-1 b for several columns, b of size n by columns; a is destroyed. */
-static void eliminate(int n, double a[N][N], int columns, double b[N][N + 1])
-{
-    for (int k = 0; k < n; k++) { /* positive definite: no pivoting */
-        for (int i = 0; i < n; i++) {
-            double f = i == k ? 0 : a[i][k] / a[k][k];
-            for (int j = k; f != 0 && j < n; j++) {
-                a[i][j] -= f * a[k][j];
-            }
-            for (int j = 0; f != 0 && j < columns; j++) {
-                b[i][j] -= f * b[k][j];
-            }
-        }
-    }
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < columns; j++) {
-            b[i][j] /= a[i][i];
-        }
-    }
-}
-
-/* |c|^2 and tau^2 = Q00 - 2 c'Q0 + c'Q c of networks on these rows; |alpha|^2 / |A^-1|^2, the noise. */
-typedef struct {
-    double c2, tau2, noise;
-} found;
-
-static found on_rows(const kernels *g, int n, const int *row, const double *y, double lambda)
-{
-    static double a[N][N], b[N][N + 1], inverse[N][N + 1];
-    found f = {0};
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < n; j++) {
-            a[i][j] = g->k[row[i]][row[j]] + (i == j ? lambda * n : 0);
-        }
-        b[i][0] = g->k[row[i]][N];
-        b[i][1] = y[row[i]];
-    }
-    static double same[N][N];
-    memcpy(same, a, sizeof a);
-    eliminate(n, a, 2, b);
-    memset(inverse, 0, sizeof inverse);
-    for (int i = 0; i < n; i++) {
-        inverse[i][i] = 1;
-    }
-    eliminate(n, same, n, inverse);
-    double alpha2 = 0, norm2 = 0;
-    f.tau2 = g->q[N][N];
-    for (int i = 0; i < n; i++) {
-        f.c2 += b[i][0] * b[i][0];
-        f.tau2 -= 2 * b[i][0] * g->q[row[i]][N];
-        alpha2 += b[i][1] * b[i][1];
-        for (int j = 0; j < n; j++) {
-            f.tau2 += b[i][0] * g->q[row[i]][row[j]] * b[j][0];
-            norm2 += inverse[i][j] * inverse[i][j];
-        }
-    }
-    f.noise = alpha2 / norm2;
-    return f;
-}
+/* ---- phi ---- */
 
 /* Batches are those that BA itself deals. */
 static double phi_of(const double *x, const double *y, const double *x0, const epiq_options *o)
 {
-    static kernels g;
+    static closed_kernels g;
     ptrdiff_t batch_of_row[N], sizes[BATCHES];
     int every[N];
     double tau2 = 0;
-    kernels_of(x, x0, o, &g);
+    closed_kernels_of(N, D, x, x0, o, &g);
     EQ(epiqp_deal(c, data, (epiqp_stream){o->seed, EPIQP_FOR_SHUFFLE, 0}, BATCHES, batch_of_row, sizes), EPIQ_OK);
     for (int i = 0; i < N; i++) {
         every[i] = i;
     }
-    found all = on_rows(&g, N, every, y, o->lambda);
+    closed_found all = closed_on(&g, N, every, y, o->lambda);
     for (int b = 0; b < BATCHES; b++) {
         int rows[N], n = 0;
         for (int i = 0; i < N; i++) {
@@ -122,7 +42,7 @@ static double phi_of(const double *x, const double *y, const double *x0, const e
             }
         }
         EQ(n, sizes[b]);
-        tau2 += on_rows(&g, n, rows, y, o->lambda).tau2 / BATCHES;
+        tau2 += closed_on(&g, n, rows, y, o->lambda).tau2 / BATCHES;
     }
     double data_part = all.noise * all.c2;
     return (data_part + all.tau2 / BATCHES) / (data_part + tau2 / BATCHES);

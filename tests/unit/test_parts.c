@@ -121,7 +121,7 @@ TEST(advice_is_on_the_ensemble)
     EQ(answer.result.advice.rows, 50);
     CONTAINS(answer.result.advice.text,
              "50 more rows lower the variance of an ensemble of 10, data + procedural/10 = 1.4, "
-             "by about 36 %");
+             "by 36 % at best");
     j.o.ensemble_size = 1;
     EQ(epiqp_advise(&j), EPIQ_OK);
     EQ(answer.result.advice.action, EPIQ_DO_TRAIN);
