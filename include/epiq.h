@@ -641,13 +641,16 @@ typedef struct {
     epiq_part procedural, data, variance; /* at the points: of one network; of the data; of the ensemble */
     epiq_part infinite;                   /* the procedural part at infinite width */
     int front;                            /* no other model has less of both error and variance */
+    int by_construction; /* without bias every network is 0 at the scaled origin, one of the points: that is no merit, so
+                          * variance is unknown */
 } epiq_compared;
 
 typedef struct {
     const epiq_compared *models;
     ptrdiff_t model_count;
     ptrdiff_t choice;   /* of these, from 0: among the front's whose error is within one standard error of the best the
-                         * one with the least variance; -1: none has both numbers */
+                         * one with the least variance; where no variance is known, that of the least error; -1: none has
+                         * an error */
     const char *reason; /* the same as a sentence */
     int by_cv;          /* which error decided: cv, or else loo */
     ptrdiff_t folds, members,
