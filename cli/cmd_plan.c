@@ -17,7 +17,7 @@ static int find(question *q, cli *c, const epiq_data *data, const epiq_points *a
     plan_job *j = (plan_job *)q;
     watch_finish();
     int status = epiq_estimate(c->ctx, data, at, &c->options, &j->result), whole = status;
-    status = status < 0 ? status : epiq_plan_new(c->ctx, data, j->result, &j->effort, &j->plan);
+    status = status < 0 ? status : epiq_plan_new(c->ctx, data, at, &c->options, j->result, &j->effort, &j->plan);
     if (status >= 0) {
         q->answer.warnings = j->result->warnings;
         q->answer.warning_count = j->result->warning_count;

@@ -35,7 +35,7 @@ int main(void)
                               .kind = EPIQ_PLAN_GOAL,
                               .amount = r->points[0].ensemble.variance / 2,
                               .level = o.level};
-        ok = epiq_plan_new(c, data, r, &effort, &plan) >= 0;
+        ok = epiq_plan_new(c, data, at, &o, r, &effort, &plan) >= 0;
     }
     if (!ok) {
         fprintf(stderr, "%s\n", c ? epiq_message(c) : "no memory");

@@ -315,7 +315,7 @@ typedef struct {
     epiq_part prediction_variance; /* of that mean: data + procedural / m */
     epiq_part procedural;          /* tau^2: would retraining change it? */
     epiq_part data;                /* sigma^2/n: would other data change it? */
-    epiq_part ensemble;            /* data + procedural / ensemble_size */
+    epiq_part ensemble;            /* data + procedural / ensemble_size, or BA where a part is not measured directly */
     epiq_part single;              /* data + procedural */
     /* the influence function with every correction whose cost was paid anyway; EPIQ_CORRECTION_NONE is as printed. With
      * probes only the one asked for is freed of their bias, which is of the order of 1/probes. */
@@ -330,9 +330,15 @@ typedef struct {
     const double *batches; /* and those of BA */
     ptrdiff_t member_count, batch_count;
     struct {
-        int known, inside; /* is if_plus_ev inside BA's interval? */
-        double ba, if_plus_ev;
+        int known, inside;     /* is if_plus_ev inside BA's interval? */
+        double ba, if_plus_ev; /* the first as corrected */
     } check;
+    struct {
+        epiq_part part;     /* data + procedural / batches, from the networks on batches */
+        int corrected;      /* what small batches add to it could be taken out, */
+        double factor;      /* by this factor, 1 otherwise, of what was measured: */
+        double uncorrected; /* the variance of their predictions over their number */
+    } ba;
     struct {
         int known;
         double lo, hi; /* where a new observation here would fall, at the options' level: jackknife+ */
@@ -590,7 +596,8 @@ EPIQ_API void epiq_ranking_free(epiq_ctx *c, epiq_ranking *r);
 /* ---- decide: what to buy, which model ---------------------------------------------------------------------------- */
 
 /* More rows, or more networks? The variance of an ensemble of m' networks trained on n' rows is taken to be
- * (sigma^2/n) n/n' + tau^2/m'. Networks can be added to those there are; new rows mean training every one again. */
+ * (sigma^2/n) (n/n')^a + tau^2 (n/n')^b / m', with a and b measured on halves of the rows. Networks can be added to those
+ * there are; new rows mean training every one again. */
 typedef enum { EPIQ_PLAN_GOAL, EPIQ_PLAN_BUDGET } epiq_plan_kind;
 typedef struct {
     double price_row, price_training; /* of one more row and of training one network, in one unit of any kind */
@@ -615,19 +622,26 @@ typedef struct {
     epiq_mix best; /* the answer; now again if nothing is worth buying */
     struct {
         int known;
-        epiq_mix mix; /* reaches the goal even if both parts are at the upper ends of their intervals */
+        epiq_mix mix; /* reaches the goal with a chance of 1 - (1 - level)/2; unknown: none is known to */
     } cautious;
     const epiq_mix *curve; /* now, then what ever larger budgets buy: dearer and better from one to the next */
     ptrdiff_t curve_count;
     epiq_part data, procedural; /* the parts it rests on, means over the points */
-    const char *text, *caveat;  /* the answer as a sentence; what it takes for granted */
+    struct {
+        int known;                     /* else 1 and 0 are taken for granted */
+        ptrdiff_t rows;                /* whose halves were looked at: all, or a sample of them */
+        double data, procedural;       /* a and b as measured; below 0 and above 1 the plan takes 0 and 1 */
+        double data_sd, procedural_sd; /* how far those of the rows to come may be off, standard deviations */
+    } exponent;
+    const char *text, *caveat; /* the answer as a sentence; what it takes for granted */
 } epiq_plan;
 
 EPIQ_API int epiq_effort_check(epiq_ctx *c, const epiq_effort *effort); /* before the work whose result it needs */
 
-/* r must know both parts at every point: IF and EV give them. */
-EPIQ_API int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_result *r, const epiq_effort *effort,
-                           epiq_plan **out);
+/* r must know both parts at every point: IF and EV give them. at and o: those of the estimate; NULL: a and b are not
+ * measured. */
+EPIQ_API int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                           const epiq_result *r, const epiq_effort *effort, epiq_plan **out);
 EPIQ_API void epiq_plan_free(epiq_ctx *c, epiq_plan *p);
 
 /* Which model? Every combination of the lists, each judged by its error and its epistemic variance. */
@@ -651,13 +665,16 @@ typedef struct {
     epiq_part procedural, data, variance; /* at the points: of one network; of the data; of the ensemble */
     epiq_part infinite;                   /* the procedural part at infinite width */
     int front;                            /* no other model has less of both error and variance */
+    int by_construction; /* without bias every network is 0 at the scaled origin, one of the points: that is no merit, so
+                          * variance is unknown */
 } epiq_compared;
 
 typedef struct {
     const epiq_compared *models;
     ptrdiff_t model_count;
     ptrdiff_t choice;   /* of these, from 0: among the front's whose error is within one standard error of the best the
-                         * one with the least variance; -1: none has both numbers */
+                         * one with the least variance; where no variance is known, that of the least error; -1: none has
+                         * an error */
     const char *reason; /* the same as a sentence */
     int by_cv;          /* which error decided: cv, or else loo */
     int by_group;       /* loo is without the whole group of each row, for every model */

@@ -62,6 +62,16 @@ static void write_parts(const estimate_page *g, const epiq_point *p)
                 "<p class=\"small\">Check: BA gives %.3g, IF and EV together %.3g, which is %s BA's interval.</p>\n",
                 p->check.ba, p->check.if_plus_ev, p->check.inside ? "inside" : "<b>outside</b>");
     }
+    if (p->ba.corrected) {
+        fprintf(g->out,
+                "<p class=\"small\">BA was measured as %.3g and multiplied by %.3g: networks on a batch differ more by "
+                "their starts than networks on all rows.</p>\n",
+                p->ba.uncorrected, p->ba.factor);
+    } else if (p->ba.part.known) {
+        fprintf(g->out,
+                "<p class=\"small\">BA is as measured, %.3g: it could not be corrected for small batches.</p>\n",
+                p->ba.uncorrected);
+    }
     if (p->predictive.known) {
         fputs("<p class=\"small\">The noise of one observation there has the variance ", g->out);
         estimate_say(g, "noise", p->predictive.noise, 4);

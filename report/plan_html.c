@@ -161,13 +161,12 @@ static void write_table(FILE *out, const report_planned *p)
     }
     html_table_close(out);
     if (p->plan->best.chance.known) {
-        fputs("<p class=\"small\">Confidence: that the variance is really at most the goal, for the parts are "
-              "estimates.</p>\n",
+        fputs("<p class=\"small\">Confidence: that the variance is really at most the goal, for the parts, and how "
+              "they fall with rows, are estimates.</p>\n",
               out);
     }
     if (p->plan->cautious.known) {
-        fputs("<p class=\"small\">The cautious plan reaches the goal even if both parts are at the upper ends of their "
-              "intervals.</p>\n",
+        fputs("<p class=\"small\">The cautious plan is the cheapest whose confidence is as high as its own.</p>\n",
               out);
     }
     html_element(out, "p", p->plan->caveat);

@@ -57,6 +57,17 @@ void report_plan_json(FILE *out, const report_planned *p, const report_run *run)
     write_part(&j, "procedural", &plan->procedural, e->level);
     write_part(&j, "data", &plan->data, e->level);
     json_end(&j);
+    if (plan->exponent.known) {
+        json_object(&j, "exponent", JSON_FLAT);
+        json_real(&j, "data", plan->exponent.data);
+        json_real(&j, "data_sd", plan->exponent.data_sd);
+        json_real(&j, "procedural", plan->exponent.procedural);
+        json_real(&j, "procedural_sd", plan->exponent.procedural_sd);
+        json_integer(&j, "rows", plan->exponent.rows);
+        json_end(&j);
+    } else {
+        json_null(&j, "exponent");
+    }
     open_mix(&j, "now", &plan->now);
     json_end(&j);
     open_mix(&j, "plan", &plan->best);

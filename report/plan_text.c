@@ -54,11 +54,13 @@ void report_plan_text(FILE *out, const report_planned *p, const report_run *run,
     }
     putc('\n', out);
     if (plan->best.chance.known) {
-        fprintf(out, "The parts are estimates: this plan reaches the goal with a confidence of %.0f %%",
+        fprintf(out,
+                "The parts, and how they fall with rows, are estimates: this plan reaches the goal with a confidence "
+                "of %.0f %%",
                 100 * plan->best.chance.value);
         if (plan->cautious.known) {
-            fprintf(out, ", the cautious one, for %.6g, even if both parts are at the upper ends of their intervals",
-                    plan->cautious.mix.cost);
+            fprintf(out, ", the cautious one, for %.6g, with one of %.3g %%", plan->cautious.mix.cost,
+                    100 * plan->cautious.mix.chance.value);
         }
         fputs(".\n", out);
     }

@@ -289,6 +289,9 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
     }
     if (open_part(j, "ensemble", &p->ensemble, run)) {
         json_integer(j, "members", r->ensemble_size);
+        if (p->ensemble.method == EPIQ_BY_BA) {
+            json_real(j, "uncorrected", p->ba.uncorrected);
+        }
         json_end(j);
     }
     if (open_part(j, "single", &p->single, run)) {
@@ -304,9 +307,19 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
     } else {
         json_null(j, "predictive");
     }
+    if (open_part(j, "ba", &p->ba.part, run)) {
+        json_real(j, "uncorrected", p->ba.uncorrected);
+        if (p->ba.corrected) {
+            json_real(j, "factor", p->ba.factor);
+        } else {
+            json_null(j, "factor");
+        }
+        json_end(j);
+    }
     if (p->check.known) {
         json_object(j, "check", JSON_FLAT);
         json_real(j, "ba", p->check.ba);
+        json_real(j, "uncorrected", p->ba.uncorrected);
         json_real(j, "if_plus_ev", p->check.if_plus_ev);
         json_bool(j, "inside", p->check.inside);
         json_end(j);

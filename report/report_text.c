@@ -204,7 +204,7 @@ static void write_block(const page *g, const epiq_point *p)
     putc('\n', g->out);
     write_observation(g, p);
     bool wider = p->infinite.known && p->procedural.method != EPIQ_BY_INFINITE;
-    if (has_bar(p) || p->data.has_interval || p->check.known || wider || p->influential_count) {
+    if (has_bar(p) || p->data.has_interval || p->ba.part.known || wider || p->influential_count) {
         putc('\n', g->out);
     }
     if (has_bar(p)) {
@@ -218,6 +218,11 @@ static void write_block(const page *g, const epiq_point *p)
         label(g, "check");
         fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba, p->batch_count,
                 p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
+    }
+    if (p->ba.part.known) {
+        label(g, "ba, small batches");
+        fprintf(g->out, p->ba.corrected ? "%.3g as measured, times %.3g\n" : "%.3g as measured, not corrected\n",
+                p->ba.uncorrected, p->ba.factor);
     }
     if (wider) {
         label(g, "infinite width");

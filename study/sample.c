@@ -64,9 +64,9 @@ static void keep(const lab_cell *c, const epiq_data *data, const epiq_result *r,
         sample[S_EV] = p->procedural.variance;
         sample[S_EV_DF] = p->procedural.df;
     }
-    if (p->ensemble.known && p->ensemble.method == EPIQ_BY_BA) {
-        sample[S_BA] = p->ensemble.variance;
-        sample[S_BA_DF] = p->ensemble.df;
+    if (p->ba.part.known) {
+        sample[S_BA] = p->ba.part.variance;
+        sample[S_BA_DF] = p->ba.part.df;
     }
     if (p->infinite.known) {
         sample[S_INFINITE] = p->infinite.variance;

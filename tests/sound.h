@@ -59,7 +59,7 @@ static bool sound_list(const double *v, ptrdiff_t count)
 static const char *sound_point(const epiq_point *p)
 {
     const epiq_part *parts[] = {
-        &p->prediction_variance, &p->procedural, &p->data, &p->ensemble, &p->single, &p->infinite};
+        &p->prediction_variance, &p->procedural, &p->data, &p->ensemble, &p->single, &p->infinite, &p->ba.part};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         if (!sound_part(parts[k])) {
             return "a part is none, negative or beside its interval";
@@ -82,6 +82,8 @@ static const char *sound_point(const epiq_point *p)
                ? "a network's prediction is none"
            : !observation                                             ? "an observation's interval is none"
            : !isfinite(p->check.ba) || !isfinite(p->check.if_plus_ev) ? "a check is none"
+           : p->ba.part.known && !(p->ba.factor > 0 && isfinite(p->ba.factor) && isfinite(p->ba.uncorrected))
+               ? "BA's correction is none"
            : !(p->probe_error >= 0 && isfinite(p->probe_error))       ? "the probes' error is none"
            : p->procedural.known && p->data.known && !p->single.known ? "both parts and no sum"
                                                                       : NULL;

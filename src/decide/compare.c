@@ -223,6 +223,15 @@ static int survive(job *j, ptrdiff_t model, int status)
     return note(j, model, "failed", message);
 }
 
+static bool warns_of(const epiq_result *r, const char *code)
+{
+    bool warns = false;
+    for (ptrdiff_t k = 0; k < r->warning_count; k++) {
+        warns = warns || strcmp(r->warnings[k].code, code) == 0;
+    }
+    return warns;
+}
+
 /* What depends on the kernel alone: the data part, the leave-one-out error, and the procedural part at infinite
  * width. */
 static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_compared *m)
@@ -240,6 +249,7 @@ static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_com
     m->data = epiqp_part_mean(r, offsetof(epiq_point, data), o->level);
     m->infinite = epiqp_part_mean(r, offsetof(epiq_point, infinite), o->level);
     j->h->result.by_group &= r->fit.by_group || !r->fit.known;
+    m->by_construction = warns_of(r, "zero_by_construction");
     if (r->fit.observed) {
         for (ptrdiff_t i = 0; i < j->data->n; i++) {
             j->e2[i] = (r->fit.observed[i] - r->fit.loo[i]) * (r->fit.observed[i] - r->fit.loo[i]);
@@ -307,6 +317,7 @@ static int judge(job *j, ptrdiff_t i)
         m->data = same->data;
         m->infinite = same->infinite;
         m->loo = same->loo;
+        m->by_construction = same->by_construction;
         s = same->data.known ? s : note(j, i, "failed", "the kernel's part is unknown");
     }
     m->procedural = infinite ? m->infinite : m->procedural;
@@ -315,9 +326,29 @@ static int judge(job *j, ptrdiff_t i)
     if ((s = survive(j, i, s))) {
         return s;
     }
+    if (m->by_construction) {
+        return EPIQ_OK;
+    }
     m->variance = epiqp_sum_of(m->data, m->procedural, (double)o.ensemble_size, o.level,
                                infinite ? EPIQ_BY_INFINITE : EPIQ_BY_IF_EV);
     return EPIQ_OK;
+}
+
+/* A variance that is 0 whatever the data are must not win. */
+static int warn_of_construction(job *j)
+{
+    const epiq_comparison *r = &j->h->result;
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < r->model_count; i++) {
+        count += r->models[i].by_construction;
+    }
+    return count ? epiqp_warn(j->c, &j->h->warnings, "not_compared",
+                              "%td of %td models have no bias, and one of the points is the scaled origin, where their "
+                              "variance is 0 whatever the data are: it is taken as unknown%s; compare at other points, "
+                              "with --at row:1 for one",
+                              count, r->model_count,
+                              count < r->model_count ? ", and none of them is chosen" : ", and errors alone decide")
+                 : EPIQ_OK;
 }
 
 /* ---- all of it ---- */
@@ -411,6 +442,7 @@ static int run(job *j)
     epiqp_front(j->h->models, j->h->result.model_count, j->h->result.by_cv);
     s = epiqp_choose(j->c, &j->h->arena, &j->h->result);
     s = s ? s : warn_of_all(j);
+    s = s ? s : warn_of_construction(j);
     s = s ? s : warn_of_edge(j, offsetof(epiq_compared, lambda), false, "lambda");
     return s ? s : warn_of_edge(j, offsetof(epiq_compared, width), true, "width");
 }

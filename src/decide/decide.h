@@ -8,12 +8,27 @@
  * parts at different points come from the same rows and networks: they are taken to err together: the widest. */
 epiq_part epiqp_part_mean(const epiq_result *r, size_t part, double level);
 
+/* ---- how both parts fall with rows (fall.c) ---- */
+
+/* A part at n' rows is (n/n')^measured times that at n: measured between half of the rows and all of them. */
+typedef struct {
+    double measured, se;
+} epiqp_exponent;
+typedef struct {
+    bool known;     /* false: too few rows or groups to halve */
+    ptrdiff_t rows; /* that were halved: all, or a sample of them */
+    epiqp_exponent data, procedural;
+} epiqp_fall;
+int epiqp_fall_measure(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                       epiqp_fall *out);
+
 /* ---- buying whole rows and whole networks (mix.c) ---- */
 
 typedef struct {
     double n, m;                      /* rows and networks there are */
     double price_row, price_training; /* all new networks are trained, with new rows every one is again */
-    double sigma2, tau2;              /* V(n', m') = sigma2/n' + tau2/m' */
+    double data, tau2;                /* V(n', m') = data (n/n')^a + tau2 (n/n')^b / m', */
+    double a, b;                      /* both from 0 to 1 */
 } epiqp_market;
 
 typedef struct {
@@ -22,6 +37,8 @@ typedef struct {
 
 #define EPIQP_MOST 1e9 /* rows or networks: nobody has more, and as doubles they are exact */
 
+double epiqp_data_at(const epiqp_market *k, double n); /* data (n/n')^a */
+double epiqp_tau2_at(const epiqp_market *k, double n);
 epiqp_purchase epiqp_buy_nothing(const epiqp_market *k);
 bool epiqp_cheapest(const epiqp_market *k, double goal, epiqp_purchase *out); /* false: no mix reaches it */
 epiqp_purchase epiqp_best(const epiqp_market *k, double budget);

@@ -1,29 +1,46 @@
 /* mix.c - the cheapest whole numbers of rows and networks that reach a variance, and the least variance that a budget
  * buys (docs/method.md section 10). Either only networks are added, or rows are and every network is trained again.
  *
- * The second is a problem of two wares, x and y, both whole. With y allowed to be any number the objective is convex in
- * x and never above the true one: from its minimum outwards x is tried until that bound has passed the best found. With
- * x the dearer ware this takes at most some 10^4.5 steps, the root of EPIQP_MOST, for a unit of y then changes less
- * than one of x.
+ * The second is a problem of two wares, x and y, both whole. V(n', m') is convex in both together (each of its terms is
+ * log-convex), so with y allowed to be any number the objective is convex in x, and never above the true one: from its
+ * minimum outwards x is tried until that bound has passed the best found. With x the dearer ware this takes at most some
+ * 10^4.5 steps, the root of EPIQP_MOST, for a unit of y then changes less than one of x.
  */
 #include "decide/decide.h"
 
 #include <math.h>
 
 typedef struct {
-    double price, weight; /* of one; weight / t is its share of the variance when there are t */
-    double have;          /* that cost nothing */
-    double least, most;   /* it may be */
+    double price;
+    double have;        /* that cost nothing */
+    double least, most; /* it may be */
 } ware;
 
 typedef struct {
+    const epiqp_market *k;
+    bool rows_dearer;
     ware x, y;    /* x the dearer one */
     double limit; /* the goal or the budget */
 } task;
 
+double epiqp_data_at(const epiqp_market *k, double n)
+{
+    return k->a == 1 ? k->data * k->n / n : k->data * pow(k->n / n, k->a);
+}
+
+double epiqp_tau2_at(const epiqp_market *k, double n)
+{
+    return k->b == 0 ? k->tau2 : k->tau2 * pow(k->n / n, k->b);
+}
+
+static double variance_at(const epiqp_market *k, double n, double m)
+{
+    return epiqp_data_at(k, n) + epiqp_tau2_at(k, n) / m;
+}
+
 static double variance_of(const task *t, double x, double y)
 {
-    return t->x.weight / x + t->y.weight / y;
+    return t->rows_dearer ? variance_at(t->k, x, y) : variance_at(t->k, y, x);
 }
 
 static double cost_of(const task *t, double x, double y)
@@ -33,10 +50,41 @@ static double cost_of(const task *t, double x, double y)
 
 /* ---- a goal: the least y that reaches it with x, and the cost ---- */
 
+static double networks_for(const epiqp_market *k, double n, double goal)
+{
+    double left = goal - epiqp_data_at(k, n), tau2 = epiqp_tau2_at(k, n);
+    return left > 0 ? tau2 / left : left == 0 && tau2 == 0 ? 1 : INFINITY;
+}
+
+/* By Newton's method in u = log(n'/n), in which the variance is convex and falling: from the left it never passes the
+ * root. */
+static double rows_for(const epiqp_market *k, double least, double m, double goal)
+{
+    double tau2 = k->tau2 / m, left = goal - tau2;
+    if (variance_at(k, least, m) <= goal) {
+        return least;
+    }
+    if (variance_at(k, EPIQP_MOST, m) > goal) {
+        return INFINITY;
+    }
+    if (k->b == 0) {
+        return k->n * pow(k->data / left, 1 / k->a);
+    }
+    double u = log(least / k->n);
+    for (int step = 0; step < 200; step++) {
+        double data = k->data * exp(-k->a * u), starts = tau2 * exp(-k->b * u);
+        double more = (data + starts - goal) / (k->a * data + k->b * starts);
+        u += more;
+        if (!(more > 1e-15 * (1 + u))) {
+            break;
+        }
+    }
+    return k->n * exp(u);
+}
+
 static double y_for_goal(const task *t, double x)
 {
-    double left = t->limit - t->x.weight / x;
-    return left > 0 ? fmax(t->y.least, t->y.weight / left) : t->y.weight > 0 ? INFINITY : t->y.least;
+    return t->rows_dearer ? fmax(t->y.least, networks_for(t->k, x, t->limit)) : rows_for(t->k, t->y.least, x, t->limit);
 }
 
 static double goal_bound(const task *t, double x)
@@ -55,6 +103,13 @@ static double goal_exact(const task *t, double x, double *y)
 
 /* ---- a budget: the most y it buys beside x, and the variance ---- */
 
+/* Whether more of y lowers the variance. */
+static bool y_helps(const task *t)
+{
+    const epiqp_market *k = t->k;
+    return t->rows_dearer ? k->tau2 > 0 : (k->data > 0 && k->a > 0) || (k->tau2 > 0 && k->b > 0);
+}
+
 static double y_for_budget(const task *t, double x)
 {
     return fmin(t->y.most, t->y.have + (t->limit - t->x.price * (x - t->x.have)) / t->y.price);
@@ -68,8 +123,9 @@ static double budget_bound(const task *t, double x)
 
 static double budget_exact(const task *t, double x, double *y)
 {
-    *y = t->y.weight > 0 ? floor(y_for_budget(t, x)) : t->y.least; /* what changes nothing is not bought */
-    *y += t->y.weight > 0 && *y < t->y.most && cost_of(t, x, *y + 1) <= t->limit;
+    bool helps = y_helps(t);
+    *y = helps ? floor(y_for_budget(t, x)) : t->y.least; /* what changes nothing is not bought */
+    *y += helps && *y < t->y.most && cost_of(t, x, *y + 1) <= t->limit;
     *y -= cost_of(t, x, *y) > t->limit;
     return *y >= t->y.least && cost_of(t, x, *y) <= t->limit ? variance_of(t, x, *y) : INFINITY;
 }
@@ -120,10 +176,9 @@ static bool search(const task *t, const aim *a, double *x, double *y)
 /* New rows, at least one, and every network trained again. */
 static bool with_rows(const epiqp_market *k, const aim *a, double limit, epiqp_purchase *out)
 {
-    ware rows = {k->price_row, k->sigma2, k->n, k->n + 1, EPIQP_MOST},
-         networks = {k->price_training, k->tau2, 0, 1, EPIQP_MOST};
+    ware rows = {k->price_row, k->n, k->n + 1, EPIQP_MOST}, networks = {k->price_training, 0, 1, EPIQP_MOST};
     bool rows_dearer = k->price_row > k->price_training;
-    task t = {rows_dearer ? rows : networks, rows_dearer ? networks : rows, limit};
+    task t = {k, rows_dearer, rows_dearer ? rows : networks, rows_dearer ? networks : rows, limit};
     double x = 0, y = 0;
     if (!search(&t, a, &x, &y)) {
         return false;
@@ -135,7 +190,7 @@ static bool with_rows(const epiqp_market *k, const aim *a, double limit, epiqp_p
 
 static epiqp_purchase members_only(const epiqp_market *k, double m)
 {
-    return (epiqp_purchase){k->n, m, m - k->m, k->price_training * (m - k->m), k->sigma2 / k->n + k->tau2 / m};
+    return (epiqp_purchase){k->n, m, m - k->m, k->price_training * (m - k->m), k->data + k->tau2 / m};
 }
 
 epiqp_purchase epiqp_buy_nothing(const epiqp_market *k)
@@ -145,7 +200,7 @@ epiqp_purchase epiqp_buy_nothing(const epiqp_market *k)
 
 bool epiqp_cheapest(const epiqp_market *k, double goal, epiqp_purchase *out)
 {
-    double left = goal - k->sigma2 / k->n, m = left > 0 ? fmax(k->m, ceil(k->tau2 / left)) : INFINITY;
+    double left = goal - k->data, m = left > 0 ? fmax(k->m, ceil(k->tau2 / left)) : INFINITY;
     if (epiqp_buy_nothing(k).variance <= goal) {
         *out = epiqp_buy_nothing(k);
         return true;

@@ -13,10 +13,10 @@ enum {
 static const double BEYOND = 4; /* the curve goes on to so many times the plan's cost, to show what more would buy */
 static const double PRICE_LEAST = 1e-12, PRICE_MOST = 1e12; /* keep costs of 1e9 things far from overflow */
 
-static const char *const CAVEAT =
-    "Approximate: the data variance is taken to fall in proportion to the rows and the procedural one to stay. In a "
-    "simulation with 32 features five times the rows, 1000 instead of 200, cut the former 3.8 times, not 5, and the "
-    "latter by 18 %. Estimate again after a part of the purchase.";
+/* How far the exponent between n rows and a few times as many is from that between n/2 and n: standard deviations in
+ * simulations with 2 to 40 features and 25 to 1600 rows (docs/method.md section 10), for exponents of 0, and what 1 adds. */
+static const double DATA_DRIFT[] = {0.40, -0.25}, PROCEDURAL_DRIFT[] = {0.20, 0.15};
+static const double FAR = 100; /* times the rows: from halves nothing is promised for more */
 
 typedef struct {
     epiq_plan plan;
@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     epiq_ctx *c;
     epiqp_market market;
+    double data_sd, procedural_sd; /* of the market's exponents */
     const epiq_effort *effort;
     epiq_plan *plan;
     epiqp_arena *arena;
@@ -82,11 +83,39 @@ static int take_parts(job *j, const epiq_data *data, const epiq_result *r)
                                (double)r->ensemble_size,
                                j->effort->price_row,
                                j->effort->price_training,
-                               j->plan->data.variance * (double)data->n,
-                               j->plan->procedural.variance};
-    if (!(j->market.sigma2 <= DBL_MAX)) {
+                               j->plan->data.variance,
+                               j->plan->procedural.variance,
+                               1,
+                               0};
+    if (!(j->market.data * j->market.n <= DBL_MAX)) {
         return epiqp_fail(j->c, EPIQ_E_NUMERIC, "the data variance is too large to plan with; use other units");
     }
+    return EPIQ_OK;
+}
+
+/* The exponent to plan with, from 0, where rows change nothing, to 1, the law of many rows; and its standard deviation. */
+static double settle(epiqp_exponent e, const double drift[2], double *sd)
+{
+    double used = fmin(fmax(e.measured, 0), 1);
+    *sd = hypot(hypot(e.se, drift[0] + drift[1] * used), e.measured - used);
+    return used;
+}
+
+static int take_exponents(job *j, const epiq_data *data, const epiq_points *at, const epiq_options *o)
+{
+    epiqp_fall fall = {0};
+    int s = at && o ? epiqp_fall_measure(j->c, data, at, o, &fall) : EPIQ_OK;
+    if (s || !fall.known) {
+        return s;
+    }
+    j->market.a = settle(fall.data, DATA_DRIFT, &j->data_sd);
+    j->market.b = settle(fall.procedural, PROCEDURAL_DRIFT, &j->procedural_sd);
+    j->plan->exponent.known = 1;
+    j->plan->exponent.rows = fall.rows;
+    j->plan->exponent.data = fall.data.measured;
+    j->plan->exponent.data_sd = j->data_sd;
+    j->plan->exponent.procedural = fall.procedural.measured;
+    j->plan->exponent.procedural_sd = j->procedural_sd;
     return EPIQ_OK;
 }
 
@@ -100,55 +129,159 @@ static epiq_method method_of(const epiq_plan *p)
                                                     : EPIQ_BY_IF_EV;
 }
 
+/* What is known of the variance of a purchase: the truth is V nu/chi^2_nu e^(spread z), z a standard normal, from the
+ * degrees of freedom behind V and from exponents that are not known exactly. */
+typedef struct {
+    epiq_part part; /* without the spread */
+    double spread;
+} forecast;
+
+static forecast forecast_of(const job *j, double n, double m)
+{
+    const epiq_part *d = &j->plan->data, *t = &j->plan->procedural;
+    double level = j->effort->level, far = log(n / j->market.n), data = epiqp_data_at(&j->market, n),
+           tau2 = epiqp_tau2_at(&j->market, n);
+    epiq_part now = n > j->market.n ? epiq_part_of(data, d->df, level, d->method) : *d,
+              then = n > j->market.n ? epiq_part_of(tau2, t->df, level, t->method) : *t;
+    forecast f = {.part = epiqp_sum_of(now, then, m, level, method_of(j->plan))};
+    double all = data + tau2 / m;
+    f.spread = all > 0 ? far * hypot(j->data_sd * data / all, j->procedural_sd * tau2 / m / all) : 0;
+    return f;
+}
+
+/* P(truth <= v). The rule of equal steps is exact to rounding for what is as smooth as a normal density. */
+static double chance_below(const forecast *f, double v)
+{
+    enum { STEPS = 32 };
+    const double width = 12.0 / STEPS, nu = f->part.df;
+    double sum = 0, weights = 0, below, above;
+    for (int k = 0; k <= STEPS && f->spread > 0 && nu > 0; k++) {
+        double z = width * k - 6, w = exp(-z * z / 2);
+        epiqp_gamma_pq(nu / 2, nu * (f->part.variance / v * exp(f->spread * z)) / 2, &below, &above);
+        sum += w * above;
+        weights += w;
+    }
+    if (weights > 0) {
+        return sum / weights;
+    }
+    if (f->spread > 0) { /* a closed form is exact */
+        return erfc(log(f->part.variance / v) / f->spread / sqrt(2)) / 2;
+    }
+    epiqp_gamma_pq(nu / 2, nu * (f->part.variance / v) / 2, &below, &above);
+    return above;
+}
+
+/* The v below which the truth lies with this probability, by bisection of log v; 0: there is none within reason. */
+static double quantile(const forecast *f, double probability)
+{
+    static const double REACH = 300; /* of log v: intervals from V e-130 to V e+130 */
+    double lo = -REACH, hi = REACH;
+    if (chance_below(f, f->part.variance * exp(hi)) < probability ||
+        chance_below(f, f->part.variance * exp(lo)) > probability) {
+        return 0;
+    }
+    for (int step = 0; step < 60; step++) {
+        double middle = (lo + hi) / 2;
+        if (chance_below(f, f->part.variance * exp(middle)) < probability) {
+            lo = middle;
+        } else {
+            hi = middle;
+        }
+    }
+    return f->part.variance * exp(hi);
+}
+
+static bool exact(const epiq_part *p)
+{
+    return p->variance == 0 || p->method == EPIQ_BY_INFINITE;
+}
+
+/* Known degrees of freedom behind both parts, or parts that need none. */
+static bool can_be_trusted(const job *j, const forecast *f)
+{
+    const epiq_part *d = &j->plan->data, *t = &j->plan->procedural;
+    return f->part.variance > 0 && (d->df > 0 || exact(d)) && (t->df > 0 || exact(t)) &&
+           (f->part.df > 0 || f->spread > 0);
+}
+
+static epiq_part with_spread(const job *j, const forecast *f)
+{
+    epiq_part part = f->part;
+    if (f->spread > 0 && can_be_trusted(j, f)) {
+        double tail = (1 - j->effort->level) / 2;
+        part.lo = quantile(f, tail);
+        part.hi = quantile(f, 1 - tail);
+        part.has_interval = part.lo > 0 && part.hi > 0;
+    }
+    return part;
+}
+
 static epiq_mix mix_of(const job *j, const epiqp_purchase *b)
 {
-    double level = j->effort->level;
-    const epiq_part *d = &j->plan->data;
-    epiq_part data = epiq_part_of(j->market.sigma2 / b->n, d->df, level, d->method);
+    const forecast f = forecast_of(j, b->n, b->m);
     epiq_mix mix = {
         .rows = (ptrdiff_t)b->n,
         .members = (ptrdiff_t)b->m,
         .new_rows = (ptrdiff_t)(b->n - j->market.n),
         .trainings = (ptrdiff_t)b->trainings,
         .cost = b->cost,
-        .variance = epiqp_sum_of(data, j->plan->procedural, b->m, level, method_of(j->plan)),
+        .variance = with_spread(j, &f),
     };
     return mix;
 }
 
-/* The truth behind an estimate V with nu degrees of freedom is nu V/chi^2_nu. */
-static void add_chance(const job *j, epiq_mix *m)
+static void add_chance(const job *j, const epiqp_purchase *b, epiq_mix *m)
 {
-    double nu = m->variance.df, below;
-    if (m->variance.has_interval) {
-        epiqp_gamma_pq(nu / 2, nu * (m->variance.variance / j->effort->amount) / 2, &below, &m->chance.value);
+    const forecast f = forecast_of(j, b->n, b->m);
+    if (can_be_trusted(j, &f)) {
+        m->chance.value = chance_below(&f, j->effort->amount);
         m->chance.known = 1;
     }
 }
 
-/* The upper end of a part; false where it is not known. */
-static bool upper_end(const epiq_part *p, double *v)
+/* The chance of the cheapest mix that is expected to reach `goal`, of reaching the one asked for; -1: there is none. */
+static double chance_of(const job *j, double goal, epiqp_purchase *bought)
 {
-    *v = p->has_interval ? p->hi : p->variance;
-    return (p->has_interval && !p->open) || p->variance == 0 ||
-           p->method == EPIQ_BY_INFINITE; /* the latter are exact */
+    if (!epiqp_cheapest(&j->market, goal, bought) || (j->data_sd > 0 && bought->n > FAR * j->market.n)) {
+        return -1;
+    }
+    const forecast f = forecast_of(j, bought->n, bought->m);
+    return can_be_trusted(j, &f) ? chance_below(&f, j->effort->amount) : -1;
 }
 
+/* Ever lower goals, until the one asked for is reached but for the upper tail of the level. More rows are also known
+ * less well, so there may be none. */
 static void be_cautious(job *j)
 {
-    double data, procedural;
-    epiqp_purchase bought;
-    if (!upper_end(&j->plan->data, &data) || !upper_end(&j->plan->procedural, &procedural)) {
+    static const double STEP = 0.8;
+    enum { TRIES = 60, FINER = 12 }; /* down to 1e-6 of the goal; then to 2^-12 of a step */
+    const double wanted = 1 - (1 - j->effort->level) / 2;
+    double goal = j->effort->amount, enough = 0, chance;
+    epiqp_purchase bought, last;
+    for (int k = 0; k < TRIES && !(enough > 0); k++, goal *= STEP) {
+        chance = chance_of(j, goal, &bought);
+        if (chance < 0) {
+            return;
+        }
+        enough = chance >= wanted ? goal : 0;
+    }
+    if (!(enough > 0)) {
         return;
     }
-    epiqp_market worse = j->market;
-    worse.sigma2 = data * j->market.n;
-    worse.tau2 = procedural;
-    if (worse.sigma2 <= DBL_MAX && epiqp_cheapest(&worse, j->effort->amount, &bought)) {
-        j->plan->cautious.known = 1;
-        j->plan->cautious.mix = mix_of(j, &bought);
-        add_chance(j, &j->plan->cautious.mix);
+    last = bought;
+    double most = fmin(enough / STEP, j->effort->amount);
+    for (int k = 0; k < FINER; k++) {
+        double middle = sqrt(enough * most);
+        if (chance_of(j, middle, &bought) >= wanted) {
+            enough = middle;
+            last = bought;
+        } else {
+            most = middle;
+        }
     }
+    j->plan->cautious.known = 1;
+    j->plan->cautious.mix = mix_of(j, &last);
+    add_chance(j, &last, &j->plan->cautious.mix);
 }
 
 /* ---- the curve ---- */
@@ -230,12 +363,38 @@ static const char *sentence(const job *j)
                 : NULL;
 }
 
+/* How the parts fall, and what else is taken for granted. */
+static const char *caveat(const job *j)
+{
+    const epiq_plan *p = j->plan;
+    if (!p->exponent.known) {
+        return "The data variance is taken to fall in proportion to the rows and the procedural one to stay, which was "
+               "not "
+               "measured here: with many features rows help less. Estimate again after a part of the purchase.";
+    }
+    double data = 100 * (1 - pow(2, -j->market.a)), procedural = 100 * (1 - pow(2, -j->market.b));
+    char rows[48] = "the table", first[96] = "leave the data part as it is and lower";
+    if ((double)p->exponent.rows < j->market.n) {
+        snprintf(rows, sizeof rows, "a sample of %td rows", p->exponent.rows);
+    }
+    if (j->market.a > 0) {
+        snprintf(first, sizeof first, "lower the data part by %.0f %% and", data);
+    }
+    return epiqp_arena_printf(
+        j->c, j->arena,
+        "Twice the rows would %s the procedural part by %.0f %%, measured on halves of %s with infinitely wide "
+        "networks "
+        "and taken to go on like that; how far that may be off is in the intervals. Estimate again after a part of the "
+        "purchase.",
+        first, procedural, rows);
+}
+
 /* ---- all of it ---- */
 
-static int make(job *j, const epiq_data *data, const epiq_result *r)
+static int make(job *j, const epiq_data *data, const epiq_points *at, const epiq_options *o, const epiq_result *r)
 {
     int s = take_parts(j, data, r);
-    if (s) {
+    if (s || (s = take_exponents(j, data, at, o))) {
         return s;
     }
     epiqp_purchase nothing = epiqp_buy_nothing(&j->market), bought;
@@ -243,26 +402,34 @@ static int make(job *j, const epiq_data *data, const epiq_result *r)
     if (j->effort->kind == EPIQ_PLAN_BUDGET) {
         bought = epiqp_best(&j->market, j->effort->amount);
     } else if (!epiqp_cheapest(&j->market, j->effort->amount, &bought)) {
+        double least = epiqp_data_at(&j->market, EPIQP_MOST) + epiqp_tau2_at(&j->market, EPIQP_MOST) / EPIQP_MOST;
         return epiqp_fail(
             j->c, EPIQ_E_DATA,
             "a variance of %.3g would take more than %g rows or networks; the least that so many reach is "
-            "%.3g, and now it is %.3g",
-            j->effort->amount, EPIQP_MOST, (j->market.sigma2 + j->market.tau2) / EPIQP_MOST, nothing.variance);
+            "%.3g, and now it is %.3g%s",
+            j->effort->amount, EPIQP_MOST, least, nothing.variance,
+            j->plan->exponent.known && j->market.a == 0
+                ? ": half of the rows had no larger data variance than all of them"
+                : "");
     }
     j->plan->best = mix_of(j, &bought);
     if (j->effort->kind == EPIQ_PLAN_GOAL) {
-        add_chance(j, &j->plan->best);
+        add_chance(j, &bought, &j->plan->best);
         be_cautious(j);
     }
-    j->plan->caveat = CAVEAT;
+    j->plan->caveat = caveat(j);
     j->plan->text = sentence(j);
-    return j->plan->text ? draw_curve(j) : EPIQ_E_NOMEM;
+    return j->plan->caveat && j->plan->text ? draw_curve(j) : EPIQ_E_NOMEM;
 }
 
-int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_result *r, const epiq_effort *effort, epiq_plan **out)
+int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                  const epiq_result *r, const epiq_effort *effort, epiq_plan **out)
 {
     *out = NULL;
     int s = epiq_effort_check(c, effort);
+    if (!s && at && at->data != data) {
+        s = epiqp_fail(c, EPIQ_E_DATA, "the points are not those of these rows; give those of the estimate");
+    }
     if (s) {
         return s;
     }
@@ -272,7 +439,9 @@ int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_result *r, cons
     }
     *h = (holder){0};
     job j = {.c = c, .effort = effort, .plan = &h->plan, .arena = &h->arena};
-    if ((s = make(&j, data, r))) {
+    s = make(&j, data, at, o, r);
+    epiqp_go_on(c);
+    if (s) {
         epiq_plan_free(c, &h->plan);
         return s;
     }

@@ -13,7 +13,7 @@ int epiqp_advise(epiqp_job *j)
 {
     epiq_result *r = &j->answer->result;
     double procedural = 0, data = 0, m = (double)j->o.ensemble_size;
-    ptrdiff_t both = 0, rows = j->n; /* twice the rows about halve the data variance */
+    ptrdiff_t both = 0, rows = j->n; /* twice the rows halve the data variance at best */
     for (ptrdiff_t p = 0; p < j->asked; p++) {
         const epiq_point *point = &j->answer->points[p];
         if (point->procedural.known && point->data.known) {
@@ -53,7 +53,7 @@ int epiqp_advise(epiqp_job *j)
             train && collect ? epiqp_arena_printf(
                                    j->e.c, arena,
                                    "Train or collect: an ensemble of %.0f instead of %.0f lowers its variance, %s, by "
-                                   "%.0f %%, and %s by about %.0f %%.%s",
+                                   "%.0f %%, and %s by %.0f %% at best.%s",
                                    enough, m, of, trained, again, collected, more)
             : train ? epiqp_arena_printf(j->e.c, arena,
                                          "Train more: an ensemble of %.0f instead of %.0f lowers its variance, %s, by "
@@ -61,7 +61,7 @@ int epiqp_advise(epiqp_job *j)
                                          enough, m, of, trained, more)
                     : epiqp_arena_printf(j->e.c, arena,
                                          "Collect more: %s lower the variance of an ensemble of %.0f, %s, by "
-                                         "about %.0f %%; more members would do little.",
+                                         "%.0f %% at best; more members would do little.",
                                          again, m, of, collected);
     }
     bool act = r->advice.action != EPIQ_DO_NOTHING;

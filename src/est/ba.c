@@ -1,5 +1,5 @@
 /* ba.c - BA, the ensemble's variance: rows dealt into m' batches, one network trained on each (docs/method.md section
- * 3). Groups stay whole. Also what infinitely wide networks say of BA's bias when batches are small.
+ * 3). Groups stay whole. Also what infinitely wide networks say of how much too large BA is when batches are small.
  */
 #include "est/est.h"
 
@@ -18,8 +18,8 @@ static bool mine(const epiqp_job *j, ptrdiff_t number)
     return !j->e.cluster || number % j->e.cluster->size == j->e.cluster->rank;
 }
 
-/* Whether check_bias will say something: not where it takes two more factorisations only for a warning. */
-static bool bias_is_checked(const epiqp_job *j)
+/* Whether find_phi can find it: not where that takes two more factorisations of many rows. */
+static bool phi_is_found(const epiqp_job *j)
 {
     const epiqp_ridge *all = &j->fit.ridge;
     return j->fit.solved && j->o.solver != EPIQ_SOLVER_DIVIDED &&
@@ -42,7 +42,7 @@ static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t numb
     }
     const epiqp_env alone = epiqp_alone(&j->e);
     int s = epiqp_fit_new(&alone, &j->o, b->n, d, b->x, b->y, j->points, j->at, &b->fit);
-    bool solve = mine(j, number) && (j->engine->needs_solve(&j->o) || bias_is_checked(j));
+    bool solve = mine(j, number) && (j->engine->needs_solve(&j->o) || phi_is_found(j));
     s = !s && solve ? epiqp_fit_solve(&alone, &b->fit) : s;
     if (!j->more->keep) { /* one triangle at a time: c is all that is used of it, but by weights that are kept */
         epiqp_tri_free(j->e.c, &b->fit.ridge.factor);
@@ -50,59 +50,86 @@ static int batch_new(epiqp_job *j, const ptrdiff_t *batch_of_row, ptrdiff_t numb
     return s;
 }
 
-/* Expected BA over its target at infinite width and equal noise s2: data part s2 |c|^2, procedural part tau^2, in the
- * batches against all rows. Warn when small batches push BA off by over a tenth. */
-static int check_bias(epiqp_job *j, const batch *batches)
+/* tau2, points each, of the networks of every batch in turn, in the order of the batches on any number of ranks. */
+static int batches_tau2(epiqp_job *j, const batch *batches, double *tau2)
 {
-    ptrdiff_t count = j->o.batches, n = j->n;
-    if (!bias_is_checked(j) || !j->infinite[0].known) {
+    ptrdiff_t count = j->o.batches;
+    const epiqp_env alone = epiqp_alone(&j->e);
+    int s = EPIQ_OK;
+    for (ptrdiff_t b = 0; !s && b < count; b++) {
+        const epiqp_fit *f = &batches[b].fit;
+        s = mine(j, b) ? epiqp_infinite_variance(&alone, f, f->ridge.c, tau2 + b * j->points) : EPIQ_OK;
+    }
+    if (!(s = epiq_ctx_agree(j->e.c, s)) && j->e.cluster) {
+        j->e.cluster->sum(tau2, count * j->points);
+    }
+    return s;
+}
+
+double epiqp_phi(double noise, double tau2, double tau2_batches, double m)
+{
+    double phi = (noise + tau2 / m) / (noise + tau2_batches / m);
+    return isfinite(phi)               ? phi
+           : noise + tau2_batches == 0 ? 1
+                                       : 0; /* 0: numbers too large, of which more will be said */
+}
+
+static const double SMALL = 0.5; /* phi below which BA is mostly what was taken out of it */
+
+static int warn_of_small(epiqp_job *j)
+{
+    double sum = 0;
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
+        sum += j->phi[p] / (double)j->asked;
+    }
+    return sum >= SMALL || sum == 0
+               ? EPIQ_OK
+               : epiqp_warn(
+                     j->e.c, j->warnings, "small_batches",
+                     "networks on batches of %td rows differ far more by their starts than networks on all rows, so "
+                     "BA was divided by %.2g, which is what infinitely wide ones need; use fewer --batches, or "
+                     "trust IF and EV",
+                     j->n / j->o.batches, 1 / sum);
+}
+
+/* phi, what BA must be multiplied with because networks on n/m' rows differ more by their starts than those on n
+ * (docs/method.md section 3, from infinitely wide networks and equal noise), at every point. */
+static int find_phi(epiqp_job *j, const batch *batches)
+{
+    if (!phi_is_found(j)) {
         return EPIQ_OK;
     }
-    int status = epiqp_keep_factor(j, &j->fit.ridge);
-    if (status || (status = epiqp_ridge_leverage(&j->e, &j->fit.ridge))) {
-        return status;
+    int s = epiqp_keep_factor(j, &j->fit.ridge);
+    if (s || (s = epiqp_ridge_leverage(&j->e, &j->fit.ridge))) {
+        return s;
     }
     const epiqp_ridge *all = &j->fit.ridge;
-    const epiqp_env alone = epiqp_alone(&j->e);
-    double *tau2 = epiqp_arena_alloc(j->e.c, &j->scratch, j->points + count * j->asked, sizeof *tau2);
-    if (!tau2) {
+    const ptrdiff_t n = j->n, count = j->o.batches;
+    double *tau2 = epiqp_arena_alloc(j->e.c, &j->scratch, count * j->points, sizeof *tau2), frobenius = 0;
+    double *phi = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *phi);
+    if (!tau2 || !phi) {
         return EPIQ_E_NOMEM;
     }
-    double *parts = tau2 + j->points; /* batches by points asked for */
-    double frobenius = 0, expected = 0, target = 0, m = (double)count;
+    if ((s = batches_tau2(j, batches, tau2))) {
+        return s;
+    }
     for (ptrdiff_t i = 0; i < n; i++) {
         frobenius += all->norm2[i];
     }
-    double s2 = epiqp_dot(n, all->alpha, all->alpha) / frobenius;
-    for (ptrdiff_t b = 0; !status && b < count; b++) {
-        const epiqp_fit *f = &batches[b].fit;
-        status = mine(j, b) ? epiqp_infinite_variance(&alone, f, f->ridge.c, tau2) : EPIQ_OK;
-        for (ptrdiff_t p = 0; !status && mine(j, b) && p < j->asked; p++) {
-            const double *c = f->ridge.c + p * f->rows.n;
-            parts[b * j->asked + p] = (s2 * epiqp_dot(f->rows.n, c, c) + fmax(tau2[p], 0)) / (m * m);
+    double noise = epiqp_dot(n, all->alpha, all->alpha) / frobenius;
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        double mean = 0;
+        for (ptrdiff_t b = 0; b < count; b++) {
+            mean += fmax(tau2[b * j->points + p], 0) / (double)count;
         }
+        phi[p] = epiqp_phi(noise * epiqp_dot(n, all->c + p * n, all->c + p * n), j->infinite[p].variance, mean,
+                           (double)count);
     }
-    if ((status = epiq_ctx_agree(j->e.c, status))) {
-        return status;
+    j->phi = phi;
+    if (j->more->keep) {
+        j->more->keep->noise = noise;
     }
-    if (j->e.cluster) {
-        j->e.cluster->sum(parts, count * j->asked);
-    }
-    for (ptrdiff_t k = 0; k < count * j->asked; k++) {
-        expected += parts[k];
-    }
-    for (ptrdiff_t p = 0; p < j->asked; p++) {
-        target += s2 * epiqp_dot(n, all->c + p * n, all->c + p * n) + j->infinite[p].variance / m;
-    }
-    double ratio = target > 0 ? expected / target : 1;
-    if (fabs(ratio - 1) <= 0.1 || !isfinite(ratio)) { /* of numbers too large, about which more will be said */
-        return EPIQ_OK;
-    }
-    return epiqp_warn(
-        j->e.c, j->warnings, "small_batches",
-        "batches of %td rows are small: at infinite width BA comes out %.2f times what it estimates, too %s; use fewer "
-        "--batches, or trust IF and EV",
-        n / count, ratio, ratio > 1 ? "large" : "small");
+    return warn_of_small(j);
 }
 
 void epiqp_ba_points(epiqp_job *j, ptrdiff_t count, const double *h)
@@ -172,7 +199,7 @@ int epiqp_estimate_ba(epiqp_job *j)
     }
     if (!s) {
         epiqp_ba_points(j, count, h);
-        s = check_bias(j, batches);
+        s = find_phi(j, batches);
     }
     while (made > 0) {
         epiqp_fit_free(j->e.c, &batches[--made].fit);

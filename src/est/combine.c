@@ -68,11 +68,20 @@ epiqp_split epiqp_split_of(epiq_part procedural, epiq_part data, epiq_part ba, d
     return s;
 }
 
+static bool direct(const epiq_part *part)
+{
+    return part->known && part->method != EPIQ_BY_BA_IF && part->method != EPIQ_BY_BA_EV;
+}
+
 epiq_part epiqp_ensemble_of(const epiqp_split *s, epiq_part ba, const epiq_options *o)
 {
-    return ba.known && o->ensemble_size == o->batches
-               ? ba
-               : epiqp_sum_of(s->data, s->procedural, (double)o->ensemble_size, o->level, s->method);
+    bool by_ba = ba.known && o->ensemble_size == o->batches && !(direct(&s->data) && direct(&s->procedural));
+    return by_ba ? ba : epiqp_sum_of(s->data, s->procedural, (double)o->ensemble_size, o->level, s->method);
+}
+
+epiq_part epiqp_ba_corrected(epiq_part ba, double phi)
+{
+    return phi > 0 ? epiqp_in_units(ba, phi) : ba;
 }
 
 static int too_large(const epiqp_job *j, ptrdiff_t p)
@@ -133,12 +142,23 @@ static epiq_part in_units(epiq_part part, double unit2, withheld *w)
     return out;
 }
 
+/* What was measured, and what corrected it. */
+static void tell_ba(const epiqp_job *j, ptrdiff_t p, epiq_part ba, double unit2, withheld *w)
+{
+    epiq_point *out = &j->answer->points[p];
+    const epiq_part measured = in_units(j->ba[p], unit2, w);
+    out->ba.part = measured.known ? epiqp_in_units(ba, unit2) : measured;
+    out->ba.uncorrected = measured.variance;
+    out->ba.corrected = out->ba.part.known && j->phi && j->phi[p] > 0;
+    out->ba.factor = out->ba.corrected ? j->phi[p] : 1;
+}
+
 static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
 {
     const epiq_options *o = &j->o;
     const double unit = j->data->y_factor, unit2 = unit * unit, m = (double)o->batches;
     bool infinite = o->engine == EPIQ_ENGINE_INFINITE && o->methods & EPIQ_EV;
-    const epiq_part ba = j->ba[p];
+    const epiq_part ba = epiqp_ba_corrected(j->ba[p], j->phi ? j->phi[p] : 0);
     const epiqp_split both = epiqp_split_of(infinite ? j->infinite[p] : j->ev[p], j->inf[p], ba, m);
     const epiq_part procedural = both.procedural, data = both.data;
     if (both.negative < 0) {
@@ -169,6 +189,7 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
         out->corrected[how] = in_units(j->corrected[p * EPIQ_CORRECTIONS + how], unit2, w);
     }
     out->infinite = in_units(j->infinite[p], unit2, w);
+    tell_ba(j, p, ba, unit2, w);
     const double sum = data.variance + procedural.variance / m;
     const epiq_part together = {.known = j->inf[p].known && j->ev[p].known && ba.known, .variance = sum};
     const epiq_part both_ways[] = {in_units(ba, unit2, w), in_units(together, unit2, w)};
@@ -242,6 +263,16 @@ int epiqp_combine(epiqp_job *j)
             "at %td of %td points BA and IF + EV/%td differ by more than BA's interval allows (first: %s, %.3g "
             "and %.3g): batches too small, networks too narrow, or bad luck; %s",
             asked.apart, j->asked, o->batches, first->at, first->check.ba, first->check.if_plus_ev, j->remedy->sum);
+    }
+    const int direct_methods = EPIQ_IF | EPIQ_EV;
+    if (!s && j->engine && o->methods & EPIQ_BA && !j->phi && (o->methods & direct_methods) != direct_methods) {
+        s = epiqp_warn(
+            j->e.c, j->warnings, "ba_uncorrected",
+            "what small batches add to the spread of their networks is not taken out here, as that takes the "
+            "kernel of all rows, so that BA, and a part made of it, tends to be too large; %s",
+            o->methods & EPIQ_IF   ? "add ev to --methods"
+            : o->methods & EPIQ_EV ? "add if to --methods"
+                                   : "use --methods if,ev");
     }
     if (!s && o->methods == EPIQ_BA && o->ensemble_size != o->batches) {
         s = epiqp_warn(

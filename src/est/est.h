@@ -23,6 +23,7 @@ typedef struct {
     double *retrain;             /* EPIQP_KEPT_RETRAIN numbers: what IF's V is multiplied by, ..; NULL: nothing */
     double *smoothed, *spread;   /* n: of moderated; NULL: another correction */
     double unit, law[3];         /* law: that of the job */
+    double noise; /* variance of y around its mean, if equal everywhere, scaled, that phi is made of; 0: no phi */
 } epiqp_keep;
 enum { EPIQP_KEPT_RETRAIN = 6 }; /* scale, typical, exponent, spread of epiqp_retraining, kappa, noise (scaled) */
 double epiqp_retrained(const double *numbers,
@@ -79,7 +80,8 @@ typedef struct {
     epiqp_arena scratch;
     /* what the estimators find, one a point, in scaled units */
     epiq_part *ev, *inf, *ba, *infinite;
-    epiq_part *corrected;                   /* points by EPIQ_CORRECTIONS: IF in all its versions */
+    double *phi;          /* points: what corrects BA for small batches, 0: unknown at that point; NULL: at all */
+    epiq_part *corrected; /* points by EPIQ_CORRECTIONS: IF in all its versions */
     double *prediction, *kernel_prediction; /* the latter NULL when no kernel was solved */
     const double *member_h, *batch_h;       /* networks by points: what EV and BA are made of; or NULL */
     double *stopped_c, *stopped_v;          /* points by n: of gradient flow stopped at o.time; else NULL */
@@ -141,6 +143,10 @@ epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double le
 /* The same at every point of the job: networks by points. EV's also sets the prediction, the members' mean. */
 void epiqp_ev_points(epiqp_job *j, ptrdiff_t m, const double *h);
 void epiqp_ba_points(epiqp_job *j, ptrdiff_t count, const double *h);
+/* phi, with which BA's expectation is data + procedural/m: noise is s2 |c|^2, the taus are those of networks on all rows
+ * and of those on a batch, a mean over batches. 0: it is no double. */
+double epiqp_phi(double noise, double tau2, double tau2_batches, double m);
+epiq_part epiqp_ba_corrected(epiq_part ba, double phi); /* phi 0: as it is */
 int epiqp_warn_few_members(epiqp_job *j);
 
 int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r); /* IF and all that goes with it, at every point */
@@ -380,7 +386,8 @@ typedef struct {
     double negative;    /* what was withheld; 0: nothing */
 } epiqp_split;
 epiqp_split epiqp_split_of(epiq_part procedural, epiq_part data, epiq_part ba, double batches);
-epiq_part epiqp_ensemble_of(const epiqp_split *s, epiq_part ba, const epiq_options *o); /* BA itself if of that size */
+/* data + procedural/size; BA, if of that size, where a part is unknown or a difference from BA. ba: corrected. */
+epiq_part epiqp_ensemble_of(const epiqp_split *s, epiq_part ba, const epiq_options *o);
 epiq_part epiqp_in_units(epiq_part part, double unit2); /* of the target, squared; unknown if no double can hold it */
 int epiqp_combine(epiqp_job *j);
 int epiqp_advise(epiqp_job *j);

@@ -48,6 +48,7 @@ void epiq_model_free(epiq_ctx *c, epiq_model *m)
     epiqp_rows_free(c, &m->fit.rows);
     epiqp_single_free(c, &m->single_members);
     epiqp_single_free(c, &m->single_batches);
+    epiqp_small_free(c, m);
     if (m->map) {
         munmap(m->map, m->size);
     }
@@ -105,7 +106,7 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
     if (!s && network && epiqp_model_has_batches(m)) {
         s = epiqp_single_new(c, &m->fit.net, m->o.batches, m->batches.theta, &m->single_batches);
     }
-    return s;
+    return s ? s : epiqp_small_new(c, m);
 }
 
 /* ---- from data ---- */
@@ -183,7 +184,8 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiqp_keep *keep, con
     m->group = copied(c, m, data->group, m->n);
     m->unit = copied(c, m, &keep->unit, 1);
     m->law = copied(c, m, keep->law, 3);
-    if (!m->law || !m->x || !m->shift || !m->factor || !m->target_scaling || !m->group || !m->unit) {
+    m->noise = copied(c, m, &keep->noise, 1);
+    if (!m->law || !m->x || !m->shift || !m->factor || !m->target_scaling || !m->group || !m->unit || !m->noise) {
         return EPIQ_E_NOMEM;
     }
     m->members = keep->members;

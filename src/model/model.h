@@ -8,6 +8,12 @@
 #include "est/est.h"
 #include "net/single.h"
 
+/* A batch of BA's, to correct it: small.c. */
+typedef struct {
+    epiqp_rows rows;
+    epiqp_tri factor;
+} epiqp_small_batch;
+
 struct epiq_model {
     epiqp_arena arena;
     const void *bytes; /* of its file; NULL: it was just made, and everything is in the arena */
@@ -32,12 +38,17 @@ struct epiq_model {
     const double *smoothed, *spread;                /* n */
     const double *unit;                             /* 1: of excess, smoothed and spread */
     const double *law;                              /* 3: of moderated: kurtosis, how far the noise varies, its mean */
+    const double *noise;                            /* 1: what phi is made of, as in epiqp_keep */
     epiqp_tri tri;                                  /* factor of A; never written to */
     /* what follows from them */
     epiqp_fit fit;        /* rows laid out; no y, no points */
     double norm2;         /* of the longest row */
     double *least, *most; /* d: of the scaled features */
     epiqp_single single_members, single_batches;
+    struct {
+        epiqp_tri all;            /* the factor of all rows where tri is not there */
+        epiqp_small_batch *batch; /* o.batches; NULL: BA is not corrected, or not needed */
+    } small;
 };
 
 /* From the tensors to what follows from them. */
@@ -51,6 +62,14 @@ bool epiqp_model_has_influence(const epiq_model *m);
 bool epiqp_model_has_retrain(const epiq_model *m);
 bool epiqp_model_has_factor(const epiq_model *m);
 bool epiqp_model_has_alpha(const epiq_model *m);
+
+/* ---- small.c: BA corrected for small batches ---- */
+
+int epiqp_small_new(epiq_ctx *c, epiq_model *m); /* m->small, where the model knows how and BA decides something */
+void epiqp_small_free(epiq_ctx *c, epiq_model *m);
+const epiqp_tri *epiqp_small_factor(const epiq_model *m); /* of all rows */
+/* phi at the points, from c (points by n) of all rows. */
+int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *at, const double *c, double *phi);
 
 /* ---- tensors.c: the file's tensors, for writing and for reading ---- */
 

@@ -25,6 +25,7 @@ typedef struct {
     const epiq_model *m;
     epiq_predictions *out;
     bool members, batches, influence, infinite, kernel; /* what has to be computed */
+    bool correct;                                       /* BA, for small batches */
     bool exact;
     /* of the block */
     ptrdiff_t points, before;
@@ -32,6 +33,7 @@ typedef struct {
     double *k0;         /* points by n: the kernel, then c */
     double *tau2, *q00; /* points each */
     double *prediction; /* points, scaled */
+    double *phi;        /* points; 0: BA is not corrected */
     epiq_part *ev, *inf, *ba;
     /* of each thread */
     epiqp_pass *pass;
@@ -48,15 +50,17 @@ static void plan(asking *a)
     const epiq_model *m = a->m;
     const epiq_predictions *w = a->out;
     bool ev = m->o.methods & EPIQ_EV, influence = epiqp_model_has_influence(m), ba = epiqp_model_has_batches(m);
-    bool sum = w->ensemble && !(ba && m->o.ensemble_size == m->o.batches); /* else BA is the answer itself */
+    bool direct = ev && influence, size = m->o.ensemble_size == m->o.batches;
+    bool sum = w->ensemble && (direct || !(ba && size)); /* else BA is the answer itself */
     bool procedural = w->procedural || sum || (w->data && !influence);
     bool data = w->data || sum || (w->procedural && !ev);
     a->members = epiqp_model_has_members(m) && (w->prediction || procedural);
     a->batches = ba && ((w->ensemble && !sum) || (procedural && !ev) || (data && !influence));
     a->influence = influence && data;
+    a->correct = a->batches && m->small.batch;
     a->infinite = m->o.engine == EPIQ_ENGINE_INFINITE && ev && procedural;
     bool by_row = m->o.engine == EPIQ_ENGINE_LINEAR && m->o.linear_kernel == EPIQ_KERNEL_POPULATION;
-    a->kernel = a->influence || a->infinite || (by_row && (a->members || a->batches)) ||
+    a->kernel = a->influence || a->infinite || a->correct || (by_row && (a->members || a->batches)) ||
                 (w->prediction && !epiqp_model_has_members(m));
     /* a difference of two variances may lose every digit that single precision has */
     a->exact = w->exact || (data && !influence) || (procedural && !ev && !a->infinite);
@@ -70,7 +74,7 @@ static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
     int threads = a->e->threads;
     a->x = epiqp_arena_alloc(c, arena, points * m->d, sizeof *a->x);
     a->k0 = epiqp_arena_alloc(c, arena, a->kernel ? points * m->n : 0, sizeof *a->k0);
-    a->tau2 = epiqp_arena_alloc(c, arena, 3 * points, sizeof *a->tau2);
+    a->tau2 = epiqp_arena_alloc(c, arena, 4 * points, sizeof *a->tau2);
     a->ev = epiqp_arena_alloc(c, arena, 3 * points, sizeof *a->ev);
     a->pass = epiqp_arena_alloc(c, arena, threads, sizeof *a->pass);
     a->thin = epiqp_arena_alloc(c, arena, threads, sizeof *a->thin);
@@ -81,6 +85,7 @@ static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
     }
     a->q00 = a->tau2 + points;
     a->prediction = a->q00 + points;
+    a->phi = a->prediction + points;
     a->inf = a->ev + points;
     a->ba = a->inf + points;
     int s = EPIQ_OK;
@@ -261,19 +266,20 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
                : part;
 }
 
-/* c = A^-1 k0, the closed form of tau^2, and the data variance. */
+/* c = A^-1 k0, the closed form of tau^2, what corrects BA, and the data variance. */
 static int solve_block(asking *a)
 {
     const epiq_model *m = a->m;
-    epiqp_chol_solve(a->e, &m->tri, a->points, a->k0);
+    epiqp_chol_solve(a->e, epiqp_small_factor(m), a->points, a->k0);
     int s = EPIQ_OK;
-    if (a->infinite) {
+    if (a->infinite || a->correct) {
         epiqp_fit here = m->fit;
         s = epiqp_rows_new(a->e->c, a->points, m->d, a->x, &here.at);
-        if (!s) {
+        if (!s && a->infinite) {
             epiqp_kernel_diagonal(&here.arch, &here.at, NULL, a->q00);
             s = epiqp_infinite_variance(a->e, &here, a->k0, a->tau2);
         }
+        s = s || !a->correct ? s : epiqp_small_phi(a->e, m, &here.at, a->k0, a->phi);
         epiqp_rows_free(a->e->c, &here.at);
     }
     for (ptrdiff_t p = 0; !s && a->infinite && p < a->points; p++) {
@@ -330,10 +336,11 @@ static int answer(const asking *a)
             out->prediction[at] = value;
             *known = EPIQ_PREDICTION;
         }
-        epiqp_split both = epiqp_split_of(a->ev[p], a->inf[p], a->ba[p], (double)m->o.batches);
+        epiq_part ba = epiqp_ba_corrected(a->ba[p], a->phi[p]);
+        epiqp_split both = epiqp_split_of(a->ev[p], a->inf[p], ba, (double)m->o.batches);
         store(out->procedural, EPIQ_PROCEDURAL, both.procedural, unit2, at, known);
         store(out->data, EPIQ_DATA, both.data, unit2, at, known);
-        store(out->ensemble, EPIQ_ENSEMBLE, epiqp_ensemble_of(&both, a->ba[p], &m->o), unit2, at, known);
+        store(out->ensemble, EPIQ_ENSEMBLE, epiqp_ensemble_of(&both, ba, &m->o), unit2, at, known);
     }
     return EPIQ_OK;
 }
@@ -346,6 +353,7 @@ static int one_block(asking *a, const double *given)
     memset(a->ev, 0, (size_t)a->points * sizeof *a->ev);
     memset(a->inf, 0, (size_t)a->points * sizeof *a->inf);
     memset(a->ba, 0, (size_t)a->points * sizeof *a->ba);
+    memset(a->phi, 0, (size_t)a->points * sizeof *a->phi);
     if (!s && a->kernel) {
         s = kernel_block(a);
     }
@@ -353,7 +361,7 @@ static int one_block(asking *a, const double *given)
     for (ptrdiff_t from = 0; from < (s || !a->most ? 0 : a->points); from += CHUNK) {
         networks(a, from);
     }
-    if (!s && (a->influence || a->infinite)) {
+    if (!s && (a->influence || a->infinite || a->correct)) {
         s = solve_block(a);
     }
     return s ? s : answer(a);

@@ -237,8 +237,11 @@ static int take_tensors(epiq_ctx *c, const char *file, const epiqp_header *h, co
 /* Numbers that predict divides by, indexes with or takes roots of. */
 static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
 {
-    bool good = m->target_scaling[1] > 0 && (!m->excess || *m->unit >= 0) &&
+    bool good = m->target_scaling[1] > 0 && (!m->excess || *m->unit >= 0) && (!m->noise || *m->noise >= 0) &&
                 (!m->smoothed || (m->law[0] >= 0 && m->law[1] >= 0 && m->law[2] >= 0));
+    for (int k = 0; m->retrain && k < EPIQP_KEPT_RETRAIN; k++) {
+        good = good && m->retrain[k] >= 0;
+    }
     for (ptrdiff_t k = 0; k < m->d; k++) {
         good = good && m->factor[k] > 0;
     }
@@ -250,7 +253,8 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
     bool groups = m->groups > 1 || !epiqp_model_has_influence(m);
     bool by_row = m->o.correction == EPIQ_CORRECTION_ROWWISE || m->o.correction == EPIQ_CORRECTION_MODERATED;
     bool rowwise = !by_row || m->groups == m->n || !epiqp_model_has_influence(m);
-    return good && groups && rowwise
+    bool batches = !epiqp_model_has_batches(m) || m->groups >= m->o.batches;
+    return good && groups && rowwise && batches
                ? EPIQ_OK
                : epiqp_fail(c, EPIQ_E_FILE, "%s: its numbers are not those of a model; fit again", file);
 }

@@ -52,6 +52,7 @@ static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiq
     }
     if (epiqp_model_has_batches(m)) {
         add_kept(m, list, &count, "batches", &m->batches, m->o.batches);
+        add(list, &count, "batch_noise", &m->noise, 1, 1, 0);
     }
     add(list, &count, "rows", &m->x, 2, n, d);
     add(list, &count, "group", &m->group, 1, n, 0);

@@ -23,7 +23,8 @@ typedef enum {
     EPIQP_FOR_WILD = 12,       /* signs of steps; stream = replicate */
     EPIQP_FOR_FOLD = 13,       /* networks of a fold and of its retraining: what they are kept as, */
     EPIQP_FOR_RETRAINED = 14,  /* their starts are those of members */
-    EPIQP_FOR_NEIGHBOURS = 16  /* of rows that neighbours are chosen among */
+    EPIQP_FOR_NEIGHBOURS = 16, /* of rows that neighbours are chosen among */
+    EPIQP_FOR_HALVES = 17      /* of rows into halves; stream = split */
 } epiqp_purpose;
 
 typedef struct {

@@ -129,11 +129,12 @@ def judge(path, given):
         size = BATCHES if ba else MEMBERS if ev else None
         both = data is not None and tau2 is not None
         wanted = dict(procedural=tau2, data=data, single=data + tau2 if both else None,
-                      ensemble=ba if ba else data + tau2 / size if both and size else None)
+                      ensemble=ba if ba and not (kernel and ev) else data + tau2 / size if both and size else None,
+                      ba=ba)
         for key, value in wanted.items():
             same(f"{key} at {p + 1}", point[key] and point[key]["variance"], value)
         same(f"prediction at {p + 1}", point["prediction"], math.fsum(h) / MEMBERS if ev else inf["prediction"] if kernel else math.fsum(hb) / BATCHES)
-        for part, variance, df in (("procedural", ev, MEMBERS - 1), ("ensemble", ba, BATCHES - 1)):
+        for part, variance, df in (("procedural", ev, MEMBERS - 1), ("ba", ba, BATCHES - 1)):
             for got, end in zip(point[part]["interval"] if variance else [], interval(variance, df) if variance else []):
                 same(f"interval of {part} at {p + 1}", got, end)
         if kernel:

@@ -79,7 +79,8 @@ check 'JSON: parameters' says all.json '^    "parameters": 9$'
 check 'JSON: nothing was trained' says all.json '^  "training": null,$'
 check 'JSON: only options that count' lacks all.json '"(width|depth|methods|optimizer|lr)": '
 check 'JSON: ensemble' says all.json \
-    "^      \"ensemble\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"ba\", \"members\": 4\},$"
+    "^      \"ensemble\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\+ev\", \"members\": 4\},$"
+check 'JSON: nothing corrects batches trained elsewhere' says all.json '^      "ba": \{.*"uncorrected": [0-9.e-]+, "factor": null\},$'
 check 'CSV' test "$(wc -l <all.csv)" -eq 4
 check 'CSV and JSON agree' says all.json "\"prediction\": $(awk -F, 'NR == 2 { print $2 }' all.csv),"
 check 'text: head' says "$out" \

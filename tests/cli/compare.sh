@@ -55,6 +55,10 @@ expect_ok "$epiq" compare rows.csv --target y --engine infinite --folds 0 --at r
 check 'no cross-validation' says folds.json '"cv_rmse": null, "cv_se": null'
 check 'leave-one-out decides' says folds.json '"error": "loo_rmse"'
 check 'said so' says "$out" 'leave-one-out error \('
+expect_ok "$epiq" compare rows.csv --target y --engine infinite --folds 0 --bias 0,1 --lambda 1e-3 --json bias.json
+check 'no bias, at the mean: not chosen' says bias.json '^    "index": 1,$'
+check 'no bias: its variance is unknown' says bias.json '"bias": 0, .*"variance": null, '
+check 'no bias: said' says "$out" 'Warning: 1 of 2 models have no bias, and one of the points is the scaled origin'
 awk -F, 'NR == 1 { print $0 ",g"; next } { print $0 "," int(NR / 10) }' rows.csv >grouped.csv
 expect_ok "$epiq" compare grouped.csv --target y --group g --engine infinite --folds 3
 

@@ -37,9 +37,13 @@ check 'procedural' says all.json \
 check 'data' says all.json \
     "^      \"data\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\", \"correction\": \"rowwise\", \"uncorrected\": $number\},$"
 check 'ensemble' says all.json \
-    "^      \"ensemble\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"ba\", \"members\": 3\},$"
+    "^      \"ensemble\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\+ev\", \"members\": 3\},$"
+check 'ba' says all.json \
+    "^      \"ba\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"ba\", \"uncorrected\": $number, \"factor\": $number\},$"
+check 'ba: the factor is what was measured times' awk '/^      "ba": / { n = split($0, v, /[:,\[\] {}]+/); for (i = 1; i < n; i++) k[v[i]] = v[i + 1]
+    d = k["\"variance\""] / (k["\"uncorrected\""] * k["\"factor\""]) - 1; if (d * d > 1e-20) exit 1; seen++ } END { exit !seen }' all.json
 check 'single' says all.json "^      \"single\": \{\"variance\": $number, \"interval\": $interval, "
-check 'check' says all.json "^      \"check\": \{\"ba\": $number, \"if_plus_ev\": $number, \"inside\": (true|false)\},$"
+check 'check' says all.json "^      \"check\": \{\"ba\": $number, \"uncorrected\": $number, \"if_plus_ev\": $number, \"inside\": (true|false)\},$"
 check 'five influential rows a point' test "$(grep -c '"influence": ' all.json)" -eq 10
 check 'trainings' says all.json '^    "members": 9,'
 check 'sha256' says all.json '"data_sha256": "[0-9a-f]{64}"'
@@ -119,7 +123,7 @@ methods ev
 part ev procedural '\{.*"method": "ev"'
 for name in data ensemble single check prediction_variance; do part ev $name 'null'; done
 methods ba
-part ba ensemble '\{.*"method": "ba"'
+part ba ensemble '\{.*"method": "ba", "members": [0-9]+, "uncorrected": '
 for name in data procedural check; do part ba $name 'null'; done
 methods if,ev
 part if,ev ensemble "\\{\"variance\": $number, \"interval\": $interval.*\"method\": \"if\\+ev\""

@@ -21,17 +21,18 @@ expect_ok "$epiq" plan "${small[@]}" "${prices[@]}" --goal 1e-4 --json all.json 
 check 'text: the answer is last' test "$(tail -n 1 "$out" | cut -c 1-6)" = 'Plan: '
 check 'text: now and plan' says "$out" '^  plan .* between .* and '
 check 'text: confidence' says "$out" 'with a confidence of [0-9]+ %'
-check 'text: caveat' says "$out" '3.8 times, not 5'
+check 'text: how the parts fall' says "$out" '^Twice the rows would .* the procedural part by [0-9]+ %, measured on halves of the table '
 check 'text: no colour in a file' lacks "$out" "$(printf '\033')"
 check 'nothing on stderr' test ! -s "$err"
 check 'JSON' is_json all.json
 for field in epiq version run command seed threads backend data_sha256 data rows model engine asked price_row price_training \
-    goal budget at parts procedural now plan cautious curve caveat warnings; do
+    goal budget at parts procedural exponent now plan cautious curve caveat warnings; do
     check "field $field" says all.json "\"$field\": "
 done
 mix="\"rows\": [0-9]+, \"members\": [0-9]+, \"new_rows\": [0-9]+, \"trainings\": [0-9]+, \"cost\": $number, \"variance\": $number, \"interval\": $interval"
 check 'plan' says all.json "^  \"plan\": \{$mix, \"chance\": $number, \"level\": 0.95, \"method\": \"if\+ev\", \"text\": \".*\"\},$"
 check 'now' says all.json "^  \"now\": \{\"rows\": 60, \"members\": 5, \"new_rows\": 0, \"trainings\": 0, \"cost\": 0, "
+check 'exponent' says all.json "^  \"exponent\": \{\"data\": $number, \"data_sd\": $number, \"procedural\": $number, \"procedural_sd\": $number, \"rows\": 60\},$"
 check 'curve' test "$(grep -cE "^    \{$mix\},?$" all.json)" -gt 10
 check 'CSV: a line a point of the curve' test "$(wc -l <curve.csv)" -eq $(($(grep -cE "^    \{$mix\},?$" all.json) + 1))
 check 'CSV: cost rises, variance falls' awk -F, 'NR > 2 && ($1 + 0 <= c || $6 + 0 >= v) { exit 1 } NR > 1 { c = $1 + 0; v = $6 + 0 }' curve.csv

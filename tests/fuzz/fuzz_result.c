@@ -45,7 +45,7 @@ static void part(digest *d, const epiq_part *p)
 static void point(digest *d, const epiq_point *p)
 {
     const epiq_part *const parts[] = {
-        &p->prediction_variance, &p->procedural, &p->data, &p->ensemble, &p->single, &p->infinite};
+        &p->prediction_variance, &p->procedural, &p->data, &p->ensemble, &p->single, &p->infinite, &p->ba.part};
     EXPECT(p->at && *p->at);
     numbers(d, (const double[]){p->prediction, p->probe_error, p->kernel_prediction.value}, 3);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
@@ -56,7 +56,7 @@ static void point(digest *d, const epiq_point *p)
     }
     numbers(d, p->members, p->member_count);
     numbers(d, p->batches, p->batch_count);
-    numbers(d, (const double[]){p->check.ba, p->check.if_plus_ev}, 2);
+    numbers(d, (const double[]){p->check.ba, p->check.if_plus_ev, p->ba.uncorrected, p->ba.factor}, 4);
     numbers(d, (const double[]){p->predictive.lo, p->predictive.hi, p->predictive.noise}, 3);
     EXPECT(!p->predictive.known || (p->predictive.lo <= p->predictive.hi && p->predictive.noise >= 0));
     whole(d, p->kernel_prediction.known | p->check.known << 1 | p->check.inside << 2 | p->predictive.known << 3);

@@ -308,6 +308,53 @@ TEST(front_is_what_nothing_beats)
 
 /* ---- running ---- */
 
+static const epiq_warning *told(const char *code)
+{
+    for (ptrdiff_t k = 0; k < r->warning_count; k++) {
+        if (strcmp(r->warnings[k].code, code) == 0) {
+            return &r->warnings[k];
+        }
+    }
+    return NULL;
+}
+
+/* Without bias a network is 0 at the scaled origin: standardised, that is the mean row. */
+TEST(a_variance_of_zero_by_construction_does_not_win)
+{
+    epiq_options o = small();
+    const double biases[] = {0, 1};
+    o.scale = EPIQ_SCALE_STANDARD;
+    o.engine = EPIQ_ENGINE_INFINITE;
+    start(NULL, &o);
+    EQ(epiq_compare(c, data, at, &o, &(epiq_grid){.biases = biases, .bias_count = 2}, &r), EPIQ_OK);
+    EQ(r->choice, 1);
+    TRUE(r->models[0].by_construction && !r->models[0].variance.known && !r->models[0].front);
+    TRUE(r->models[0].data.variance == 0 && r->models[0].loo.known);
+    TRUE(!r->models[1].by_construction && r->models[1].variance.variance > 0 && r->models[1].front);
+    CONTAINS(told("not_compared")->message, "1 of 2 models have no bias");
+    CONTAINS(r->reason, "only model with both");
+    epiq_comparison_free(c, r);
+    r = NULL;
+    EQ(epiq_compare(c, data, at, &o, &(epiq_grid){.biases = biases, .bias_count = 1}, &r), EPIQ_OK);
+    EQ(r->choice, 0); /* alone, it is chosen for its error */
+    CONTAINS(r->reason, "the least leave-one-out error decides");
+    TRUE(told("not_compared") != NULL);
+    epiq_comparison_free(c, r);
+    r = NULL;
+    EQ(epiq_points_add(c, at, "row:3"), EPIQ_OK); /* a mean with 0 in it is no better */
+    EQ(epiq_compare(c, data, at, &o, &(epiq_grid){.biases = biases, .bias_count = 2}, &r), EPIQ_OK);
+    TRUE(r->choice == 1 && r->models[0].by_construction);
+    epiq_comparison_free(c, r);
+    r = NULL;
+    epiq_points *elsewhere = NULL;
+    EQ(epiq_points_new(c, data, &elsewhere), EPIQ_OK);
+    EQ(epiq_points_add(c, elsewhere, "row:3"), EPIQ_OK);
+    EQ(epiq_compare(c, data, elsewhere, &o, &(epiq_grid){.biases = biases, .bias_count = 2}, &r), EPIQ_OK);
+    TRUE(!r->models[0].by_construction && r->models[0].variance.variance > 0 && !told("not_compared"));
+    epiq_points_free(c, elsewhere);
+    done();
+}
+
 TEST(any_number_of_threads_gives_the_same_bits)
 {
     double kept[2][8] = {{0}};

@@ -52,7 +52,7 @@ TEST(two_estimators_give_both_parts)
     TRUE(two.procedural.known && !two.procedural.has_interval && two.negative == 0 && two.method == EPIQ_BY_BA_IF);
     NEAR(two.procedural.variance, 7.5, 0); /* 5 (2 - 0.5) */
     NEAR(two.data.variance, 0.5, 0);
-    NEAR(epiqp_ensemble_of(&two, ba, &o).variance, 2, 0); /* BA itself, */
+    NEAR(epiqp_ensemble_of(&two, ba, &o).variance, 2, 0); /* BA itself, as a part is a difference from it, */
     EQ(epiqp_ensemble_of(&two, ba, &o).method, EPIQ_BY_BA);
     o.ensemble_size = 3;
     NEAR(epiqp_ensemble_of(&two, ba, &o).variance, 3, 0); /* or 0.5 + 7.5 / 3 */
@@ -65,6 +65,10 @@ TEST(two_estimators_give_both_parts)
     two = epiqp_split_of(tau2, sigma2, none, 5);
     TRUE(two.method == EPIQ_BY_IF_EV && two.negative == 0);
     NEAR(two.data.variance + two.procedural.variance, 6.5, 0);
+    o.ensemble_size = 5;
+    two = epiqp_split_of(tau2, sigma2, ba, 5); /* all three: the sum of what is measured directly */
+    EQ(epiqp_ensemble_of(&two, ba, &o).method, EPIQ_BY_IF_EV);
+    CLOSE(epiqp_ensemble_of(&two, ba, &o).variance, 0.5 + 6 / 5.0, 1e-15);
 }
 
 TEST(a_variance_has_the_units_a_double_holds)
@@ -311,13 +315,15 @@ TEST(any_two_methods_give_both_parts)
     epiq_options o = small();
     o.engine = EPIQ_ENGINE_LINEAR;
     EQ(run_synth(&o), EPIQ_OK);
-    double ev = r->points[0].procedural.variance, inf = r->points[0].data.variance, ba = r->points[0].ensemble.variance;
+    double ev = r->points[0].procedural.variance, inf = r->points[0].data.variance, ba = r->points[0].check.ba;
     EQ(r->points[0].procedural.method, EPIQ_BY_EV);
     EQ(r->points[0].data.method, EPIQ_BY_IF);
-    EQ(r->points[0].ensemble.method, EPIQ_BY_BA);
+    EQ(r->points[0].ensemble.method, EPIQ_BY_IF_EV);
+    CLOSE(r->points[0].ensemble.variance, inf + ev / 4, 1e-12);
     TRUE(r->points[0].check.known);
+    const epiq_part by_ba = epiq_part_of(ba, 3, o.level, EPIQ_BY_BA);
     CLOSE(r->points[0].check.if_plus_ev, inf + ev / 4, 1e-12);
-    EQ(r->points[0].check.inside, inf + ev / 4 >= r->points[0].ensemble.lo && inf + ev / 4 <= r->points[0].ensemble.hi);
+    EQ(r->points[0].check.inside, inf + ev / 4 >= by_ba.lo && inf + ev / 4 <= by_ba.hi);
     ptrdiff_t apart = 0;
     for (ptrdiff_t p = 0; p < r->point_count; p++) {
         apart += !r->points[p].check.inside;
@@ -405,7 +411,7 @@ TEST(the_answer_lists_the_predictions_it_is_made_of)
         const double tol = 1e-10; /* six predictions of order 0.3 that differ by 1e-2: rounding of 1e-16/1e-4 */
         CLOSE(mean, point->prediction, tol);
         CLOSE(sample_variance(point->members, 6), point->procedural.variance, tol);
-        CLOSE(sample_variance(point->batches, 4) / 4, point->ensemble.variance, tol);
+        CLOSE(sample_variance(point->batches, 4) / 4, point->ba.uncorrected, tol);
         EQ(point->kernel_prediction.known, 1);
         kernel[p] = point->kernel_prediction.value;
         epiq_part same = epiq_part_of(point->procedural.variance, point->procedural.df, o.level, EPIQ_BY_EV);

@@ -169,7 +169,7 @@ MAKES(reader_open, epiq_reader, epiq_reader_free, epiq_reader_open(c, model, poi
 MAKES(explore, epiq_ranking, epiq_ranking_free,
       epiq_explore(c, data, at, &o, (epiq_exploration[]){epiq_exploration_default()}, &made))
 DOES(effort_check, epiq_effort_check(c, &EFFORT))
-MAKES(plan_new, epiq_plan, epiq_plan_free, epiq_plan_new(c, data, result, &EFFORT, &made))
+MAKES(plan_new, epiq_plan, epiq_plan_free, epiq_plan_new(c, data, at, &o, result, &EFFORT, &made))
 MAKES(compare, epiq_comparison, epiq_comparison_free, epiq_compare(c, data, at, &o, &(epiq_grid){.folds = 2}, &made))
 
 static int reader_next(void)

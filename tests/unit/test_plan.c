@@ -1,5 +1,6 @@
 /* epiq_plan: the purchase against brute force over whole numbers and against the closed form without them; its interval
  * and its confidence against simulated estimates; the mean over points; what it refuses. */
+#include "closed.h"
 #include "decide/decide.h"
 #include "rng/rng.h"
 #include "test.h"
@@ -47,7 +48,7 @@ static int plan_for(ptrdiff_t points, const epiq_point *list, ptrdiff_t ensemble
 {
     epiq_result r = {.points = list, .point_count = points, .ensemble_size = ensemble};
     epiq_plan_free(c, plan);
-    return epiq_plan_new(c, data, &r, e, &plan);
+    return epiq_plan_new(c, data, NULL, NULL, &r, e, &plan);
 }
 
 /* ---- whole numbers ---- */
@@ -59,17 +60,31 @@ static double draw(uint64_t stream, int index)
     return u[index];
 }
 
-/* Prices and parts over several orders of magnitude; every second price a small whole number, so that costs tie. */
+static epiqp_market market_with(double n, double m, double price_row, double price_training, double sigma2, double tau2)
+{
+    return (epiqp_market){n, m, price_row, price_training, sigma2 / n, tau2, 1, 0};
+}
+
+static double variance_at(const epiqp_market *k, double n, double m)
+{
+    return k->data * pow(k->n / n, k->a) + k->tau2 * pow(k->n / n, k->b) / m;
+}
+
+/* Prices and parts over several orders of magnitude; every second price a small whole number, so that costs tie. Parts
+ * fall as 1/n and not at all, or with any exponents, those at the ends among them. */
 static epiqp_market market_of(uint64_t k)
 {
-    bool whole = k % 2;
+    bool whole = k % 2, any = k / 2 % 2;
+    double n = 1 + floor(12 * draw(k, 0));
     return (epiqp_market){
-        .n = 1 + floor(12 * draw(k, 0)),
+        .n = n,
         .m = 1 + floor(5 * draw(k, 1)),
         .price_row = whole ? 1 + floor(5 * draw(k, 2)) : exp(6 * draw(k, 2) - 3),
         .price_training = whole ? 1 + floor(5 * draw(k, 3)) : exp(6 * draw(k, 3) - 3),
-        .sigma2 = k % 17 == 5 ? 0 : exp(6 * draw(k, 4) - 3),
+        .data = k % 17 == 5 ? 0 : exp(6 * draw(k, 4) - 3) / n,
         .tau2 = k % 19 == 7 ? 0 : exp(6 * draw(k, 5) - 3),
+        .a = !any ? 1 : fmin(fmax(1.3 * draw(k, 9) - 0.1, 0), 1),
+        .b = !any ? 0 : fmin(fmax(1.3 * draw(k, 10) - 0.2, 0), 1),
     };
 }
 
@@ -90,19 +105,24 @@ TEST(cheapest_mix_is_that_of_brute_force)
         if (!(now > 0)) {
             continue;
         }
-        TRUE(epiqp_cheapest(&k, goal, &got));
+        if (!epiqp_cheapest(&k, goal, &got)) {
+            TRUE(variance_at(&k, 1e9, 1e9) > goal); /* with small exponents it may be out of reach */
+            continue;
+        }
         for (int n = (int)k.n; n <= BRUTE; n++) {
             for (int m = n == (int)k.n ? (int)k.m : 1; m <= BRUTE; m++) {
-                if (k.sigma2 / n + k.tau2 / m <= goal) {
+                if (variance_at(&k, n, m) <= goal) {
                     least = fmin(least, cost_at(&k, n, m));
                     break;
                 }
             }
         }
-        TRUE(k.sigma2 / got.n + k.tau2 / got.m <= goal * (1 + 4 * DBL_EPSILON));
+        TRUE(variance_at(&k, got.n, got.m) <= goal * (1 + 16 * DBL_EPSILON));
         TRUE(got.n == floor(got.n) && got.m == floor(got.m) && got.n >= k.n && got.m >= 1);
-        NEAR(got.cost, cost_at(&k, (int)got.n, (int)got.m), 1e-12 * (1 + got.cost)); /* the order of two sums */
-        NEAR(got.variance, k.sigma2 / got.n + k.tau2 / got.m, 1e-14 * got.variance);
+        bool small = got.n <= 1e6 && got.m <= 1e6;
+        NEAR(got.cost, small ? cost_at(&k, (int)got.n, (int)got.m) : got.cost,
+             1e-12 * (1 + got.cost)); /* the order of two sums */
+        NEAR(got.variance, variance_at(&k, got.n, got.m), 1e-14 * got.variance);
         if (got.n <= BRUTE && got.m <= BRUTE) {
             NEAR(got.cost, least, 1e-12 * (1 + least));
             compared++;
@@ -110,7 +130,7 @@ TEST(cheapest_mix_is_that_of_brute_force)
             TRUE(got.cost <= least * (1 + 1e-12));
         }
     }
-    TRUE(compared > 2500);
+    TRUE(compared > 1800); /* the others end beyond what is tried one by one */
 }
 
 TEST(best_use_of_a_budget_is_that_of_brute_force)
@@ -123,11 +143,11 @@ TEST(best_use_of_a_budget_is_that_of_brute_force)
         bool inside = got.n <= BRUTE && got.m <= BRUTE;
         for (int n = (int)k.n; n <= BRUTE; n++) {
             for (int m = n == (int)k.n ? (int)k.m : 1; m <= BRUTE; m++) {
-                least = cost_at(&k, n, m) <= budget ? fmin(least, k.sigma2 / n + k.tau2 / m) : least;
+                least = cost_at(&k, n, m) <= budget ? fmin(least, variance_at(&k, n, m)) : least;
             }
         }
         TRUE(got.cost <= budget);
-        NEAR(got.variance, k.sigma2 / got.n + k.tau2 / got.m, 1e-14 * got.variance);
+        NEAR(got.variance, variance_at(&k, got.n, got.m), 1e-14 * got.variance);
         TRUE(inside ? fabs(got.variance - least) <= 1e-13 * least : got.variance <= least);
         TRUE(got.variance < epiqp_buy_nothing(&k).variance || got.cost == 0);
     }
@@ -140,11 +160,12 @@ TEST(large_mixes_lie_beside_the_closed_form)
     const double prices[] = {1e-6, 1e-3, 1, 1e3, 1e6};
     for (int a = 0; a < 5; a++) {
         for (int b = 0; b < 5; b++) {
-            epiqp_market k = {500, 5, prices[a], prices[b], 140, 5};
+            epiqp_market k = market_with(500, 5, prices[a], prices[b], 140, 5);
+            const double sigma2 = 140;
             for (double goal = 0.1; goal > 1e-5; goal /= 3) {
                 epiqp_purchase got = {0};
-                double s = sqrt(k.price_row * k.sigma2), t = sqrt(k.price_training * k.tau2),
-                       n = (s + t) * sqrt(k.sigma2 / k.price_row) / goal,
+                double s = sqrt(k.price_row * sigma2), t = sqrt(k.price_training * k.tau2),
+                       n = (s + t) * sqrt(sigma2 / k.price_row) / goal,
                        m = (s + t) * sqrt(k.tau2 / k.price_training) / goal,
                        cost = (s + t) * (s + t) / goal - k.price_row * k.n;
                 TRUE(epiqp_cheapest(&k, goal, &got));
@@ -165,7 +186,7 @@ TEST(large_mixes_lie_beside_the_closed_form)
 
 TEST(what_no_mix_reaches_is_said)
 {
-    epiqp_market k = {500, 5, 1, 1, 140, 5};
+    epiqp_market k = market_with(500, 5, 1, 1, 140, 5);
     epiqp_purchase got;
     TRUE(!epiqp_cheapest(&k, 1e-10, &got));
     TRUE(epiqp_cheapest(&k, 145e-9 * (1 + 1e-12), &got)); /* 1e9 of both */
@@ -207,7 +228,8 @@ TEST(a_plan_tells_what_it_rests_on)
     TRUE(b->chance.known && b->chance.value > 0.3 && b->chance.value < 0.6); /* at the goal it is as likely as not */
     TRUE(plan->cautious.known && plan->cautious.mix.cost > b->cost && plan->cautious.mix.chance.value > 0.95);
     CONTAINS(plan->text, "the variance falls from 1.28 to about");
-    CONTAINS(plan->caveat, "3.8 times, not 5");
+    CONTAINS(plan->caveat, "which was not measured here");
+    TRUE(!plan->exponent.known);
     TRUE(plan->curve_count > 15 && plan->curve_count <= 42);
     int found = 0;
     for (ptrdiff_t k = 0; k < plan->curve_count; k++) {
@@ -312,7 +334,249 @@ TEST(intervals_cover_and_the_confidence_is_what_happens)
     /* three binomial standard errors; and Satterthwaite's chi-squared for a sum is itself good to about 1 % */
     NEAR(covered / (double)RUNS, 0.95, 0.012 + 0.01);
     NEAR(reached / (double)RUNS, confidence, 0.028 + 0.03); /* skewer than one chi-squared: 43 % instead of 47 */
-    TRUE(careful >= 0.975 * RUNS);                          /* both ends at once are rarer than either's 2.5 % */
+    NEAR(careful / (double)RUNS, 0.975, 0.009 + 0.02);      /* what its chance says, to the same accuracy */
+    done();
+}
+
+/* ---- how the parts fall with rows ---- */
+
+enum { ROWS = 48, FEATURES = 3 };
+
+/* Halves as the seed deals them; everything else by elimination. */
+TEST(exponents_are_those_of_explicit_matrices)
+{
+    static double x[ROWS * FEATURES], y[ROWS];
+    static closed_kernels g;
+    const double x0[FEATURES] = {0.1, 0.02, 0.15};
+    epiq_points *at = NULL;
+    epiq_options o = epiq_options_default();
+    epiqp_fall fall;
+    o.scale = EPIQ_SCALE_NONE;
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    EQ(epiq_synth(c, 1, ROWS, FEATURES, 3, x, y), EPIQ_OK);
+    for (int grouped = 0; grouped < 2; grouped++) {
+        int64_t group[ROWS];
+        int every[ROWS];
+        double halves[2] = {0};
+        for (int i = 0; i < ROWS; i++) {
+            group[i] = i / 3;
+            every[i] = i;
+        }
+        EQ(epiq_data_new(c, ROWS, FEATURES, x, y, grouped ? group : NULL, &o, &data), EPIQ_OK);
+        EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+        EQ(epiq_points_add_rows(c, at, 1, x0), EPIQ_OK);
+        EQ(epiqp_fall_measure(c, data, at, &o, &fall), EPIQ_OK);
+        closed_kernels_of(ROWS, FEATURES, x, x0, &o, &g);
+        closed_found all = closed_on(&g, ROWS, every, NULL, o.lambda);
+        for (uint64_t k = 0; k < 4; k++) {
+            ptrdiff_t half_of_row[ROWS], sizes[2];
+            EQ(epiqp_deal(c, data, (epiqp_stream){o.seed, EPIQP_FOR_HALVES, k}, 2, half_of_row, sizes), EPIQ_OK);
+            for (int h = 0; h < 2; h++) {
+                int row[ROWS], n = 0;
+                for (int i = 0; i < ROWS; i++) {
+                    if (half_of_row[i] == h) {
+                        row[n++] = i;
+                    }
+                    TRUE(!grouped || half_of_row[i] == half_of_row[i / 3 * 3]); /* a group stays whole */
+                }
+                closed_found one = closed_on(&g, n, row, NULL, o.lambda);
+                halves[0] += one.c2 / 8;
+                halves[1] += one.tau2 / 8;
+            }
+        }
+        TRUE(fall.known && fall.rows == ROWS && fall.data.se > 0 && fall.procedural.se > 0);
+        NEAR(fall.data.measured, log2(halves[0] / all.c2), 1e-9); /* a condition of 1e4 */
+        NEAR(fall.procedural.measured, log2(halves[1] / all.tau2), 1e-7);
+        epiq_points_free(c, at);
+        epiq_data_free(c, data);
+        data = NULL;
+    }
+    done();
+}
+
+/* n rows of d standard normal features and a smooth target with noise of variance 1/4, from the rows' own streams: more rows
+ * of the same seed begin with the fewer ones. */
+static void draw_rows(uint64_t seed, ptrdiff_t n, ptrdiff_t d, double *x, double *y)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double z[64];
+        epiqp_normals((epiqp_stream){seed, 97, (uint64_t)i}, d + 1, z);
+        memcpy(x + i * d, z, (size_t)d * sizeof *x);
+        y[i] = 0.5 * z[d] + sin(z[0]) + (d > 1 ? z[1] : 0);
+    }
+}
+
+/* The variance that m infinitely wide networks on these rows really have, a mean over the points. */
+static double truth_of(ptrdiff_t n, ptrdiff_t d, const double *x, ptrdiff_t points, const double *x0, double m,
+                       const epiq_options *o)
+{
+    const epiqp_env e = epiqp_run_begin(c, o);
+    epiqp_fit f;
+    double *zeros = calloc((size_t)n, sizeof *zeros), tau2[8], v = 0;
+    EQ(epiqp_fit_new(&e, o, n, d, x, zeros, points, x0, &f), EPIQ_OK);
+    EQ(epiqp_fit_solve(&e, &f), EPIQ_OK);
+    EQ(epiqp_infinite_variance(&e, &f, f.ridge.c, tau2), EPIQ_OK);
+    for (ptrdiff_t p = 0; p < points; p++) {
+        v += (0.25 * epiqp_dot(n, f.ridge.c + p * n, f.ridge.c + p * n) + tau2[p] / m) / (double)points;
+    }
+    epiqp_fit_free(c, &f);
+    epiqp_run_end();
+    free(zeros);
+    return v;
+}
+
+typedef struct {
+    int plans, reached, covered, cautious, cautious_reached;
+    double chance;
+} tally;
+
+enum { MOST_D = 20, MOST_N = 1600, AT = 4 };
+
+static void simulate(uint64_t seed, ptrdiff_t n, ptrdiff_t d, double share, bool measure, tally *t)
+{
+    static double x[MOST_N * MOST_D], y[MOST_N];
+    double x0[AT * MOST_D], y0[AT];
+    epiq_points *at = NULL;
+    epiq_result *r = NULL;
+    epiq_options o = epiq_options_default();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.scale = EPIQ_SCALE_NONE;
+    o.correction = EPIQ_CORRECTION_UNBIASED;
+    o.threads = 1;
+    o.influential = 0;
+    draw_rows(seed, MOST_N, d, x, y);
+    draw_rows(seed + 500000, AT, d, x0, y0);
+    EQ(epiq_data_new(c, n, d, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add_rows(c, at, AT, x0), EPIQ_OK);
+    EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+    epiq_effort e = {1, 0.01, EPIQ_PLAN_GOAL, 0, 0.95};
+    for (ptrdiff_t p = 0; p < AT; p++) {
+        e.amount += share * r->points[p].data.variance / AT;
+    }
+    int s = epiq_plan_new(c, data, measure ? at : NULL, &o, r, &e, &plan);
+    if (!s && plan->best.new_rows && plan->best.rows <= MOST_N) {
+        const epiq_mix *b = &plan->best;
+        double truth = truth_of(b->rows, d, x, AT, x0, (double)b->members, &o);
+        t->plans++;
+        t->reached += truth <= e.amount;
+        t->chance += b->chance.value;
+        t->covered += truth >= b->variance.lo && truth <= b->variance.hi;
+        const epiq_mix *safe = &plan->cautious.mix;
+        if (plan->cautious.known && safe->rows <= MOST_N) {
+            t->cautious++;
+            t->cautious_reached += truth_of(safe->rows, d, x, AT, x0, (double)safe->members, &o) <= e.amount;
+        }
+    }
+    epiq_plan_free(c, plan);
+    epiq_result_free(c, r);
+    epiq_points_free(c, at);
+    epiq_data_free(c, data);
+    plan = NULL, data = NULL;
+}
+
+/* In many features the data part falls slowly at first: who takes it to fall as 1/n promises too much. */
+TEST(plans_reach_their_goal_as_often_as_they_say)
+{
+    static const struct {
+        int n, d;
+    } CELLS[] = {{100, 2}, {100, 5}, {200, 10}};
+    enum { RUNS = 16 };
+    tally measured = {0}, many = {0}, assumed = {0};
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    for (size_t k = 0; k < sizeof CELLS / sizeof *CELLS; k++) {
+        for (uint64_t i = 0; i < RUNS; i++) {
+            uint64_t seed = 1000 * (uint64_t)CELLS[k].d + 100000 * i;
+            simulate(seed, CELLS[k].n, CELLS[k].d, 0.5, true, &measured);
+        }
+    }
+    for (uint64_t i = 0; i < RUNS; i++) { /* 20 features, where twice the rows lower it by 0 to 10 % */
+        simulate(20000 + 100000 * i, 100, 20, 0.5, true, &many);
+        simulate(20000 + 100000 * i, 100, 20, 0.5, false, &assumed);
+    }
+    double reached = measured.reached / (double)measured.plans, chance = measured.chance / measured.plans;
+    TRUE(measured.plans > 40);
+    /* Three binomial standard errors are 0.21. Above its chance by more: exponents rise as rows are added, and the plan
+     * does not count on it. 0.43 and 0.65 in 400 runs. */
+    TRUE(reached > chance - 0.21 && reached < chance + 0.43);
+    TRUE(measured.covered >= 0.9 * measured.plans);
+    TRUE(measured.cautious_reached >= 0.9 * measured.cautious);
+    TRUE(assumed.plans == RUNS && assumed.chance / assumed.plans > 0.35 && assumed.reached <= RUNS / 8);
+    TRUE(many.plans <= RUNS / 8); /* the others take more than 1600 rows, or cannot be had */
+    done();
+}
+
+/* What the interval and the chance claim, by drawing what they take the truth to be. */
+static void tails_of(const epiq_plan *p, double a, double b, double goal)
+{
+    enum { DRAWS = 4000 };
+    const epiq_mix *m = &p->best;
+    double grown = (double)m->rows / (double)p->now.rows, data_part = p->data.variance * pow(grown, -a),
+           starts = p->procedural.variance * pow(grown, -b) / (double)m->members, all = data_part + starts,
+           spread = log(grown) * sqrt(pow(p->exponent.data_sd * data_part / all, 2) +
+                                      pow(p->exponent.procedural_sd * starts / all, 2));
+    static double z[DRAWS], u[DRAWS];
+    int below = 0, above = 0, reached = 0;
+    epiqp_normals((epiqp_stream){5, 96, 0}, DRAWS, z);
+    epiqp_uniforms((epiqp_stream){5, 96, 1}, DRAWS, u);
+    for (int k = 0; k < DRAWS; k++) {
+        double nu = m->variance.df, truth = all * exp(spread * z[k]) * nu / epiqp_chi2_quantile(nu, u[k], 0);
+        below += truth < m->variance.lo;
+        above += truth > m->variance.hi;
+        reached += truth <= goal;
+    }
+    TRUE(spread > 0.05);
+    NEAR(below / (double)DRAWS, 0.025, 0.0075); /* three binomial standard errors */
+    NEAR(above / (double)DRAWS, 0.025, 0.0075);
+    NEAR(reached / (double)DRAWS, m->chance.value, 0.024);
+}
+
+/* A plan says how the parts fall, in numbers and in words, and its interval widens with the rows to be added. */
+TEST(a_plan_tells_how_the_parts_fall)
+{
+    static double x[100 * 3], y[100];
+    epiq_points *at = NULL, *others = NULL;
+    epiq_result *r = NULL;
+    epiq_options o = epiq_options_default();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    draw_rows(7, 100, 3, x, y);
+    EQ(epiq_data_new(c, 100, 3, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "row:3"), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "row:8"), EPIQ_OK);
+    EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+    epiq_effort e = {1, 1, EPIQ_PLAN_BUDGET, 300, 0.95};
+    EQ(epiq_plan_new(c, data, at, &o, r, &e, &plan), EPIQ_OK);
+    TRUE(plan->exponent.known && plan->exponent.rows == 100);
+    TRUE(plan->exponent.data_sd > 0.15 && plan->exponent.procedural_sd > 0.15);
+    double a = fmin(fmax(plan->exponent.data, 0), 1), b = fmin(fmax(plan->exponent.procedural, 0), 1);
+    char words[64];
+    snprintf(words, sizeof words, "the procedural part by %.0f %%, measured on halves of the table",
+             100 * (1 - exp2(-b)));
+    CONTAINS(plan->caveat, words);
+    for (ptrdiff_t k = 0; k < plan->curve_count; k++) {
+        const epiq_mix *m = &plan->curve[k];
+        double far = 100 / (double)m->rows;
+        CLOSE(m->variance.variance,
+              plan->data.variance * pow(far, a) + plan->procedural.variance * pow(far, b) / (double)m->members, 1e-12);
+        TRUE(m->variance.has_interval && m->variance.lo < m->variance.variance &&
+             m->variance.hi > m->variance.variance);
+    }
+    e = (epiq_effort){1, 0.001, EPIQ_PLAN_GOAL, 0.7 * plan->data.variance, 0.95};
+    epiq_plan_free(c, plan);
+    EQ(epiq_plan_new(c, data, at, &o, r, &e, &plan), EPIQ_OK);
+    TRUE(plan->best.new_rows > 0);
+    tails_of(plan, a, b, e.amount);
+    EQ(epiq_points_new(c, data, &others), EPIQ_OK);
+    others->data = NULL;
+    epiq_plan *none = NULL;
+    EQ(epiq_plan_new(c, data, others, &o, r, &e, &none), EPIQ_E_DATA);
+    CONTAINS(epiq_message(c), "the points are not those of these rows");
+    TRUE(!none);
+    epiq_points_free(c, others);
+    epiq_result_free(c, r);
+    epiq_points_free(c, at);
     done();
 }
 

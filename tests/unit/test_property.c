@@ -199,7 +199,7 @@ static const char *parts_add_up(const problem *p)
         if (!near(q->single.variance, sum, 0, 1e-14)) {
             return says("single", k, q->single.variance, sum);
         }
-        bool by_ba = r->methods & EPIQ_BA && r->ensemble_size == p->o.batches;
+        bool by_ba = q->ensemble.method == EPIQ_BY_BA;
         if (!by_ba && !near(q->ensemble.variance, shared, 0, 1e-14)) {
             return says("ensemble", k, q->ensemble.variance, shared);
         }

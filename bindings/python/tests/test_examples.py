@@ -50,8 +50,9 @@ def check(result, ensemble, batched):
     np.testing.assert_allclose(result.prediction, ensemble.mean(0), rtol=1e-9)
     np.testing.assert_allclose(result.procedural, ensemble.var(0, ddof=1), rtol=1e-9)
     assert np.isfinite([result.procedural, result.data, result.ensemble, result.single]).all()
-    np.testing.assert_allclose([p["ensemble"]["variance"] for p in result.json["points"]], batched.var(0, ddof=1) / m, rtol=1e-9)
-    return result.ensemble / (result.data + result.procedural / m)
+    ba = np.array([p["ba"]["variance"] for p in result.json["points"]])
+    np.testing.assert_allclose(ba, batched.var(0, ddof=1) / m, rtol=1e-9)
+    return ba / (result.data + result.procedural / m)
 
 
 def check_influence(result, J, J0, y, yhat, lam):
