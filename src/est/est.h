@@ -173,6 +173,8 @@ int epiqp_moderated_new(epiqp_job *j, const epiqp_ridge *r, const epiqp_probes *
 epiq_part epiqp_if_moderated(const epiqp_rowwise *rows, const epiqp_moderated *w, const double *v, const double *c,
                              ptrdiff_t n, double *u, double level, epiqp_moderation *how);
 
+#define EPIQP_NARROW 2 /* degrees of freedom: below, an interval's upper end is some 40 times the variance */
+
 /* The strongest few of the rows that pass, in order. count: those kept so far, room at most. */
 void epiqp_influence_keep(epiq_influence *kept, ptrdiff_t *count, ptrdiff_t room, epiq_influence one);
 int epiqp_warn_of_probes(epiqp_job *j); /* their error, from the points' */

@@ -321,6 +321,7 @@ static int answer(const asking *a)
             out->prediction[at] = value;
             *known = EPIQ_PREDICTION;
         }
+        a->out->few += out->data && a->inf[p].df > 0 && a->inf[p].df < EPIQP_NARROW;
         epiqp_split both = epiqp_split_of(a->ev[p], a->inf[p], a->ba[p], (double)m->o.batches);
         store(out->procedural, EPIQ_PROCEDURAL, both.procedural, unit2, at, known);
         store(out->data, EPIQ_DATA, both.data, unit2, at, known);
