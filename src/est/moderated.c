@@ -19,7 +19,8 @@ static const ptrdiff_t PARTS[LEVELS] = {1, 2, 4, 8, 12}; /* of the rows: the who
 static const double FLOOR = 0.25;                        /* of the smoothed V: what is given at least, */
 static const double EQUAL_FLOOR = 1.0 / 32;              /* and of the V that equal noise would have */
 static const double LEAST_KURTOSIS = 3;                  /* a normal's; a sample's tends to be too small */
-static const double TIE = 1e-9; /* of a distance: rows at the same one are neighbours together, whatever rounding says */
+static const double TIE =
+    1e-9; /* of a distance: rows at the same one are neighbours together, whatever rounding says */
 
 /* ---- which rows are near ---- */
 
@@ -185,6 +186,7 @@ static void smooth_row(const smoothing *w, ptrdiff_t i, const double *d, double 
     ptrdiff_t left = there;
     for (ptrdiff_t l = 1; l <= w->levels; l++) { /* the last one is Moran's */
         ptrdiff_t k = l < w->levels ? others(w, w->size[l], there) : others(w, w->closest + 1, there);
+        left = k > left ? there : left; /* of few rows that one is larger than the smallest */
         reach[l] = lowest(room, left, k) * (1 + TIE) + 1e-3 * TIE * w->near->self[i];
         left = k;
     }
