@@ -67,7 +67,7 @@ EPIQ_API const char *epiq_status_text(int status);
 typedef struct epiq_ctx epiq_ctx;
 
 typedef struct {
-    const char *stage; /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
+    const char *stage;   /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
                         * "models", "networks" */
     ptrdiff_t done, all; /* units finished, units in all */
 } epiq_progress;

@@ -57,12 +57,13 @@ typedef struct {
      * their squares, in excess_unit^2, NULL: nothing. All NULL unless IF ran from a kernel's factor. */
     const double *used, *printed, *excess;
     double excess_unit;
-    const double *smoothed; /* n: noise variance of each row as moderated smooths it, scaled; NULL: rows in groups, no IF */
+    const double
+        *smoothed; /* n: noise variance of each row as moderated smooths it, scaled; NULL: rows in groups, no IF */
     const double *smoothed_unit, *spread; /* n: the same and its standard deviation, in excess_unit^2; NULL: another
                                            * correction */
-    double smoothed_mean;    /* the mean noise, weighted as residuals are: what it is if equal; scaled */
-    double law[3];           /* kurtosis of the standardised residuals; epiqp_moderated's varies and mean */
-    double *share;           /* points: the rowwise V's share in the moderated one; NULL: another correction */
+    double smoothed_mean;                 /* the mean noise, weighted as residuals are: what it is if equal; scaled */
+    double law[3];                 /* kurtosis of the standardised residuals; epiqp_moderated's varies and mean */
+    double *share;                 /* points: the rowwise V's share in the moderated one; NULL: another correction */
     const struct epiqp_near *near; /* which rows are near each other, of a kernel given; NULL: by the fit's own rows */
     const struct epiqp_more *more; /* what else is wanted */
     const epiqp_remedies *remedy;

@@ -293,8 +293,7 @@ static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *scratch
     epiq_part *chosen = &out[j->o.correction];
     if (w->without && !(low && j->o.correction == EPIQ_CORRECTION_ROWWISE)) { /* V as printed needs no probe */
         double share = mixed.floored ? 0 : mixed.rowwise;
-        point->probe_error =
-            probe_error(j, w, c, chosen->variance, out[EPIQ_CORRECTION_ROWWISE].variance, share, v);
+        point->probe_error = probe_error(j, w, c, chosen->variance, out[EPIQ_CORRECTION_ROWWISE].variance, share, v);
         if (chosen->df > 0) { /* a variance of V next to Satterthwaite's 2 V^2/nu */
             double wider = 1 / (1 / chosen->df + point->probe_error * point->probe_error / 2);
             *chosen = epiq_part_of(chosen->variance, wider, j->o.level, EPIQ_BY_IF);

@@ -340,7 +340,8 @@ TEST(jacobian_at_the_start_is_the_empirical_kernel)
     for (int depth = 1; depth <= 2; depth++) {
         epiq_options o = epiq_options_default();
         o.methods = EPIQ_IF;
-        o.correction = EPIQ_CORRECTION_ROWWISE; /* moderated takes neighbours there by the population kernel, here by J J' */
+        o.correction =
+            EPIQ_CORRECTION_ROWWISE; /* moderated takes neighbours there by the population kernel, here by J J' */
         o.kernel = EPIQ_KERNEL_EMPIRICAL;
         o.width = 24;
         o.depth = depth;

@@ -96,8 +96,8 @@ static void simulate(int set, ptrdiff_t d, form f, int seed, tally got[WAYS][POI
 }
 
 /* Over 60 data sets a ratio's standard error is 0.02 to 0.05 (0.1 at the rows of set 2 with slope, where now and then one row
- * in a quiet place decides), a coverage rate's 0.03. Over 300 of them: rms 0.14 to 0.45 and 0.6 there, ratios 0.93 to 1.2 and
- * 1.5 there, coverage 94 to 100 % and 88 % there; rowwise has rms 0.2 to 0.45, and 0.9 to 1.0 at rows of set 2. */
+ * in a quiet place decides), a coverage rate's 0.03. Over 300 of them: rms 0.18 to 0.39 and 0.64 there, ratios 0.94 to 1.13
+ * and 1.41 there, coverage 96 to 100 % and 89 % there; rowwise has rms 0.25 to 0.47, and 0.85 to 0.91 at rows of set 2. */
 TEST(planted_noise_is_found_at_rows_the_mean_and_anywhere)
 {
     enum { SEEDS = 60 };
