@@ -17,7 +17,7 @@ typedef struct {
     double *part[4]; /* BLOCK each; NULL: not wanted */
     unsigned char *known;
     ptrdiff_t unknown[4], first[4]; /* rows without a part, and the first of them, from 1 */
-    ptrdiff_t rows, outside;        /* all, and those beyond the training rows */
+    ptrdiff_t rows, outside, few;   /* all, those beyond the training rows, and those where few of these decide */
 } job;
 
 static int parse_parts(const char *list, int *parts)
@@ -106,6 +106,13 @@ static void tell(const cli *c, const job *j)
                  j->outside, j->rows);
         warn(text);
     }
+    if (j->few && !args_value(c, "quiet")) {
+        snprintf(text, sizeof text,
+                 "at %td of %td rows the data variance rests on one or two training rows, and is known only roughly; "
+                 "training rows themselves are often so",
+                 j->few, j->rows);
+        warn(text);
+    }
     for (int k = 0; k < 4; k++) {
         snprintf(text, sizeof text,
                  "%s is left empty in %td row%s, first in row %td: a difference of two variances came out negative, or "
@@ -144,6 +151,7 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
     } while (count == BLOCK && !ferror(j->out.file));
     j->rows = out.first;
     j->outside = out.outside;
+    j->few = out.few;
     return CODE_OK;
 }
 

@@ -294,7 +294,7 @@ typedef struct {
     int known, has_interval;
     int open; /* has_interval, but its upper end cannot be known: hi is 0 and means nothing, lo is "at least" */
     double variance, lo, hi;
-    double df; /* degrees of freedom behind the interval; 0: none, it is a closed form or a difference */
+    double df; /* degrees of freedom behind the variance; 0: none, it is a closed form or a difference */
     epiq_method method;
 } epiq_part;
 
@@ -537,6 +537,7 @@ typedef struct {
      * precision where their spread is far above its rounding: three times as fast, off by 1e-6 or so of the target's
      * scale, and variances by less than a thousandth. */
     int exact;
+    ptrdiff_t few; /* rises by the rows whose data variance, if wanted, rests on one or two training rows */
 } epiq_predictions;
 EPIQ_API int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x,
                                 epiq_predictions *out);

@@ -103,7 +103,7 @@ static int predict_work(call *self)
 static PyObject *make_room(asking *a, int parts)
 {
     double **to[] = {&a->out.prediction, &a->out.procedural, &a->out.data, &a->out.ensemble};
-    PyObject *rooms = PyTuple_New(6);
+    PyObject *rooms = PyTuple_New(7);
     for (int k = 0; rooms && k < 5; k++) {
         bool wanted = k == 4 || parts & 1 << k;
         Py_ssize_t size = a->x.rows * (Py_ssize_t)(k == 4 ? 1 : sizeof(double));
@@ -145,8 +145,8 @@ static PyObject *model_predict(PyObject *self, PyObject *args, PyObject *named)
                          "X has %zd columns but the model was fitted to %zd; give one column a feature",
                          (Py_ssize_t)a->x.columns, (Py_ssize_t)info.features);
         } else if ((rooms = make_room(a, parts & info.parts)) && call_run(c)) {
-            PyObject *outside = PyLong_FromSsize_t(a->out.outside);
-            if (!outside || PyTuple_SetItem(rooms, 5, outside)) {
+            PyObject *outside = PyLong_FromSsize_t(a->out.outside), *few = PyLong_FromSsize_t(a->out.few);
+            if (!outside || !few || PyTuple_SetItem(rooms, 5, outside) || PyTuple_SetItem(rooms, 6, few)) {
                 Py_CLEAR(rooms);
             }
         } else {

@@ -92,10 +92,11 @@ static const row TABLE[] = {
     CHOICE(kernel, "kernel", "population", "population|empirical",
            "tangent kernel: its expectation, or from drawn networks"),
     CHOICE(hbar, "hbar", "kernel", "kernel|ensemble", "mean prediction: kernel regression, or the mean of the members"),
-    CHOICE(correction, "correction", "moderated", "moderated|rowwise|unbiased|jackknife|none",
-           "for leverage: moderated smooths the noise over rows near each other as far as they agree, rowwise takes each "
-           "row's from its own residual, unbiased takes it to be equal everywhere; none is the "
-           "formula as published"),
+    CHOICE(
+        correction, "correction", "moderated", "moderated|rowwise|unbiased|jackknife|none",
+        "for leverage: moderated smooths the noise over rows near each other as far as they agree, rowwise takes each "
+        "row's from its own residual, unbiased takes it to be equal everywhere; none is the "
+        "formula as published"),
     COUNT(probes, "probes", "0", 0, 1e6,
           "estimate what corrections need from so many random vectors, 16 or more (0: exactly, which takes 3 times as "
           "long)"),

@@ -44,6 +44,14 @@ static void apply_form(const epiqp_job *j, const double *used, const double *exc
     }
 }
 
+/* The smoothed V of moderated is c'diag(m) c. */
+static void apply_smoothed(const epiqp_job *j, const double *b, double *out)
+{
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        out[i] = j->share ? j->smoothed[i] * b[i] : 0;
+    }
+}
+
 /* ---- before any pick ---- */
 
 double epiqp_belief_bytes(ptrdiff_t n, ptrdiff_t points, ptrdiff_t picks)
@@ -62,10 +70,20 @@ static void fill_own(epiqp_belief *b, double *room)
         double *v = room + each * omp_get_thread_num();
         apply_form(j, j->used, j->excess, c, v + n, v);
         b->form[EPIQP_BELIEF_DATA].own[p] = epiqp_dot(n, c, v);
-        apply_form(j, j->printed, NULL, c, v + n, v);
-        b->form[EPIQP_BELIEF_PRINTED].own[p] = epiqp_dot(n, c, v);
+        apply_form(j, j->used, NULL, c, v + n, v);
+        b->form[EPIQP_BELIEF_UNBIASED].own[p] = epiqp_dot(n, c, v);
+        apply_smoothed(j, c, v);
+        b->form[EPIQP_BELIEF_SMOOTHED].own[p] = epiqp_dot(n, c, v);
         b->form[EPIQP_BELIEF_PROCEDURAL].own[p] = j->member_h ? j->ev[p].variance : j->infinite[p].variance;
     }
+}
+
+/* The data variance as things stand, its parts in the shares they had before any pick. */
+static double mix(const epiqp_belief *b, ptrdiff_t p)
+{
+    double least = b->j->excess ? EPIQP_ROWWISE_FLOOR * b->form[EPIQP_BELIEF_UNBIASED].own[p] : 0;
+    double own = fmax(b->form[EPIQP_BELIEF_DATA].own[p], fmax(least, 0)), share = b->j->share ? b->j->share[p] : 1;
+    return share * own + (1 - share) * fmax(b->form[EPIQP_BELIEF_SMOOTHED].own[p], 0);
 }
 
 int epiqp_belief_new(epiqp_job *j, ptrdiff_t picks, epiqp_belief *out)
@@ -77,8 +95,9 @@ int epiqp_belief_new(epiqp_job *j, ptrdiff_t picks, epiqp_belief *out)
     out->gain = epiqp_arena_alloc(c, &j->scratch, picks * points, sizeof *out->gain);
     out->right = epiqp_arena_alloc(c, &j->scratch, EPIQP_BELIEFS * n, sizeof *out->right);
     out->groups = epiqp_arena_alloc(c, &j->scratch, j->data->groups, sizeof *out->groups);
+    out->scale = epiqp_arena_alloc(c, &j->scratch, points, sizeof *out->scale);
     double *room = epiqp_arena_alloc(c, &j->scratch, each * j->e.threads, sizeof *room);
-    bool whole = out->picked && out->gain && out->right && out->groups && room;
+    bool whole = out->scale && out->picked && out->gain && out->right && out->groups && room;
     for (int k = 0; k < EPIQP_BELIEFS && whole; k++) {
         epiqp_form *f = &out->form[k];
         f->own = epiqp_arena_alloc(c, &j->scratch, k == EPIQP_BELIEF_KERNEL ? 0 : points, sizeof *f->own);
@@ -90,6 +109,10 @@ int epiqp_belief_new(epiqp_job *j, ptrdiff_t picks, epiqp_belief *out)
     }
     out->form[EPIQP_BELIEF_KERNEL].w = j->fit.ridge.shift;
     fill_own(out, room);
+    for (ptrdiff_t p = 0; p < points; p++) {
+        double mixed = mix(out, p);
+        out->scale[p] = (j->share || j->retrain.scale > 0) && mixed > 0 ? j->inf[p].variance / mixed : 1;
+    }
     return EPIQ_OK;
 }
 
@@ -160,7 +183,8 @@ static void make_columns(epiqp_belief *b, ptrdiff_t p)
     }
     epiqp_kernel_block(&f->arch, &f->rows, 0, n, &f->at, p, 1, right[EPIQP_BELIEF_KERNEL], NULL, n);
     apply_form(j, j->used, j->excess, star, b->groups, right[EPIQP_BELIEF_DATA]);
-    apply_form(j, j->printed, NULL, star, b->groups, right[EPIQP_BELIEF_PRINTED]);
+    apply_form(j, j->used, NULL, star, b->groups, right[EPIQP_BELIEF_UNBIASED]);
+    apply_smoothed(j, star, right[EPIQP_BELIEF_SMOOTHED]);
     bool infinite = !j->member_h && j->infinite[p].known;
     if (infinite) {
         infinite_right(b, p, right[EPIQP_BELIEF_PROCEDURAL]);
@@ -228,11 +252,7 @@ void epiqp_belief_observe(epiqp_belief *b, ptrdiff_t p)
 
 double epiqp_belief_data(const epiqp_belief *b, ptrdiff_t p)
 {
-    double least = b->j->excess ? EPIQP_ROWWISE_FLOOR * b->form[EPIQP_BELIEF_PRINTED].own[p] : 0;
-    const epiqp_retraining *t = &b->j->retrain;
-    const double numbers[] = {t->scale, t->typical, t->exponent};
-    double variance = fmax(b->form[EPIQP_BELIEF_DATA].own[p], fmax(least, 0));
-    return t->scale > 0 ? epiqp_retrained(numbers, variance) : variance;
+    return b->scale[p] * mix(b, p);
 }
 
 double epiqp_belief_procedural(const epiqp_belief *b, ptrdiff_t p)

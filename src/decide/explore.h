@@ -13,8 +13,9 @@
 
 typedef enum {
     EPIQP_BELIEF_KERNEL,     /* P */
-    EPIQP_BELIEF_DATA,       /* IF's V, as a form in c */
-    EPIQP_BELIEF_PRINTED,    /* the same without correction, under which rowwise does not fall */
+    EPIQP_BELIEF_DATA,       /* IF's V, as a form in c; of moderated its rowwise part */
+    EPIQP_BELIEF_UNBIASED,   /* the same for equal noise, under half of which rowwise does not fall */
+    EPIQP_BELIEF_SMOOTHED,   /* of moderated: its smoothed part; else 0 */
     EPIQP_BELIEF_PROCEDURAL, /* over starts */
     EPIQP_BELIEFS
 } epiqp_belief_kind;
@@ -33,6 +34,7 @@ typedef struct {
     ptrdiff_t picks;
     double *right;  /* EPIQP_BELIEFS by n: what c is multiplied with for a column of F */
     double *groups; /* scratch */
+    double *scale;  /* points: the estimate over what its parts, in the shares it has them, come to before any pick */
 } epiqp_belief;
 
 /* Room for so many picks, in the job's memory; the job has run IF from its own factor, and EV or the closed form. */

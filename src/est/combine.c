@@ -126,8 +126,6 @@ static int list_predictions(epiqp_job *j)
     return EPIQ_OK;
 }
 
-static const double NARROW = 2; /* degrees of freedom: below, an interval's upper end is some 40 times the variance */
-
 /* What could not be given, to be counted and said. */
 typedef struct {
     ptrdiff_t negative, lost, apart, first_apart; /* apart: BA and the other two */
@@ -175,7 +173,7 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     out->data = in_units(data, unit2, w);
     w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
     w->lost += o->methods & EPIQ_EV && j->member_h && !j->ev[p].known;
-    if (out->data.has_interval && out->data.df < NARROW) {
+    if (out->data.has_interval && out->data.df < EPIQP_NARROW) {
         w->first_narrow = w->narrow++ ? w->first_narrow : p;
     }
     out->single = in_units(epiqp_sum_of(data, procedural, 1, o->level, both.method), unit2, w);

@@ -26,8 +26,9 @@ typedef struct {
     double noise; /* variance of y around its mean, if equal everywhere, scaled, that phi is made of; 0: no phi */
 } epiqp_keep;
 enum { EPIQP_KEPT_RETRAIN = 6 }; /* scale, typical, exponent, spread of epiqp_retraining, kappa, noise (scaled) */
-double epiqp_retrained(const double *numbers,
-                       double variance); /* IF's V made that of the networks, by the first three */
+/* IF's V made that of the networks; by the first three, and its degrees of freedom by the fourth */
+double epiqp_retrained(const double *numbers, double variance);
+epiq_part epiqp_retrained_part(const double *numbers, epiq_part part, double level);
 
 /* What whole groups make of the residuals, scaled, n each: groups.c. */
 typedef struct {
@@ -213,6 +214,8 @@ int epiqp_moderated_new(epiqp_job *j, const epiqp_ridge *r, const epiqp_probes *
                         const epiqp_rowwise *rows, epiqp_moderated *out);
 epiq_part epiqp_if_moderated(const epiqp_rowwise *rows, const epiqp_moderated *w, const double *v, const double *c,
                              ptrdiff_t n, double *u, double level, epiqp_moderation *how);
+
+#define EPIQP_NARROW 2 /* degrees of freedom: below, an interval's upper end is some 40 times the variance */
 
 /* The strongest few of the rows that pass, in order. count: those kept so far, room at most. */
 void epiqp_influence_keep(epiq_influence *kept, ptrdiff_t *count, ptrdiff_t room, epiq_influence one);

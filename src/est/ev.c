@@ -14,7 +14,8 @@ epiq_part epiq_part_of(double variance, double df, double level, epiq_method met
         return (epiq_part){.method = method};
     }
     epiq_part part = {.known = 1, .variance = variance, .method = method};
-    if (variance > 0 && df > 0 && df <= DBL_MAX && level > 0 && level < 1) {
+    part.df = variance > 0 && df > 0 && df <= DBL_MAX ? df : 0;
+    if (part.df > 0 && level > 0 && level < 1) {
         double lo, hi;
         epiqp_variance_interval(variance, df, level, &lo, &hi);
         if (lo > 0) {
@@ -23,7 +24,6 @@ epiq_part epiq_part_of(double variance, double df, double level, epiq_method met
             part.open = !(hi <= FARTHEST * variance);
             part.hi = part.open ? 0 : fmax(hi, variance);
         }
-        part.df = df;
     }
     return part;
 }

@@ -186,6 +186,7 @@ static void smooth_row(const smoothing *w, ptrdiff_t i, const double *d, double 
     ptrdiff_t left = there;
     for (ptrdiff_t l = 1; l <= w->levels; l++) { /* the last one is Moran's */
         ptrdiff_t k = l < w->levels ? others(w, w->size[l], there) : others(w, w->closest + 1, there);
+        left = k > left ? there : left; /* of few rows that one is larger than the smallest */
         reach[l] = lowest(room, left, k) * (1 + TIE) + 1e-3 * TIE * w->near->self[i];
         left = k;
     }

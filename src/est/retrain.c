@@ -449,16 +449,10 @@ static void set_scale(epiqp_job *j, double scale, double exponent)
     t->typical = mean * (t->subset ? 1 : 0.8) * (unit_noise ? t->mean_noise : 1);
 }
 
-static void scale_parts(epiqp_job *j)
+epiq_part epiqp_retrained_part(const double *numbers, epiq_part part, double level)
 {
-    const epiqp_retraining *t = &j->retrain;
-    for (ptrdiff_t p = 0; p < j->points; p++) {
-        epiq_part *part = &j->inf[p];
-        const double numbers[] = {t->scale, t->typical, t->exponent};
-        double df = part->df > 0 ? 1 / (1 / part->df + t->spread / 2) : 0;
-        *part = part->known ? epiq_part_of(epiqp_retrained(numbers, part->variance), df, j->o.level, EPIQ_BY_RETRAIN)
-                            : *part;
-    }
+    double df = part.df > 0 ? 1 / (1 / part.df + numbers[3] / 2) : 0;
+    return part.known ? epiq_part_of(epiqp_retrained(numbers, part.variance), df, level, EPIQ_BY_RETRAIN) : part;
 }
 
 /* The noise of an answer by networks is that which they leave. */
@@ -506,7 +500,10 @@ static int settle(epiqp_job *j, const errors *e, epiqp_response (*response)[2], 
         "networks of finite width follow the data more or less than infinitely wide ones: how much is measured on %td "
         "networks, trained without a fifth of the rows and again on changed targets",
         r->retrain.networks);
-    scale_parts(j);
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        const double numbers[] = {t->scale, t->typical, t->exponent, t->spread};
+        j->inf[p] = epiqp_retrained_part(numbers, j->inf[p], j->o.level);
+    }
     report_noise(j, r->retrain.noise_variance);
     return r->retrain.reason ? EPIQ_OK : EPIQ_E_NOMEM;
 }

@@ -261,9 +261,7 @@ static epiq_part influence_alone(const asking *a, ptrdiff_t p)
 static epiq_part influence_at(const asking *a, ptrdiff_t p)
 {
     epiq_part part = influence_alone(a, p);
-    return a->m->retrain && part.known
-               ? epiq_part_of(epiqp_retrained(a->m->retrain, part.variance), 0, 0, EPIQ_BY_RETRAIN)
-               : part;
+    return a->m->retrain ? epiqp_retrained_part(a->m->retrain, part, 0) : part;
 }
 
 /* c = A^-1 k0, the closed form of tau^2, what corrects BA, and the data variance. */
@@ -336,6 +334,7 @@ static int answer(const asking *a)
             out->prediction[at] = value;
             *known = EPIQ_PREDICTION;
         }
+        a->out->few += out->data && a->inf[p].df > 0 && a->inf[p].df < EPIQP_NARROW;
         epiq_part ba = epiqp_ba_corrected(a->ba[p], a->phi[p]);
         epiqp_split both = epiqp_split_of(a->ev[p], a->inf[p], ba, (double)m->o.batches);
         store(out->procedural, EPIQ_PROCEDURAL, both.procedural, unit2, at, known);

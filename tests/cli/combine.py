@@ -92,7 +92,8 @@ def influence_function(m, p, residual):
     s = q[:]
     for _ in range(3):
         s = [s[i] + q[i] - ridge ** 2 * math.fsum(v * v * w for v, w in zip(b[i], s)) / square[i] for i in range(ROWS)]
-    out["rowwise"] = max(out["unbiased"] + math.fsum(w * w * (x - z) for w, x, z in zip(c, s, q)), out["none"] / 2)
+    out["rowwise"] = max(out["unbiased"] + math.fsum(w * w * (x - z) for w, x, z in zip(c, s, q)), out["unbiased"] / 2)
+    out["moderated"] = moderated(k, c, q, square, out["rowwise"])
     whole = dot(c, y)
     left = [refit_without(k, y, k0, i) for i in range(ROWS)]
     errors = [y[i] - refit_without(k, y, k[i], i) for i in range(ROWS)]
@@ -100,6 +101,41 @@ def influence_function(m, p, residual):
     at = math.floor(0.05 * (ROWS + 1) + 1e-9)
     return dict(out, prediction=whole, predictive=[ends[0][at - 1], ends[1][ROWS - at]], loo=math.sqrt(math.fsum(e * e for e in errors) / ROWS),
                 moved={i + 1: v - whole for i, v in enumerate(left)})
+
+
+def moderated(k, c, q, weight, own):
+    """Noise smoothed over the rows nearest in the kernel's distance, averaged with rowwise: docs/method.md, M1 to M9."""
+    n, c2, qbar = ROWS, [w * w for w in c], math.fsum(q) / ROWS
+    order = [sorted((j for j in range(n) if j != i), key=lambda j: k[i][i] + k[j][j] - 2 * k[i][j]) for i in range(n)]
+    sizes = sorted({min(n, max(8, n // part)) for part in (1, 2, 4, 8, 12)}, reverse=True)
+    total = lambda rows: math.fsum(weight[j] for j in rows)
+    mean = lambda rows: math.fsum(weight[j] * q[j] for j in rows) / total(rows)
+    near = [[order[i][:size - 1] for i in range(n)] for size in sizes]
+    m_of = [[mean([i] + rows[i]) for i in range(n)] for rows in near]
+    alone = [[mean(rows[i]) for i in range(n)] for rows in near]
+    deviance = [math.fsum(math.log(a) + b / a for a, b in zip(level, q)) for level in alone]
+    w = [math.exp((min(deviance) - d) / 2) for d in deviance]
+    w = [x / math.fsum(w) for x in w]
+    m = [math.fsum(x * level[i] for x, level in zip(w, m_of)) for i in range(n)]
+    variance = []
+    for i in range(n):
+        terms = []
+        for j in range(n):
+            within = [l for l in range(len(sizes)) if j == i or j in near[l][i]]
+            terms.append((weight[j] * math.fsum(w[l] / total([i] + near[l][i]) for l in within) * m_of[within[-1]][i]) ** 2)
+        variance.append(math.fsum(terms))
+    kurtosis = lambda z: max(3, n * math.fsum(x * x for x in z) / math.fsum(z) ** 2)
+    kz, k4 = kurtosis([a / b for a, b in zip(q, m)]), kurtosis(q)
+    sd = [math.sqrt((kz - 1) * v) for v in variance]
+    closest = min(n - 1, max(8, n // 16))
+    lag = [(q[i] / qbar - 1) * (math.fsum(q[j] for j in order[i][:closest]) / closest / qbar - 1) for i in range(n)]
+    nu = min(n - 1, 2 / (k4 * dot(c2, c2) / math.fsum(c2) ** 2 - 1 / n))
+    smooth = dot(c2, m)
+    noise = max((dot(c2, sd) / smooth) ** 2, 2 / (n - 1))
+    apart = ((own - smooth) / max(own, smooth)) ** 2 * (smooth / max(own, smooth / 5) if own < smooth else 1)
+    off = 2 * max(0, math.fsum(lag) / n) + 4 / math.sqrt(n * closest) + max(0, apart - 2 / nu) * max(0, 1 - 6 / nu)
+    rows, smoothed = nu / 2, 1 / (noise + off)
+    return max((rows * own + smoothed * smooth) / (rows + smoothed), smooth / 4, mean(range(n)) * math.fsum(c2) / 32)
 
 
 failed = 0
@@ -117,7 +153,7 @@ def same(what, got, wanted, tolerance=1e-9):
 def judge(path, given):
     m, result = made(), json.load(open(path, encoding="utf-8"))
     kernel = bool({"gram", "jacobian"} & set(given))
-    correction = next((g for g in given if g in ("none", "jackknife", "unbiased")), "rowwise")
+    correction = next((g for g in given if g in ("none", "jackknife", "unbiased", "rowwise")), "moderated")
     for p, point in enumerate(result["points"]):
         h, hb = [row[p] for row in m["ensemble"]], [row[p] for row in m["batched"]]
         inf = influence_function(m, p, "yhat" if "yhat" in given else "own") if kernel else None

@@ -26,7 +26,7 @@ judge 'ensemble jacobian' --ensemble ensemble.csv "${derivatives[@]}"
 judge 'batched gram' --batched batched.csv "${kernel[@]}"
 judge 'ensemble batched gram' --ensemble ensemble.csv --batched batched.csv "${kernel[@]}"
 judge 'ensemble batched jacobian yhat' --ensemble ensemble.csv --batched batched.csv "${derivatives[@]}" --yhat yhat.csv
-for correction in none unbiased jackknife; do
+for correction in none unbiased jackknife rowwise; do
     judge "ensemble gram $correction" --ensemble ensemble.csv "${kernel[@]}" --correction $correction
 done
 

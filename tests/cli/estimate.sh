@@ -35,7 +35,7 @@ check 'second point' says all.json '"at": "row:7"'
 check 'procedural' says all.json \
     "^      \"procedural\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"ev\", \"members\": 6\},$"
 check 'data' says all.json \
-    "^      \"data\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\", \"correction\": \"rowwise\", \"uncorrected\": $number\},$"
+    "^      \"data\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\", \"correction\": \"moderated\", \"uncorrected\": $number\},$"
 check 'ensemble' says all.json \
     "^      \"ensemble\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\+ev\", \"members\": 3\},$"
 check 'ba' says all.json \

@@ -127,7 +127,7 @@ draws 'cumulative-regret simple-regret' explore --loop --steps 2 --seeds 2 --fre
 draws 'an-ensemble-s-variance-against-its-size the-parts-against-the-number-of-features the-parts-against-the-number-of-rows' \
     study scaling --quick --reps 3 --engine linear --width 16
 expect_ok "$epiq" study table1 --quick --reps 3 --engine linear --width 16 --pictures drawn --picture-format svg --quiet
-check 'a picture a panel' test "$(listing drawn)" = 'coverage-of-the-truth-data-if-jackknife.svg coverage-of-the-truth-data-if-none.svg coverage-of-the-truth-data-if-rowwise.svg coverage-of-the-truth-data-if-unbiased.svg coverage-of-the-truth-ensemble-ba.svg data-variance-n-200.svg ensemble-variance-n-200.svg procedural-variance-n-200.svg '
+check 'a picture a panel' test "$(listing drawn)" = 'coverage-of-the-truth-data-if-jackknife.svg coverage-of-the-truth-data-if-moderated.svg coverage-of-the-truth-data-if-none.svg coverage-of-the-truth-data-if-rowwise.svg coverage-of-the-truth-data-if-unbiased.svg coverage-of-the-truth-ensemble-ba.svg data-variance-n-200.svg ensemble-variance-n-200.svg procedural-variance-n-200.svg '
 check 'that says which' says drawn/procedural-variance-n-200.svg '>Procedural variance[^<]*: n = 200</text>'
 check 'nothing else is left' test "$(listing)" = 'drawn points.csv rows.csv '
 finish

@@ -281,7 +281,7 @@ def spread_rowwise(r, c, M, plain, level):
     s = q + rest @ q + rest @ (rest @ q) + rest @ (rest @ (rest @ q))
     v = c * r / vsqrt(M2.sum(axis=1))
     u = (v - sum(v) / n)**2 + c**2 * (s - q)
-    V = max(sum(u), plain / 2)
+    V = max(sum(u), plain / 2)  # plain: the unbiased V
     F = sum((u - sum(u) / n)**2)
     G = V**2 * (n * sum(q**2) / sum(q)**2 * sum(c**4) / sum(c**2)**2 - mp.mpf(1) / n)
     nu = min(2 * V**2 / (F + max(mp.mpf(0), G - F) / 5), mp.mpf(n - 1))
@@ -300,6 +300,50 @@ def spread_groups(summed, c, group, kurtosis, level):
     """V over groups; nu from the sizes of c alone, for noise of this kurtosis."""
     V, p = sum(summed**2), np.array([sum(c[group == g]**2) for g in range(group.max() + 1)])
     nu = min(max(2 / (kurtosis - 1) * sum(p)**2 / sum(p**2), mp.mpf(1)), mp.mpf(len(p) - 1))
+    tail = (1 - mp.mpf(level)) / 2
+    return V, nu, nu * V / chi2_quantile(nu, tail, True), nu * V / chi2_quantile(nu, tail)
+
+
+def spread_moderated(r, c, M, K, plain, level):
+    """noise smoothed over the rows nearest in the kernel's distance, averaged with rowwise by precision: section 3, M1 to M9,
+    entry by entry"""
+    n, three = len(r), mp.mpf(3)
+    N = (M * M).sum(axis=1)
+    q = r**2 / N
+    own = spread_rowwise(r, c, M, plain, level)[0]
+    order = [sorted((j for j in range(n) if j != i), key=lambda j: K[i, i] + K[j, j] - 2 * K[i, j]) for i in range(n)]
+    sizes = sorted({min(n, max(8, n // part)) for part in (1, 2, 4, 8, 12)}, reverse=True)
+    near = [[order[i][:k - 1] for i in range(n)] for k in sizes]
+    mean = [[sum(N[j] * q[j] for j in [i, *near[l][i]]) / sum(N[j] for j in [i, *near[l][i]]) for i in range(n)]
+            for l in range(len(sizes))]
+    alone = [[sum(N[j] * q[j] for j in near[l][i]) / sum(N[j] for j in near[l][i]) for i in range(n)]
+             for l in range(len(sizes))]
+    deviance = [sum(mp.log(alone[l][i]) + q[i] / alone[l][i] for i in range(n)) for l in range(len(sizes))]
+    w = [mp.exp((min(deviance) - d) / 2) for d in deviance]
+    w = [x / sum(w) for x in w]
+    m = np.array([sum(w[l] * mean[l][i] for l in range(len(sizes))) for i in range(n)])
+    variance = []
+    for i in range(n):
+        total = mp.mpf(0)
+        for j in range(n):
+            within = [l for l in range(len(sizes)) if j == i or j in near[l][i]]
+            weight = sum(w[l] * N[j] / sum(N[x] for x in [i, *near[l][i]]) for l in within)
+            total += (weight * mean[max(within)][i])**2
+        variance.append(total)
+    z = q / m
+    kz = max(three, n * sum(z**2) / sum(z)**2)
+    sd = vsqrt((kz - 1) * np.array(variance))
+    closest, qbar = min(n - 1, max(8, n // 16)), sum(q) / n
+    moran = sum((q[i] / qbar - 1) * (sum(q[j] for j in order[i][:closest]) / closest / qbar - 1) for i in range(n)) / n
+    k4 = max(three, n * sum(q**2) / sum(q)**2)
+    nu = min(mp.mpf(n - 1), 2 / (k4 * sum(c**4) / sum(c**2)**2 - mp.mpf(1) / n))
+    smooth = sum(c**2 * m)
+    noise = max((sum(c**2 * sd) / smooth)**2, mp.mpf(2) / (n - 1))
+    apart = ((own - smooth) / max(own, smooth))**2 * (smooth / max(own, smooth / 5) if own < smooth else 1)
+    off = 2 * max(mp.mpf(0), moran) + 4 / mp.sqrt(n * closest) + max(mp.mpf(0), apart - 2 / nu) * max(mp.mpf(0), 1 - 6 / nu)
+    by_rows, by_smooth = nu / 2, 1 / (noise + off)
+    V = max((by_rows * own + by_smooth * smooth) / (by_rows + by_smooth), smooth / 4, sum(N * q) / sum(N) * sum(c**2) / 32)
+    nu = min(2 * (by_rows + by_smooth), mp.mpf(n - 1))
     tail = (1 - mp.mpf(level)) / 2
     return V, nu, nu * V / chi2_quantile(nu, tail, True), nu * V / chi2_quantile(nu, tail)
 
@@ -331,7 +375,7 @@ def make_if():
         means = np.array([sum(corrected[k]) for k in own]) / vsqrt(sizes)
         kurtosis = max(mp.mpf(3), len(own) * sum(means**4) / sum(means**2)**2)
         columns = {key: [] for key in ("prediction", "tau2", "IF", "deletion")}
-        tables = {key: np.empty((4, len(x0)), dtype=object) for key in
+        tables = {key: np.empty((5, len(x0)), dtype=object) for key in
                   ("V", "nu", "lo", "hi", "group_V", "group_nu", "group_lo", "group_hi")}
         errors = []
         for t in range(len(x0)):
@@ -360,10 +404,11 @@ def make_if():
                 for prefix, values in (("", spread(u, level)), ("group_", in_groups)):
                     for key, value in zip(("V", "nu", "lo", "hi"), values):
                         tables[prefix + key][row, t] = value
-            rowwise = spread_rowwise(r, c, M, tables["V"][0, t], level)
-            for key, value in zip(("V", "nu", "lo", "hi"), rowwise):
-                tables[key][3, t] = value
-                tables["group_" + key][3, t] = tables["group_" + key][2, t]  # in groups rowwise stays unbiased
+            plain = tables["V"][2, t]
+            for row, values in ((3, spread_rowwise(r, c, M, plain, level)), (4, spread_moderated(r, c, M, K, plain, level))):
+                for key, value in zip(("V", "nu", "lo", "hi"), values):
+                    tables[key][row, t] = value
+                    tables["group_" + key][row, t] = tables["group_" + key][2, t]  # in groups both stay unbiased
             columns["prediction"].append(prediction)
             columns["tau2"].append(Q00[t, t] - 2 * c @ q0s[:, t] + c @ Q @ c)
             columns["IF"].append(theorem)
@@ -378,7 +423,7 @@ def make_if():
             group_loo_rmse=mp.sqrt(sum(group_loo**2) / n), group_noise=sum(corrected**2) / n).items()}
     write("if.txt", ["config: depth bias bias_sd lambda level; prediction, tau2: a row for each x0;",
                      "IF, deletion (change of the prediction, ridge lambda n held): n rows, a column for each x0;",
-                     "V, nu, lo, hi, group_*: rows none, jackknife, unbiased, rowwise, a column for each x0;",
+                     "V, nu, lo, hi, group_*: rows none, jackknife, unbiased, rowwise, moderated, a column for each x0;",
                      "group_*: contributions summed within each label of group before squaring, corrected for whole groups"],
           entries)
 

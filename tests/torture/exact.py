@@ -125,7 +125,7 @@ class Ridge:
     """kernel regression: A = K + lambda n, its inverse B, and everything made of them"""
 
     def __init__(self, K, y, lam):
-        self.n, self.y = len(y), y
+        self.n, self.y, self.K = len(y), y, K
         self.shift = mpf(lam) * self.n
         A = mp.matrix(K) + self.shift * mp.eye(self.n)
         self.B = (A**-1).tolist()
@@ -154,6 +154,8 @@ class Ridge:
         V, nu = satterthwaite(centred)
         if correction == "rowwise":
             V, nu = self.rowwise(r, c, centred, lengths)
+        if correction == "moderated":
+            V, nu = self.moderated(r, c, centred, lengths)
         return Part(V, nu, mp.sqrt(dot(v, v) / V) if V else mpf(1))
 
     def rowwise(self, r, c, centred, lengths):
@@ -164,7 +166,7 @@ class Ridge:
         for _ in range(3):
             s = [a + b - ps for a, b, ps in zip(s, q, times(P, s))]
         u = [v * v + w * w * (a - b) for v, w, a, b in zip(centred, c, s, q)]
-        plain = self.data(c, "none", r).variance
+        plain = dot(centred, centred)
         if not any(u):
             return mpf(0), mpf(n - 1)
         V = max(mp.fsum(u), plain / 2)
@@ -174,6 +176,49 @@ class Ridge:
         G = V**2 * (kurtosis * dot(c2, c2) / mp.fsum(c2)**2 - mpf(1) / n)
         wobble = F + max(mpf(0), G - F) / 5
         return V, min(2 * V**2 / wobble, mpf(n - 1)) if wobble else mpf(n - 1)
+
+    def near(self, i, k):
+        """the others among the k rows nearest to row i, and any as near but for rounding"""
+        own = self.K[i][i]
+        away = {j: max(mpf(0), own + self.K[j][j] - 2 * self.K[i][j]) for j in range(self.n) if j != i}
+        reach = sorted(away.values())[min(k, self.n) - 2] * (1 + mpf("1e-9")) + mpf("1e-12") * own
+        return [j for j, d in away.items() if d <= reach]
+
+    def moderated(self, r, c, centred, lengths):
+        n, c2 = self.n, [w * w for w in c]
+        q = [a * a / total for a, total in zip(r, lengths)]
+        if not any(q) or not any(c):
+            return mpf(0), mpf(n - 1)
+        own, qbar = self.rowwise(r, c, centred, lengths)[0], mean(q)
+        sizes = sorted({min(n, max(8, n // part)) for part in (1, 2, 4, 8, 12)}, reverse=True)
+        others = [[self.near(i, k) for i in range(n)] for k in sizes]
+        weigh = lambda rows: dot([lengths[j] for j in rows], [q[j] for j in rows]) / mp.fsum(lengths[j] for j in rows)
+        m_of = [[weigh([i, *rows[i]]) for i in range(n)] for rows in others]
+        alone = [[max(weigh(rows[i]), mpf(2)**-52 * qbar) for i in range(n)] for rows in others]
+        deviance = [mp.fsum(mp.log(a) + b / a for a, b in zip(level, q)) for level in alone]
+        w = [mp.exp((min(deviance) - d) / 2) for d in deviance]
+        w = [x / mp.fsum(w) for x in w]
+        m = [mp.fsum(x * level[i] for x, level in zip(w, m_of)) for i in range(n)]
+        spread = []
+        for i in range(n):
+            shares = [x / mp.fsum(lengths[j] for j in [i, *rows[i]]) for x, rows in zip(w, others)]
+            within = [[l for l, rows in enumerate(others) if j == i or j in rows[i]] for j in range(n)]
+            spread.append(mp.fsum((mp.fsum(shares[l] for l in within[j]) * lengths[j] * m_of[within[j][-1]][i])**2
+                                  for j in range(n)))
+        z = [a / max(b, mpf(2)**-52 * qbar) for a, b in zip(q, m)]
+        kurtosis = max(mpf(3), n * dot(z, z) / mp.fsum(z)**2)
+        spread = [mp.sqrt((kurtosis - 1) * s) for s in spread]
+        closest = min(n - 1, max(8, n // 16))
+        moran = mean([(q[i] / qbar - 1) * (mean([q[j] for j in self.near(i, closest + 1)]) / qbar - 1) for i in range(n)])
+        k4 = max(mpf(3), n * dot(q, q) / mp.fsum(q)**2)
+        nu = min(mpf(n - 1), 2 / (k4 * dot(c2, c2) / mp.fsum(c2)**2 - mpf(1) / n))
+        smooth = dot(c2, m)
+        noise = max((dot(c2, spread) / smooth)**2 if smooth else mpf(0), mpf(2) / (n - 1))
+        apart = ((own - smooth) / max(own, smooth))**2 * (smooth / max(own, smooth / 5) if own < smooth else 1)
+        off = 2 * max(mpf(0), moran) + 4 / mp.sqrt(n * closest) + max(mpf(0), apart - 2 / nu) * max(mpf(0), 1 - 6 / nu)
+        rows, smoothed = nu / 2, 1 / (noise + off)
+        V = (rows * own + smoothed * smooth) / (rows + smoothed)
+        return max(V, smooth / 4, dot(lengths, q) / mp.fsum(lengths) * mp.fsum(c2) / 32), min(2 * (rows + smoothed), mpf(n - 1))
 
     def observation(self, c, level):
         """jackknife+, or None"""

@@ -25,7 +25,7 @@ EPS = mpf(2)**-53
 FACTOR = 30  # on condition times eps: sums over the rows, and squares
 NO_DIGITS, ALL_DIGITS = mpf("0.3"), mpf("1e-9")
 LEVEL = 0.8  # of which 14 rows have an interval for an observation
-CORRECTIONS = ("rowwise", "unbiased", "jackknife", "none")
+CORRECTIONS = ("moderated", "rowwise", "unbiased", "jackknife", "none")
 CANNOT = {"ill_conditioned", "jitter", "last_digits"}
 LARGEST = mpf(sys.float_info.max)
 # a part may be withheld for these reasons
@@ -93,7 +93,8 @@ def sound(answer):
             need(0 <= part["variance"] < math.inf, f"{name} variance {part['variance']}")
             if part["interval"]:
                 lo, hi = part["interval"]
-                need(0 < lo <= hi < math.inf, f"{name} {part['variance']} and {part['interval']}")
+                need(0 < lo <= part["variance"] and (hi is None or part["variance"] <= hi < math.inf),
+                     f"{name} {part['variance']} and {part['interval']}")
         interval = point["predictive"] and point["predictive"]["interval"]
         need(not interval or -math.inf < interval[0] <= interval[1] < math.inf, f"an observation in {interval}")
     need(not withheld or codes(answer) & REASONS, f"{withheld} withheld without a reason: {codes(answer)}")
@@ -158,10 +159,15 @@ def judge_prediction(e, report, got, c):
 
 def judge_interval(e, report, name, got, part):
     lo, hi = (e.units(v) for v in part.interval(e.level))
+    variance = e.units(part.variance)
+    lo, hi = min(lo, variance), max(hi, variance)
     if got is None:
         need(hi > mpf(10)**299 or lo < exact.SMALLEST * mpf(2)**60, f"{name} has no interval, wanted [{lo}, {hi}]")
         return
-    for end, value, want in (("lower", got[0], lo), ("upper", got[1], hi)):
+    rough = e.allowed * (2 + 40 / part.nu)
+    need((hi > 100 * variance * (1 - rough)) if got[1] is None else (hi < 100 * variance * (1 + rough)),
+         f"the upper end of {name} is {got[1]}, wanted {hi}")
+    for end, value, want in (("lower", got[0], lo), ("upper", got[1], hi))[:1 if got[1] is None else 2]:
         # at a fraction of a degree of freedom an end is a power 1/nu of what it is made of
         report.compare("data", f"the {end} end of {name}", value, want, e.allowed * (2 + 40 / part.nu))
 
@@ -281,7 +287,8 @@ def judge_empirical(desk, e, report, starts):
                                                                      for t in thetas))] for Z in (e.X, e.Z))
     ridge = exact.Ridge(K, e.y, e.lam)
     allowed = FACTOR * EPS * ridge.condition + e.allowed
-    answer = desk.ask(engine="linear", members=MEMBERS, width=e.width, methods="if,ev", kernel="empirical")
+    answer = desk.ask(engine="linear", members=MEMBERS, width=e.width, methods="if,ev", kernel="empirical",
+                      correction="rowwise")
     if allowed > NO_DIGITS:
         need(codes(answer) & CANNOT, f"no digits of the empirical kernel can be right, and it says {codes(answer)}")
         return

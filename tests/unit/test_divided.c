@@ -224,7 +224,7 @@ TEST(two_parts_are_the_halves_put_together)
             CLOSE(got->corrected[how].df,
                   (u + v) * (u + v) / (u * u / a->corrected[how].df + v * v / b->corrected[how].df), tol);
         }
-        NEAR(got->data.variance, got->corrected[EPIQ_CORRECTION_ROWWISE].variance, 0);
+        NEAR(got->data.variance, got->corrected[EPIQ_CORRECTION_MODERATED].variance, 0);
         CLOSE(got->procedural.variance, procedural(h, p), tol);
         EQ(got->influential_count, N);
         double low[N], high[N];

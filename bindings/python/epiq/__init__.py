@@ -24,13 +24,14 @@ from ._options import CombineOptions, Options
 from ._result import Result
 
 if TYPE_CHECKING:
-    from ._regressor import EpistemicRegressor, ExtrapolationWarning, Parts
+    from ._regressor import EpistemicRegressor, ExtrapolationWarning, FewRowsWarning, Parts
 
 __all__ = [
     "CombineOptions",
     "EpistemicRegressor",
     "Error",
     "ExtrapolationWarning",
+    "FewRowsWarning",
     "FileError",
     "InputError",
     "NumericalError",
@@ -51,7 +52,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """The regressor when it is first asked for: it imports scikit-learn, which takes a second, where there is one."""
-    if name in ("EpistemicRegressor", "ExtrapolationWarning", "Parts"):
+    if name in ("EpistemicRegressor", "ExtrapolationWarning", "FewRowsWarning", "Parts"):
         from . import _regressor
 
         return getattr(_regressor, name)

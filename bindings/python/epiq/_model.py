@@ -32,9 +32,9 @@ def fit(X: Any, y: Any, group: Any = None, *, function: str = "fit", options: Ma
 
 def predict(
     model: Model, X: Any, parts: Collection[str] = PARTS, *, threads: int = 0, exact: bool = False
-) -> tuple[dict[str, Floats], int]:
+) -> tuple[dict[str, Floats], int, int]:
     """Each part at every row of X, NaN where it is not known; a part that the model cannot tell is not there. And how many
-    rows lie outside the range of those learned from."""
+    rows lie outside the range of those learned from, and at how many the data variance rests on one or two of these."""
     rows = _arrays.matrix(X, "X", "rows", "features")
     wanted = sum(1 << k for k, part in enumerate(PARTS) if part in parts)
     told = model.predict(rows, wanted, threads or int(len(rows) <= _FEW_ROWS), exact)
@@ -45,4 +45,4 @@ def predict(
         if isinstance(numbers, bytearray):
             out[part] = np.frombuffer(numbers)
             out[part][known & (1 << k) == 0] = np.nan
-    return out, told[5]
+    return out, told[5], told[6]

@@ -49,7 +49,7 @@ class Options(TypedDict, total=False):
     time: float
     kernel: Literal["population", "empirical"]
     hbar: Literal["kernel", "ensemble"]
-    correction: Literal["rowwise", "unbiased", "jackknife", "none"]
+    correction: Literal["moderated", "rowwise", "unbiased", "jackknife", "none"]
     probes: int
     linear_kernel: Literal["population", "own"]
     solver: Literal["exact", "iterative", "divided", "auto"]
@@ -71,7 +71,7 @@ class CombineOptions(TypedDict, total=False):
     level: float
     influential: int
     lambda_: float
-    correction: Literal["rowwise", "unbiased", "jackknife", "none"]
+    correction: Literal["moderated", "rowwise", "unbiased", "jackknife", "none"]
     probes: int
     mem_limit: int | str
     seed: int

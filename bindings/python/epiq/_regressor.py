@@ -55,6 +55,10 @@ def seed_of(random_state: Any) -> int:
     raise ValueError(f"random_state is {random_state!r}; it must be None, a whole number from 0 on or a numpy generator")
 
 
+class FewRowsWarning(UserWarning):
+    """The data part at some of the rows asked about rests on one or two training rows, and is known only roughly."""
+
+
 class ExtrapolationWarning(UserWarning):
     """Some of the rows at which predict was asked for variances lie outside the range of those of fit."""
 
@@ -120,7 +124,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         methods: str | Sequence[str] = "if,ev",
         batches: int = 5,
         ensemble_size: int | None = None,
-        correction: str = "rowwise",
+        correction: str = "moderated",
         probes: int = 0,
         hbar: str = "kernel",
         engine: str = "network",
@@ -201,7 +205,8 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         its variances, as ``Parts``. Both are of the prediction: the noise of a new observation is not in them.
 
         NaN stands where a variance is unknown; a deviation that no point could have is refused. ``ExtrapolationWarning`` is
-        given when variances are asked for at rows outside the range of the training rows.
+        given when variances are asked for at rows outside the range of the training rows, ``FewRowsWarning`` where the data
+        part rests on one or two training rows.
         """
         rows = self._check(X)
         if not (return_std or return_parts):
@@ -245,11 +250,18 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         return rows
 
     def _ask(self, rows: Floats, parts: Sequence[str]) -> dict[str, Floats]:
-        told, outside = _model.predict(self.model_, rows, parts, threads=self.threads, exact=self.exact)
+        told, outside, few = _model.predict(self.model_, rows, parts, threads=self.threads, exact=self.exact)
         if outside and len(parts) > 1:  # scores of cross-validation, where most folds have such rows, stay quiet
             warnings.warn(
                 f"{outside} of {len(rows)} rows lie outside the range of the training rows; variances there are extrapolations",
                 ExtrapolationWarning,
+                stacklevel=3,
+            )
+        if few and len(parts) > 1:
+            warnings.warn(
+                f"at {few} of {len(rows)} rows the data variance rests on one or two training rows, and is known only roughly; "
+                "training rows themselves are often so",
+                FewRowsWarning,
                 stacklevel=3,
             )
         return told

@@ -135,7 +135,7 @@ class Result:
 
     @property
     def procedural_interval(self) -> Floats:
-        """Points by 2: where the procedural variance lies at the options' level."""
+        """Points by 2: where the procedural variance lies at the options' level; NaN for an upper end that cannot be known."""
         return self._interval("procedural")
 
     @property

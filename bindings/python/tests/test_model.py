@@ -16,7 +16,7 @@ def model(table):
 
 def test_predictions_are_decomposes(table, model):
     there = epiq.decompose(*table, **QUICK)
-    told, _ = _model.predict(model, table[2], exact=True)
+    told, _, _ = _model.predict(model, table[2], exact=True)
     assert np.allclose(told["prediction"], there.prediction, rtol=1e-12)
     for part in ("procedural", "data", "ensemble"):
         assert np.allclose(told[part], getattr(there, part), rtol=1e-6), part  # sums in another order
@@ -24,7 +24,7 @@ def test_predictions_are_decomposes(table, model):
 
 def test_bytes_are_the_model(table, model):
     same = _model.model_from_bytes(model.to_bytes())
-    (a, _), (b, _) = _model.predict(model, table[2]), _model.predict(same, table[2])
+    (a, *_), (b, *_) = _model.predict(model, table[2]), _model.predict(same, table[2])
     assert all(np.array_equal(a[part], b[part]) for part in _model.PARTS)
     assert same.to_bytes() == model.to_bytes()
     for bad in (b"", b"x" * 300, model.to_bytes()[:-1]):
