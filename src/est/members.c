@@ -149,9 +149,12 @@ int epiqp_finish_members(epiqp_job *j, ptrdiff_t count, epiqp_assignment *list)
     if (done < 2) {
         return EPIQ_E_STOPPED;
     }
-    char what[160];
-    snprintf(what, sizeof what, "the procedural variance is that of the %td networks finished, of %td%s", done, count,
-             j->o.methods & EPIQ_BA ? "; BA is left out" : "");
+    char what[240];
+    const char *data = !j->retrain.folds   ? ""
+                       : j->retrain.subset ? "; there is no data part"
+                                           : "; the data part is that of infinitely wide networks";
+    snprintf(what, sizeof what, "the procedural variance is that of the %td networks finished, of %td%s%s", done, count,
+             j->o.methods & EPIQ_BA ? "; BA is left out" : "", data);
     j->o.members = done;
     return epiqp_finish(j, EPIQ_BA, what);
 }

@@ -95,7 +95,8 @@ static void set_sizes(epiqp_job *j, const epiqp_ridge *r)
     for (ptrdiff_t i = 0; i < j->n; i++) {
         residuals += j->printed[i] * j->printed[i];
         norms += r->shift * r->shift * r->norm2[i];
-        t->size[i] = j->data->groups < j->n ? j->used[i] : typical > 0 ? sqrt(j->smoothed[i] / typical) : 1;
+        double size = j->data->groups < j->n ? j->used[i] : typical > 0 ? sqrt(j->smoothed[i] / typical) : 1;
+        t->size[i] = (float)size; /* the same targets, whatever the last digits of a solver are */
     }
     t->mean_noise = j->grouped.known ? epiqp_dot(j->n, j->grouped.noise, j->grouped.noise) / (double)j->n
                     : norms > 0      ? residuals / norms
@@ -547,17 +548,32 @@ static int run(epiqp_job *j)
     return s;
 }
 
-/* Asked to end early, the answer is IF's where that is one. */
+/* Without retraining the data part is that of infinitely wide networks, and where only a part of the rows told of that,
+ * there is none. */
+static void do_without(epiqp_job *j)
+{
+    j->o.data_by = EPIQ_DATA_BY_IF;
+    for (ptrdiff_t p = 0; j->retrain.subset && p < j->points; p++) {
+        j->inf[p] = (epiq_part){.method = EPIQ_BY_RETRAIN};
+    }
+}
+
 int epiqp_estimate_retrain(epiqp_job *j)
 {
     if (!j->retrain.folds) {
         return EPIQ_OK;
     }
+    if (j->finished) { /* asked to end early, before this */
+        do_without(j);
+        return EPIQ_OK;
+    }
     int s = run(j);
-    if (s == EPIQ_E_STOPPED && !j->retrain.subset) {
+    if (s == EPIQ_E_STOPPED) {
         s = epiqp_finish(j, EPIQ_BA,
-                         "the retraining was not finished, so the data part is that of infinitely wide networks");
-        j->o.data_by = EPIQ_DATA_BY_IF;
+                         j->retrain.subset
+                             ? "the retraining was not finished, so there is no data part"
+                             : "the retraining was not finished, so the data part is that of infinitely wide networks");
+        do_without(j);
     }
     return s;
 }

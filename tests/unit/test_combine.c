@@ -177,8 +177,9 @@ static void judge_done(void)
     other = NULL, data = NULL, at = NULL, want = NULL;
 }
 
-static void judge(const epiq_options *o)
+static void judge(epiq_options *o)
 {
+    o->data_by = EPIQ_DATA_BY_IF;
     double x[N * D], y[N];
     judge_done();
     EQ(epiq_ctx_new(&other), EPIQ_OK);

@@ -38,6 +38,7 @@ static void start(const int64_t *group, const epiq_options *o)
 static epiq_options small(void)
 {
     epiq_options o = epiq_options_default();
+    o.data_by = EPIQ_DATA_BY_IF; /* a comparison's own */
     o.scale = EPIQ_SCALE_NONE;
     o.width = 32;
     o.members = 6;

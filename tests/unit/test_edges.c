@@ -64,6 +64,13 @@ TEST(auto_takes_the_cheaper_two)
     o.optimizer = EPIQ_OPTIMIZER_GD;
     o.steps = 1;
     EQ(ask(10001, &o), EPIQ_OK);
+    EQ(r->methods, EPIQ_IF | EPIQ_EV);
+    CONTAINS(r->choice, "10001 rows: a kernel matrix of all of them would dominate");
+    CONTAINS(warning("stopped_early"), "32 of 32 networks were still improving after 1 steps");
+    EQ(r->points[0].data.method, EPIQ_BY_RETRAIN);
+    TRUE(r->points[0].data.known && r->points[0].data.has_interval && r->foreseen.bytes < 1e8);
+    o.data_by = EPIQ_DATA_BY_IF;
+    EQ(ask(10001, &o), EPIQ_OK);
     EQ(r->methods, EPIQ_EV | EPIQ_BA);
     CONTAINS(r->choice, "10001 rows: factorising the kernel matrix would dominate, and batches of 5000 rows");
     CONTAINS(warning("stopped_early"), "4 of 4 networks were still improving after 1 steps");
@@ -301,6 +308,7 @@ TEST(a_factor_on_disk_gives_the_same_bits)
 TEST(what_does_not_fit_is_refused_with_what_does)
 {
     epiq_options o = small();
+    o.data_by = EPIQ_DATA_BY_IF;
     o.mem_limit = 41000000; /* the triangle of 4100 rows takes 67 MB */
     EQ(ask(4100, &o), EPIQ_E_NOMEM);
     CONTAINS(epiq_message(c), "4100 rows, 2 points and networks of width 8 and depth 1 need about 0.");
@@ -349,7 +357,7 @@ TEST(what_does_not_fit_is_refused_with_what_does)
 TEST(what_is_no_method_or_action_is_unknown)
 {
     STR(epiq_method_text(EPIQ_BY_INFINITE), "infinite");
-    STR(epiq_method_text((epiq_method)(EPIQ_BY_INFINITE + 1)), "unknown");
+    STR(epiq_method_text((epiq_method)(EPIQ_BY_BA_RETRAIN + 1)), "unknown");
     STR(epiq_action_text(EPIQ_DO_EITHER), "either");
     STR(epiq_action_text((epiq_action)(EPIQ_DO_EITHER + 1)), "unknown");
 }

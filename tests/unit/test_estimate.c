@@ -591,6 +591,7 @@ TEST(points_outside_the_rows_are_named)
 TEST(training_that_stops_short_is_said)
 {
     epiq_options o = small();
+    o.data_by = EPIQ_DATA_BY_IF;
     o.steps = 3;
     EQ(run_synth(&o), EPIQ_E_NUMERIC);
     CONTAINS(epiq_message(c), "converged");
@@ -645,6 +646,7 @@ TEST(members_added_to_a_state_change_nothing_else)
     char state[] = "/tmp/epiq-test-XXXXXX";
     close(mkstemp(state));
     epiq_options o = small();
+    o.data_by = EPIQ_DATA_BY_IF;
     o.optimizer = EPIQ_OPTIMIZER_SGD; /* its order streams must not depend on how many members there are */
     o.steps = 100;
     o.state = state;
@@ -736,11 +738,13 @@ TEST(a_run_asked_to_finish_answers_with_what_there_is)
     epiq_options o = small();
     o.members = 3;
     o.methods = EPIQ_IF | EPIQ_EV;
+    o.data_by = EPIQ_DATA_BY_IF; /* which an early end falls back to */
     EQ(run_synth(&o), EPIQ_OK);
     epiq_point few = r->points[1];
     epiq_result_free(c, r);
     o.members = 6;
     o.methods |= EPIQ_BA;
+    o.data_by = EPIQ_DATA_BY_AUTO;
     o.threads = 1; /* so that the first three are the ones finished */
     for (ptrdiff_t enough = 3; enough >= 1; enough -= 2) {
         epiq_ctx_on_progress(c, finish_after, &enough);
@@ -767,6 +771,7 @@ TEST(a_stopped_run_goes_on_and_ends_with_equal_points)
     char state[] = "/tmp/epiq-test-XXXXXX";
     close(mkstemp(state));
     epiq_options o = small();
+    o.data_by = EPIQ_DATA_BY_IF;
     EQ(run_synth(&o), EPIQ_OK);
     epiq_point whole = r->points[1];
     o.state = state;

@@ -362,7 +362,7 @@ static judged judge(const cell *w, int sets, int more)
         h[k] = r->points[0].prediction;
         V[k] = r->points[0].data.variance;
         lo[k] = r->points[0].data.lo;
-        hi[k] = r->points[0].data.hi;
+        hi[k] = r->points[0].data.open ? HUGE_VAL : r->points[0].data.hi;
     }
     double truth = epiqp_variance(h, sets + more);
     for (int k = 0; k < sets; k++) {
