@@ -73,7 +73,9 @@ static int resolve_data_by(epiqp_job *j)
                           "the data part cannot be had by retraining: %s; use --data-by if", why);
     }
     if (o->data_by == EPIQ_DATA_BY_AUTO) { /* linearised networks follow the data as their kernel does */
-        o->data_by = why || !j->engine->trains || !(o->methods & EPIQ_IF) ? EPIQ_DATA_BY_IF : EPIQ_DATA_BY_RETRAIN;
+        const int trained = j->retrain.subset ? EPIQ_IF : EPIQ_EV | EPIQ_BA;
+        const bool networks = j->engine->trains && o->methods & trained;
+        o->data_by = why || !networks || !(o->methods & EPIQ_IF) ? EPIQ_DATA_BY_IF : EPIQ_DATA_BY_RETRAIN;
     }
     return EPIQ_OK;
 }

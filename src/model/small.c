@@ -43,12 +43,14 @@ static int batches_new(const epiqp_env *e, epiq_model *m)
 {
     const ptrdiff_t count = m->o.batches;
     const epiq_data rows = {.n = m->n, .groups = m->groups, .group = (ptrdiff_t *)(uintptr_t)m->group}; /* only read */
-    ptrdiff_t *batch_of_row = epiqp_alloc(e->c, m->n + count, sizeof *batch_of_row), *sizes = batch_of_row + m->n;
+    ptrdiff_t *batch_of_row = epiqp_alloc(e->c, m->n + count, sizeof *batch_of_row);
     m->small.batch = epiqp_arena_alloc(e->c, &m->arena, count, sizeof *m->small.batch);
     int s = batch_of_row && m->small.batch ? EPIQ_OK : EPIQ_E_NOMEM;
-    s = s ? s : epiqp_deal(e->c, &rows, (epiqp_stream){m->o.seed, EPIQP_FOR_SHUFFLE, 0}, count, batch_of_row, sizes);
+    s = s ? s
+          : epiqp_deal(e->c, &rows, (epiqp_stream){m->o.seed, EPIQP_FOR_SHUFFLE, 0}, count, batch_of_row,
+                       batch_of_row + m->n);
     for (ptrdiff_t b = 0; !s && b < count; b++) {
-        s = batch_new(e, m, batch_of_row, b, sizes[b]);
+        s = batch_new(e, m, batch_of_row, b, batch_of_row[m->n + b]);
     }
     epiqp_free(e->c, batch_of_row);
     return s;

@@ -68,7 +68,8 @@ assert set(theirs) | {"given", "until"} == set(ours)
 assert set(theirs["run"]) == set(ours["run"]) and set(theirs["data"]) == set(ours["data"])
 assert [list(p) for p in ours["points"]] == [list(theirs["points"][0])] * 3
 for part in ("procedural", "data", "ensemble", "single", "predictive", "check"):
-    assert list(ours["points"][0][part]) == list(theirs["points"][0][part]), part
+    retrained = {"kappa", "infinite_width"} if part == "data" else set()
+    assert list(ours["points"][0][part]) == [k for k in theirs["points"][0][part] if k not in retrained], part
 PY
 check 'JSON: given' says all.json \
     '^  "given": \{"members": 12, "batches": 4, "rows": 24, "points": 3, "added": null, "kept": null\},$'

@@ -35,9 +35,9 @@ check 'second point' says all.json '"at": "row:7"'
 check 'procedural' says all.json \
     "^      \"procedural\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"ev\", \"members\": 6\},$"
 check 'data' says all.json \
-    "^      \"data\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\", \"correction\": \"moderated\", \"uncorrected\": $number\},$"
+    "^      \"data\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"retrain\", \"correction\": \"moderated\", \"uncorrected\": $number, \"kappa\": $number, \"infinite_width\": $number\},$"
 check 'ensemble' says all.json \
-    "^      \"ensemble\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"if\+ev\", \"members\": 3\},$"
+    "^      \"ensemble\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"retrain\+ev\", \"members\": 3\},$"
 check 'ba' says all.json \
     "^      \"ba\": \{\"variance\": $number, \"interval\": $interval, \"level\": 0.95, \"method\": \"ba\", \"uncorrected\": $number, \"factor\": $number\},$"
 check 'ba: the factor is what was measured times' awk '/^      "ba": / { n = split($0, v, /[:,\[\] {}]+/); for (i = 1; i < n; i++) k[v[i]] = v[i + 1]
@@ -45,7 +45,8 @@ check 'ba: the factor is what was measured times' awk '/^      "ba": / { n = spl
 check 'single' says all.json "^      \"single\": \{\"variance\": $number, \"interval\": $interval, "
 check 'check' says all.json "^      \"check\": \{\"ba\": $number, \"uncorrected\": $number, \"if_plus_ev\": $number, \"inside\": (true|false)\},$"
 check 'five influential rows a point' test "$(grep -c '"influence": ' all.json)" -eq 10
-check 'trainings' says all.json '^    "members": 9,'
+check 'trainings: six and three, ten without a fold, twenty again on other targets' says all.json '^    "members": 39,'
+check 'retraining' says all.json '^  "retrain": \{'
 check 'sha256' says all.json '"data_sha256": "[0-9a-f]{64}"'
 check 'the line as typed' says all.json '"command": "epiq estimate rows.csv --target y .* --at row:7"'
 check 'action' says all.json '"action": "(train|collect|either|nothing)"'
@@ -126,10 +127,10 @@ methods ba
 part ba ensemble '\{.*"method": "ba", "members": [0-9]+, "uncorrected": '
 for name in data procedural check; do part ba $name 'null'; done
 methods if,ev
-part if,ev ensemble "\\{\"variance\": $number, \"interval\": $interval.*\"method\": \"if\\+ev\""
+part if,ev ensemble "\\{\"variance\": $number, \"interval\": $interval.*\"method\": \"retrain\\+ev\""
 part if,ev check 'null'
 methods if,ba
-part if,ba procedural '(null|\{.*"interval": null.*"method": "ba-if")'
+part if,ba procedural '(null|\{.*"interval": null.*"method": "ba-retrain")'
 part if,ba check 'null'
 methods ev,ba
 part ev,ba data '(null|\{.*"interval": null.*"method": "ba-ev")'

@@ -33,6 +33,7 @@ CASES = [
     Case("estimate", f"estimate rows.csv {NETWORK} --engine infinite --solver divided --parts 2 --json -", ROWS),
     Case("fit", f"fit rows.csv {NETWORK} -o m.epiq", ROWS, old=("m.epiq",)),
     Case("fit", f"fit rows.csv {NETWORK} --engine infinite --methods if -o -", ROWS),
+    Case("fit", f"fit rows.csv {NETWORK} --engine linear --methods ev,ba -o m.epiq", ROWS),
     Case("predict", "predict model.epiq at.csv --threads 1 -o c.csv", ("model.epiq", "at.csv"), old=("c.csv",)),
     Case("predict", "predict model.epiq - --threads 1 --exact", ("model.epiq",), stdin="at.csv"),
     Case("predict", "predict model.epiq at.npy --threads 1 --parts prediction,data", ("model.epiq", "at.npy")),

@@ -137,6 +137,7 @@ TEST(a_request_after_the_last_network_loses_nothing)
     static const char *const STAGES[] = {"members", "batches"};
     epiq_options o = small();
     o.methods = EPIQ_IF | EPIQ_EV | EPIQ_BA;
+    o.data_by = EPIQ_DATA_BY_IF;
     EQ(ask(N, &o), EPIQ_OK);
     epiq_point whole = r->points[1];
     epiq_ctx_on_progress(c, finish_at, c);

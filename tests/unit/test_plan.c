@@ -425,6 +425,39 @@ static double truth_of(ptrdiff_t n, ptrdiff_t d, const double *x, ptrdiff_t poin
     return v;
 }
 
+/* A sample stands for many rows, with the same bits from any number of threads. */
+TEST(exponents_of_many_rows_are_those_of_a_sample)
+{
+    enum { MANY = 4100 };
+    static double x[MANY * 2], y[MANY];
+    epiq_points *at = NULL;
+    epiqp_fall fall[2];
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    draw_rows(3, MANY, 2, x, y);
+    epiq_options o = epiq_options_default();
+    EQ(epiq_data_new(c, MANY, 2, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "mean"), EPIQ_OK);
+    for (int k = 0; k < 2; k++) {
+        o.threads = k ? 3 : 1;
+        EQ(epiqp_fall_measure(c, data, at, &o, &fall[k]), EPIQ_OK);
+    }
+    TRUE(fall[0].known && fall[0].rows == 1367); /* a third of them, 2000 at most */
+    NEAR(fall[0].data.measured, 1, 0.15); /* 1/n, which holds for many rows in few features: 0.93 +- 0.09 at 1600 */
+    NEAR(fall[1].data.measured, fall[0].data.measured, 0);
+    NEAR(fall[1].procedural.measured, fall[0].procedural.measured, 0);
+    epiq_points_free(c, at);
+    epiq_data_free(c, data);
+    data = NULL;
+    EQ(epiq_data_new(c, 7, 2, x, y, NULL, &o, &data), EPIQ_OK); /* too few to halve */
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "mean"), EPIQ_OK);
+    EQ(epiqp_fall_measure(c, data, at, &o, &fall[0]), EPIQ_OK);
+    TRUE(!fall[0].known);
+    epiq_points_free(c, at);
+    done();
+}
+
 typedef struct {
     int plans, reached, covered, cautious, cautious_reached;
     double chance;
