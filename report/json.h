@@ -30,6 +30,7 @@ void json_token(json *j, const char *key, const char *v); /* already JSON: a num
 void report_json_options(json *j, const epiq_options *o, const char *const *only);
 void report_json_manifest(json *j, const epiq_result *r, const report_run *run); /* "epiq", "run", "data", "model" */
 void report_json_given(json *j, const epiq_result *r, const report_run *run); /* "given", "until"; nothing if neither */
+void report_json_retrain(json *j, const epiq_result *r); /* "retrain"; nothing where it was not asked for */
 extern const char *const REPORT_GIVEN_OPTIONS[]; /* that mean something where networks are brought along, up to NULL */
 void report_json_choice(json *j, const epiq_result *r, const report_run *run); /* "choice"; nothing if there was none */
 void report_json_variance(json *j, const char *key, const epiq_part *p);       /* null when not known */

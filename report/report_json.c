@@ -396,6 +396,7 @@ void report_json(FILE *out, const epiq_result *r, const report_run *run)
     write_fit(&j, r);
     write_training(&j, r, run);
     report_json_given(&j, r, run);
+    report_json_retrain(&j, r);
     report_json_choice(&j, r, run);
     json_array(&j, "points", JSON_LINES);
     for (ptrdiff_t i = 0; i < r->point_count; i++) {

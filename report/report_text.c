@@ -206,8 +206,9 @@ static void write_block(const page *g, const epiq_point *p)
     }
     if (p->check.known) {
         label(g, "check");
-        fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba, p->batch_count,
-                p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
+        fprintf(g->out, "ba gives %.3g, %s + ev/%td gives %.3g: %s ba's interval\n", p->check.ba,
+                p->data.method == EPIQ_BY_RETRAIN ? "retrain" : "if", p->batch_count, p->check.if_plus_ev,
+                p->check.inside ? "inside" : "OUTSIDE");
     }
     if (wider) {
         label(g, "infinite width");

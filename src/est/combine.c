@@ -60,6 +60,8 @@ epiqp_split epiqp_split_of(epiq_part procedural, epiq_part data, epiq_part ba, d
         s.data = difference(value, s.method);
     } else if (procedural.method == EPIQ_BY_INFINITE) {
         s.method = EPIQ_BY_INFINITE;
+    } else if (data.method == EPIQ_BY_RETRAIN) {
+        s.method = EPIQ_BY_RETRAIN_EV;
     }
     s.negative = fmin(value, 0);
     return s;
@@ -152,7 +154,7 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     out->data = in_units(data, unit2, w);
     w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
     w->lost += o->methods & EPIQ_EV && j->member_h && !j->ev[p].known;
-    if (out->data.has_interval && out->data.df < NARROW) {
+    if (out->data.has_interval && out->data.df < NARROW && out->data.method != EPIQ_BY_RETRAIN) {
         w->first_narrow = w->narrow++ ? w->first_narrow : p;
     }
     out->single = in_units(epiqp_sum_of(data, procedural, 1, o->level, both.method), unit2, w);
@@ -236,9 +238,10 @@ int epiqp_combine(epiqp_job *j)
         const epiq_point *first = &j->answer->points[asked.first_apart];
         s = epiqp_warn(
             j->e.c, j->warnings, "check",
-            "at %td of %td points BA and IF + EV/%td differ by more than BA's interval allows (first: %s, %.3g "
+            "at %td of %td points BA and %s + EV/%td differ by more than BA's interval allows (first: %s, %.3g "
             "and %.3g): batches too small, networks too narrow, or bad luck; %s",
-            asked.apart, j->asked, o->batches, first->at, first->check.ba, first->check.if_plus_ev, j->remedy->sum);
+            asked.apart, j->asked, first->data.method == EPIQ_BY_RETRAIN ? "retraining" : "IF", o->batches, first->at,
+            first->check.ba, first->check.if_plus_ev, j->remedy->sum);
     }
     if (!s && o->methods == EPIQ_BA && o->ensemble_size != o->batches) {
         s = epiqp_warn(

@@ -34,7 +34,7 @@ const char *epiq_method_text(epiq_method m)
         EPIQ_METHOD_LIST(METHOD_TEXT)
 #undef METHOD_TEXT
     };
-    return m <= EPIQ_BY_INFINITE ? TEXT[m] : "unknown";
+    return m <= EPIQ_BY_RETRAIN_EV ? TEXT[m] : "unknown";
 }
 
 /* ---- before anything is computed ---- */

@@ -19,7 +19,8 @@ typedef enum {
     EPIQP_FOR_PROBE = 8,       /* stream = probe */
     EPIQP_FOR_SEARCH = 9,      /* of leading directions: where it starts */
     EPIQP_FOR_LANDMARK = 10,   /* rows of a preconditioner */
-    EPIQP_FOR_PARTS = 11       /* of rows into parts */
+    EPIQP_FOR_PARTS = 11,      /* of rows into parts */
+    EPIQP_FOR_WILD = 12        /* signs of the steps that targets are moved by; stream = replicate */
 } epiqp_purpose;
 
 typedef struct {
