@@ -288,7 +288,7 @@ static const flag FLAGS[] = {
 
 const verb VERB_COMBINE = {
     .name = "combine",
-    .usage = "[--ensemble FILE] [--batched FILE] [--y FILE ...] [--retrained FILE ...] [flags]",
+    .usage = "[--ensemble FILE] [--batched FILE] [--y FILE ...] [flags]",
     .summary = "the same answer for networks of your own, trained anywhere: from what they predicted and what their "
                "predictions owe to the rows (matrices as CSV, with or without a header, or NPY; - is standard input)",
     .flags = FLAGS,
