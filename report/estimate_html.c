@@ -53,14 +53,15 @@ static void write_parts(const estimate_page *g, const epiq_point *p)
     if (!p->procedural.known || !p->data.known) {
         html_element(g->out, "p class=\"small\"",
                      g->run->given
-                         ? "What is unknown could not be had from what was given; an ensemble and a kernel with y give "
-                           "both parts."
+                         ? "What is unknown could not be had from what was given; an ensemble and a kernel with y, or "
+                           "retrained networks, give both parts."
                          : "What is unknown was not asked for or could not be had; --methods if,ev gives both parts.");
     }
     if (p->check.known) {
         fprintf(g->out,
-                "<p class=\"small\">Check: BA gives %.3g, IF and EV together %.3g, which is %s BA's interval.</p>\n",
-                p->check.ba, p->check.if_plus_ev, p->check.inside ? "inside" : "<b>outside</b>");
+                "<p class=\"small\">Check: BA gives %.3g, %s and EV together %.3g, which is %s BA's interval.</p>\n",
+                p->check.ba, p->data.method == EPIQ_BY_RETRAIN ? "retraining" : "IF", p->check.if_plus_ev,
+                p->check.inside ? "inside" : "<b>outside</b>");
     }
     if (p->predictive.known) {
         fputs("<p class=\"small\">The noise of one observation there has the variance ", g->out);
