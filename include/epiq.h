@@ -471,12 +471,25 @@ typedef struct {
                                               * points are refused */
     const char *const *merge;                /* files that options.state of other runs named: their networks too */
     ptrdiff_t merge_count;
+    /* The data part without derivatives: networks trained again on the targets of epiq_targets. y and yhat go with it. */
+    const epiq_matrix *left_out;  /* networks by rows: predictions, at each row, of networks that have not seen it */
+    const epiq_matrix *retrained; /* 2 * replicates * starts by points: targets in their order, starts inside */
+    const epiq_matrix *targets;   /* 2 * replicates by rows: what those were trained on, to be compared; may be NULL */
+    ptrdiff_t replicates;         /* pairs of target vectors; 0: as many as targets has, without it 10 */
 } epiq_given;
 
 /* Options that count: lambda, ensemble_size (0: the batches, else the members), level, influential, correction, probes,
  * threads, mem_limit, seed (of probes), backend; and state: a file in which the networks given are kept (each once) and to whose
  * networks these are added, for the same points. After a failure nothing has been added. */
 EPIQ_API int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_result **out);
+
+/* Targets to train networks on again, from given's y, yhat, left_out and replicates (4 or more): yhat plus and minus a step
+ * at every row, whose signs are random (options.seed) and whose size is a little less than the noise's.
+ *     targets: 2 * replicates by rows, plus and minus in turn.     *step, unless step is NULL: the step's size.
+ * For each of them train one network or more (two tell the start's part from the data's), plus and minus of a pair from the
+ * same starts, which are those of members of the ensemble. given.retrained is what these networks predict at the points. */
+EPIQ_API int epiq_targets(epiq_ctx *c, const epiq_given *g, const epiq_options *o, double *targets, double *step);
+enum { EPIQ_REPLICATES = 10 }; /* when given.replicates is 0 */
 
 /* Members it takes until EV's interval reaches at most `relative` times the variance: half its width over the variance.
  * 0: no number of them (or one past 10^8), or a relative or level that makes no sense. */

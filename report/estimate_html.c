@@ -53,14 +53,15 @@ static void write_parts(const estimate_page *g, const epiq_point *p)
     if (!p->procedural.known || !p->data.known) {
         html_element(g->out, "p class=\"small\"",
                      g->run->given
-                         ? "What is unknown could not be had from what was given; an ensemble and a kernel with y give "
-                           "both parts."
+                         ? "What is unknown could not be had from what was given; an ensemble and a kernel with y, or "
+                           "retrained networks, give both parts."
                          : "What is unknown was not asked for or could not be had; --methods if,ev gives both parts.");
     }
     if (p->check.known) {
         fprintf(g->out,
-                "<p class=\"small\">Check: BA gives %.3g, IF and EV together %.3g, which is %s BA's interval.</p>\n",
-                p->check.ba, p->check.if_plus_ev, p->check.inside ? "inside" : "<b>outside</b>");
+                "<p class=\"small\">Check: BA gives %.3g, %s and EV together %.3g, which is %s BA's interval.</p>\n",
+                p->check.ba, p->data.method == EPIQ_BY_RETRAIN ? "retraining" : "IF", p->check.if_plus_ev,
+                p->check.inside ? "inside" : "<b>outside</b>");
     }
     if (p->ba.corrected) {
         fprintf(g->out,
@@ -330,7 +331,11 @@ static void write_given_manifest(const estimate_page *g)
         {"lambda", NULL, kernel ? "%.6g" : NULL, ran.lambda},
         {"correction", correction, NULL, 0},
         {"probes", NULL, g->r->probes ? "%.0f" : NULL, (double)g->r->probes},
-        {"seed", g->r->probes ? seed : NULL, NULL, 0},
+        {"networks retrained", NULL, g->r->retrain.known ? "%.0f" : NULL, (double)g->r->retrain.networks},
+        {"pairs of target vectors", NULL, g->r->retrain.known ? "%.0f" : NULL, (double)g->r->retrain.replicates},
+        {"noise variance, by them", NULL, g->r->retrain.known ? "%.6g" : NULL, g->r->retrain.noise_variance},
+        {"kappa", NULL, g->r->retrain.kappa > 0 ? "%.4g" : NULL, g->r->retrain.kappa},
+        {"seed", g->r->probes || g->r->retrain.known ? seed : NULL, NULL, 0},
         {"level", NULL, "%.6g", ran.level},
         {"ensemble size", NULL, "%.0f", (double)g->r->ensemble_size},
         {"threads", NULL, "%.0f", (double)g->r->threads},

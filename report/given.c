@@ -4,6 +4,8 @@
 #include "report/json.h"
 #include "report/report.h"
 
+#include <math.h>
+
 const char *const REPORT_GIVEN_OPTIONS[] = {"ensemble-size", "level", "influential", "lambda", "correction", "probes",
                                             "mem-limit",     "seed",  "threads",     "state",  "backend",    NULL};
 
@@ -40,6 +42,17 @@ void report_given_text(FILE *out, const epiq_result *r, const report_run *run)
         fprintf(out, ", lambda %.4g", run->options->lambda);
     }
     fprintf(out, "; %.3g s\n", run->seconds);
+    if (r->retrain.known) {
+        fprintf(out,
+                "%td networks retrained on %td pairs of target vectors; noise %.4g (standard deviation, if equal "
+                "everywhere)",
+                r->retrain.networks, r->retrain.replicates, sqrt(r->retrain.noise_variance));
+        if (r->retrain.kappa > 0) {
+            fprintf(out, "; they follow the data %.3g +- %.2g times as much as the kernel", r->retrain.kappa,
+                    r->retrain.kappa_se);
+        }
+        putc('\n', out);
+    }
     if (run->options->state) {
         report_plain(out, run->options->state);
         fprintf(out, ": %td network%s added, %td there now\n", r->given.added, report_plural(r->given.added),

@@ -103,7 +103,8 @@ static void write_head(const page *g)
         putc('\n', g->out);
     }
     if (retrained && g->r->retrain.kappa > 0) {
-        fprintf(g->out, "the networks follow the data %.2f times as much as infinitely wide ones, in variance (+- %.2f)\n",
+        fprintf(g->out,
+                "the networks follow the data %.2f times as much as infinitely wide ones, in variance (+- %.2f)\n",
                 g->r->retrain.kappa, g->r->retrain.kappa_se);
     }
 }
@@ -216,8 +217,9 @@ static void write_block(const page *g, const epiq_point *p)
     }
     if (p->check.known) {
         label(g, "check");
-        fprintf(g->out, "ba gives %.3g, if + ev/%td gives %.3g: %s ba's interval\n", p->check.ba, p->batch_count,
-                p->check.if_plus_ev, p->check.inside ? "inside" : "OUTSIDE");
+        fprintf(g->out, "ba gives %.3g, %s + ev/%td gives %.3g: %s ba's interval\n", p->check.ba,
+                p->data.method == EPIQ_BY_RETRAIN ? "retrain" : "if", p->batch_count, p->check.if_plus_ev,
+                p->check.inside ? "inside" : "OUTSIDE");
     }
     if (p->ba.part.known) {
         label(g, "ba, small batches");

@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ENSEMBLE, BATCHED, Y, YHAT, GRAM, CROSS, JACOBIAN, JACOBIAN0, AT, MATRICES };
-static const char *const NAMES[] = {"ensemble", "batched",  "y",         "yhat", "gram",
-                                    "cross",    "jacobian", "jacobian0", "at"}; /* as the sentences call them */
+enum { ENSEMBLE, BATCHED, Y, YHAT, GRAM, CROSS, JACOBIAN, JACOBIAN0, AT, LEFT_OUT, RETRAINED, TARGETS, MATRICES };
+static const char *const NAMES[] = {
+    "ensemble", "batched",   "y",  "yhat",     "gram",      "cross",
+    "jacobian", "jacobian0", "at", "left_out", "retrained", "targets"}; /* as the sentences call them */
 
 typedef struct {
     call call;
     epiq_matrix matrix[MATRICES];
     const epiq_matrix *given[MATRICES]; /* NULL: there is none */
     const char **merge;
-    ptrdiff_t merge_count;
+    ptrdiff_t merge_count, replicates;
     report_given about;
     const char *command;
     answer answer;
@@ -35,7 +36,11 @@ static int work(call *self)
                           .jacobian0 = j->given[JACOBIAN0],
                           .at = j->given[AT],
                           .merge = j->merge,
-                          .merge_count = j->merge_count};
+                          .merge_count = j->merge_count,
+                          .left_out = j->given[LEFT_OUT],
+                          .retrained = j->given[RETRAINED],
+                          .targets = j->given[TARGETS],
+                          .replicates = j->replicates};
     epiq_result *r = NULL;
     double began = answer_clock();
     int status = epiq_combine(self->ctx, &g, &self->options, &r);
@@ -113,10 +118,11 @@ static bool hold_all(combination *j, PyObject *arrays, PyObject *columns)
 
 PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named)
 {
-    static char *names[] = {"arrays", "columns", "merge", "until", "options", "command", NULL};
+    static char *names[] = {"arrays", "columns", "merge", "until", "options", "command", "replicates", NULL};
     PyObject *arrays, *columns, *merge, *until, *options, *command, *out = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O!O!OOOO", names, &PyDict_Type, &arrays, &PyDict_Type, &columns,
-                                     &merge, &until, &options, &command)) {
+    Py_ssize_t replicates;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O!O!OOOOn", names, &PyDict_Type, &arrays, &PyDict_Type, &columns,
+                                     &merge, &until, &options, &command, &replicates)) {
         return NULL;
     }
     combination *j = call_new(module, sizeof *j, work);
@@ -124,12 +130,63 @@ PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named)
         return NULL;
     }
     call *c = &j->call;
+    j->replicates = replicates;
     if (hold_options(c, options) && hold_all(j, arrays, columns) &&
         hold_texts(c, "merge", merge, &j->merge, &j->merge_count) && hold_text("command", command, &j->command) &&
         hold_until(j, until) && call_run(c)) {
         out = answer_tuple(&j->answer);
     }
     answer_free(&j->answer);
+    call_free(c);
+    return out;
+}
+
+/* ---- targets to train on again ---- */
+
+typedef struct {
+    combination all;
+    double *targets;
+} targeting;
+
+static int targets_work(call *self)
+{
+    const targeting *t = (const targeting *)(void *)self;
+    const epiq_given g = {.y = t->all.given[Y],
+                          .yhat = t->all.given[YHAT],
+                          .left_out = t->all.given[LEFT_OUT],
+                          .replicates = t->all.replicates};
+    return epiq_targets(self->ctx, &g, &self->options, t->targets, NULL);
+}
+
+PyObject *targets_call(PyObject *module, PyObject *args, PyObject *named)
+{
+    static char *names[] = {"arrays", "replicates", "options", NULL};
+    PyObject *arrays, *options, *none = PyDict_New(), *out = NULL;
+    Py_ssize_t replicates;
+    if (!none ||
+        !PyArg_ParseTupleAndKeywords(args, named, "O!nO", names, &PyDict_Type, &arrays, &replicates, &options)) {
+        Py_XDECREF(none);
+        return NULL;
+    }
+    targeting *t = call_new(module, sizeof *t, targets_work);
+    if (!t) {
+        Py_DECREF(none);
+        return NULL;
+    }
+    call *c = &t->all.call;
+    t->all.replicates = replicates;
+    if (hold_options(c, options) && hold_all(&t->all, arrays, none)) {
+        const Py_ssize_t size = t->all.given[Y] ? t->all.given[Y]->rows : 0;
+        out = PyByteArray_FromStringAndSize(NULL, 0);
+        if (out && PyByteArray_Resize(out, replicates > 0 ? 2 * replicates * size * (Py_ssize_t)sizeof(double) : 0)) {
+            Py_CLEAR(out);
+        }
+        t->targets = out ? (double *)(void *)PyByteArray_AsString(out) : NULL;
+        if (out && !call_run(c)) {
+            Py_CLEAR(out);
+        }
+    }
+    Py_DECREF(none);
     call_free(c);
     return out;
 }

@@ -107,6 +107,7 @@ double answer_clock(void); /* seconds, monotonic */
 
 PyObject *decompose_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *targets_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *start_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *fit_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *load_call(PyObject *module, PyObject *args, PyObject *named);

@@ -23,8 +23,12 @@ static PyMethodDef FUNCTIONS[] = {
      "decompose(X, y, at, where, group, names, target, options, command)\n--\n\n"
      "The answer of epiq estimate: (json, text, page, members, member_count, batches, batch_count)."},
     {"combine", NAMED(combine_call),
-     "combine(arrays, columns, merge, until, options, command)\n--\n\n"
+     "combine(arrays, columns, merge, until, options, command, replicates)\n--\n\n"
      "The answer of epiq combine, likewise; arrays and names of their columns by argument."},
+    {"targets", NAMED(targets_call),
+     "targets(arrays, replicates, options)\n--\n\nThe vectors of epiq combine --targets, one after the other: a "
+     "bytearray of "
+     "float64."},
     {"network_start", NAMED(start_call),
      "network_start(features, member, options)\n--\n\nW and b of each layer, one after the other: a bytearray of "
      "float64."},

@@ -70,7 +70,8 @@ epiqp_split epiqp_split_of(epiq_part procedural, epiq_part data, epiq_part ba, d
 
 static bool direct(const epiq_part *part)
 {
-    return part->known && part->method != EPIQ_BY_BA_IF && part->method != EPIQ_BY_BA_EV;
+    return part->known && part->method != EPIQ_BY_BA_IF && part->method != EPIQ_BY_BA_EV &&
+           part->method != EPIQ_BY_BA_RETRAIN;
 }
 
 epiq_part epiqp_ensemble_of(const epiqp_split *s, epiq_part ba, const epiq_options *o)
@@ -173,7 +174,8 @@ static void combine_point(epiqp_job *j, ptrdiff_t p, withheld *w)
     out->data = in_units(data, unit2, w);
     w->lost += o->methods & EPIQ_IF && !j->inf[p].known; /* even the scaled square was too large */
     w->lost += o->methods & EPIQ_EV && j->member_h && !j->ev[p].known;
-    if (out->data.has_interval && out->data.df < EPIQP_NARROW) {
+    bool given = out->data.method == EPIQ_BY_RETRAIN && !j->engine; /* where no rows are known */
+    if (out->data.has_interval && out->data.df < EPIQP_NARROW && !given) {
         w->first_narrow = w->narrow++ ? w->first_narrow : p;
     }
     out->single = in_units(epiqp_sum_of(data, procedural, 1, o->level, both.method), unit2, w);
@@ -258,9 +260,10 @@ int epiqp_combine(epiqp_job *j)
         const epiq_point *first = &j->answer->points[asked.first_apart];
         s = epiqp_warn(
             j->e.c, j->warnings, "check",
-            "at %td of %td points BA and IF + EV/%td differ by more than BA's interval allows (first: %s, %.3g "
+            "at %td of %td points BA and %s + EV/%td differ by more than BA's interval allows (first: %s, %.3g "
             "and %.3g): batches too small, networks too narrow, or bad luck; %s",
-            asked.apart, j->asked, o->batches, first->at, first->check.ba, first->check.if_plus_ev, j->remedy->sum);
+            asked.apart, j->asked, first->data.method == EPIQ_BY_RETRAIN ? "retraining" : "IF", o->batches, first->at,
+            first->check.ba, first->check.if_plus_ev, j->remedy->sum);
     }
     const int direct_methods = EPIQ_IF | EPIQ_EV;
     if (!s && j->engine && o->methods & EPIQ_BA && !j->phi && (o->methods & direct_methods) != direct_methods) {

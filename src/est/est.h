@@ -327,8 +327,15 @@ int epiqp_ranks_give(const epiqp_job *j, int status, int from, ptrdiff_t first, 
 enum { EPIQP_JACOBIAN_COLUMNS = 2048 }; /* summed at a time, whatever the size: the order of the sums depends on it */
 /* Whether pieces, shapes and numbers fit; sets the job's n, the points asked for, and result.given's rows, parameters. */
 int epiqp_given_check(epiqp_job *j, const epiq_given *g);
+int epiqp_given_check_targets(epiqp_job *j, const epiq_given *g); /* the same of what targets are made of */
 /* The ridge solution of the kernel given: its Gram matrix is judged, or made of Jacobians. */
 int epiqp_given_ridge(epiqp_job *j, const epiq_given *g, epiqp_ridge *out);
+
+/* The data part from retrained networks, in the place of IF's where it is known: given_retrain.c. ridge: that of the kernel
+ * given, or NULL. */
+int epiqp_given_retrain(epiqp_job *j, const epiq_given *g, const epiqp_ridge *ridge);
+int epiqp_given_replicates(epiq_ctx *c, const epiq_given *g, ptrdiff_t *out); /* or why they cannot be */
+enum { EPIQP_FEWEST_REPLICATES = 4 };
 
 /* What is known of the points, and who said so; NULL, 0 and "" where nobody has. */
 typedef struct {

@@ -7,9 +7,10 @@
 #include <math.h>
 
 static const epiqp_remedies BRING = {
-    .both = "Members (--ensemble) and a kernel (--gram or --jacobian) give them directly",
+    .both = "Members (--ensemble) and a kernel (--gram or --jacobian), or retrained networks (--retrained), give them "
+            "directly",
     .procedural = "with members (--ensemble)",
-    .data = "with a kernel (--gram or --jacobian)",
+    .data = "with a kernel (--gram or --jacobian) or retrained networks (--retrained)",
     .sum = "take the ensemble's variance from IF + EV there, without --batched",
     .either = "add members (--ensemble) or a kernel (--gram or --jacobian)",
     .far = "check that the kernel is that of these networks",
@@ -39,7 +40,7 @@ static int sum_of(epiqp_job *j, const epiq_matrix *m, char hex[65])
 
 static int find_points(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w)
 {
-    const epiq_matrix *named[] = {g->ensemble, g->batched, g->cross};
+    const epiq_matrix *named[] = {g->ensemble, g->batched, g->cross, g->retrained};
     *w = (epiqp_whereabouts){.count = j->asked};
     w->count_by = g->ensemble    ? g->ensemble->name
                   : g->batched   ? g->batched->name
@@ -48,7 +49,7 @@ static int find_points(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w)
                   : g->at        ? g->at->name
                                  : NULL;
     int s = EPIQ_OK;
-    for (int k = 0; !s && k < 3; k++) {
+    for (int k = 0; !s && k < 4; k++) {
         if (named[k]) {
             s = epiqp_same_points(j->e.c, w, &(epiqp_whereabouts){.name = named[k]->column, .name_by = named[k]->name});
         }
@@ -119,6 +120,12 @@ static int take_networks(epiqp_job *j, const epiq_given *g, epiqp_whereabouts *w
                        "%s keeps no network yet, so there is nothing to combine; give --ensemble or --batched",
                        j->o.state ? j->o.state : g->merge[0]);
     }
+    if (!s && g->retrained && j->o.members < 2) {
+        s = epiqp_fail(
+            j->e.c, EPIQ_E_USAGE,
+            "--retrained needs --ensemble, two or more networks trained on --y itself, from whose starts these "
+            "were trained again; give both");
+    }
     const char *merged = g->merge_count ? g->merge[0] : "";
     s = s ? s : check_single(j, "member", j->o.members, g->ensemble ? g->ensemble->name : merged);
     return s ? s : check_single(j, "batch", j->o.batches, g->batched ? g->batched->name : merged);
@@ -136,7 +143,7 @@ static int check_memory(const epiqp_job *j, const epiq_given *g)
     if (g->jacobian) { /* their sum, and some columns */
         need += triangle + 8 * EPIQP_JACOBIAN_COLUMNS * (n + points);
     }
-    need += 16 * points * (double)(j->o.members + j->o.batches);
+    need += 16 * points * (double)(j->o.members + j->o.batches + (g->retrained ? g->retrained->rows : 0));
     return need <= have ? EPIQ_OK
                         : epiqp_fail(j->e.c, EPIQ_E_NOMEM,
                                      "%td rows, %td points and %td networks need about %.2f GB and %.2f may be "
@@ -221,6 +228,7 @@ static int use_kernel(epiqp_job *j, const epiq_given *g)
                 j->name[p]);
         }
     }
+    s = s || !g->retrained ? s : epiqp_given_retrain(j, g, &ridge);
     epiqp_ridge_free(j->e.c, &ridge);
     return s;
 }
@@ -298,6 +306,7 @@ static int run(epiqp_job *j, const epiq_given *g, epiq_data *data)
     resolve(j, g);
     if ((j->o.methods & EPIQ_IF && ((s = use_kernel(j, g)) || (s = check_fit(j, g)))) ||
         (s = check_header(j, g->ensemble)) || (s = check_header(j, g->batched)) || (s = use_networks(j)) ||
+        (g->retrained && !(j->o.methods & EPIQ_IF) && (s = epiqp_given_retrain(j, g, NULL))) ||
         (s = epiqp_combine(j)) || (s = epiqp_predictive_check(j)) || (s = epiqp_advise(j))) {
         return s;
     }

@@ -12,6 +12,20 @@ static int missing(epiq_ctx *c, const char *what, const char *lacks)
     return epiqp_fail(c, EPIQ_E_USAGE, "%s needs %s; give both, or neither", what, lacks);
 }
 
+/* Networks trained again, and what their targets were made of. */
+static int check_retrained(epiq_ctx *c, const epiq_given *g)
+{
+    if (!g->retrained) {
+        return g->left_out  ? missing(c, "--left-out", "--retrained, predictions of the networks trained again")
+               : g->targets ? missing(c, "--targets-file", "--retrained, predictions of the networks trained on it")
+                            : EPIQ_OK;
+    }
+    return !g->y          ? missing(c, "--retrained", "--y, the target that the networks were first trained on")
+           : !g->yhat     ? missing(c, "--retrained", "--yhat, the mean prediction of the first networks at the rows")
+           : !g->left_out ? missing(c, "--retrained", "--left-out, predictions at the rows by networks without them")
+                          : EPIQ_OK;
+}
+
 static int check_pieces(epiq_ctx *c, const epiq_given *g, const epiq_options *o)
 {
     bool kernel = g->gram || g->jacobian;
@@ -31,8 +45,12 @@ static int check_pieces(epiq_ctx *c, const epiq_given *g, const epiq_options *o)
     if (kernel && !g->y) {
         return missing(c, g->gram ? "--gram" : "--jacobian", "--y, the target that the networks were trained on");
     }
-    if (g->yhat && !kernel) {
-        return missing(c, "--yhat", "a kernel, --gram or --jacobian");
+    if (g->yhat && !kernel && !g->left_out && !g->retrained) {
+        return missing(c, "--yhat", "a kernel, --gram or --jacobian, or networks trained again, --retrained");
+    }
+    int s = check_retrained(c, g);
+    if (s) {
+        return s;
     }
     if (!kernel && !g->ensemble && !g->batched && !g->merge_count && !o->state) {
         return epiqp_fail(c, EPIQ_E_USAGE,
@@ -80,10 +98,10 @@ static int agree(epiq_ctx *c, const char *of, ptrdiff_t count, const extent *lis
 static int check_shapes(epiqp_job *j, const epiq_given *g)
 {
     epiq_ctx *c = j->e.c;
-    const extent rows[] = {{g->y, false},   {g->yhat, false},  {g->gram, false},
-                           {g->gram, true}, {g->cross, false}, {g->jacobian, false}};
-    const extent points[] = {
-        {g->ensemble, true}, {g->batched, true}, {g->cross, true}, {g->jacobian0, false}, {g->at, false}};
+    const extent rows[] = {{g->y, false},     {g->yhat, false},     {g->gram, false},    {g->gram, true},
+                           {g->cross, false}, {g->jacobian, false}, {g->left_out, true}, {g->targets, true}};
+    const extent points[] = {{g->ensemble, true},   {g->batched, true},   {g->cross, true},
+                             {g->jacobian0, false}, {g->retrained, true}, {g->at, false}};
     const extent parameters[] = {{g->jacobian, true}, {g->jacobian0, true}};
     const epiq_matrix *single[] = {g->y, g->yhat};
     for (size_t k = 0; k < sizeof single / sizeof *single; k++) {
@@ -92,10 +110,10 @@ static int check_shapes(epiqp_job *j, const epiq_given *g)
                               single[k]->name, single[k]->columns);
         }
     }
-    int s = agree(c, "training row", 6, rows, &j->n);
-    s = s ? s : agree(c, "point", 5, points, &j->asked);
+    int s = agree(c, "training row", 8, rows, &j->n);
+    s = s ? s : agree(c, "point", 6, points, &j->asked);
     s = s ? s : agree(c, "parameter", 2, parameters, &j->answer->result.given.parameters);
-    if (!s && (g->gram || g->jacobian) && j->n < 2) {
+    if (!s && (g->gram || g->jacobian || g->left_out) && j->n < 2) {
         assert(g->y); /* check_pieces has asked for it */
         s = epiqp_fail(c, EPIQ_E_DATA, "%s has one row; at least 2 are needed to tell what other data would do",
                        g->y->name);
@@ -109,8 +127,8 @@ static int check_filled(epiq_ctx *c, const epiq_given *g)
     if (g->merge_count < 0) {
         return epiqp_fail(c, EPIQ_E_USAGE, "merge_count is %td; it must be 0 or more", g->merge_count);
     }
-    const epiq_matrix *all[] = {g->ensemble, g->batched,  g->y,         g->yhat, g->gram,
-                                g->cross,    g->jacobian, g->jacobian0, g->at};
+    const epiq_matrix *all[] = {g->ensemble, g->batched,   g->y,  g->yhat,     g->gram,      g->cross,
+                                g->jacobian, g->jacobian0, g->at, g->left_out, g->retrained, g->targets};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         if (all[k] && (!all[k]->name || all[k]->real < EPIQ_FLOAT64 || all[k]->real > EPIQ_FLOAT32)) {
             return epiqp_fail(c, EPIQ_E_USAGE, "a matrix must have a name, and its numbers be one of epiq_real");
@@ -138,7 +156,8 @@ static int check_numbers(epiq_ctx *c, const epiq_matrix *m)
 /* Of all but the Jacobians, which are checked as they are read. */
 static int check_values(epiq_ctx *c, const epiq_given *g)
 {
-    const epiq_matrix *all[] = {g->ensemble, g->batched, g->y, g->yhat, g->gram, g->cross, g->at};
+    const epiq_matrix *all[] = {g->ensemble, g->batched, g->y,        g->yhat,      g->gram,
+                                g->cross,    g->at,      g->left_out, g->retrained, g->targets};
     int s = EPIQ_OK;
     for (size_t k = 0; !s && k < sizeof all / sizeof *all; k++) {
         s = all[k] ? check_numbers(c, all[k]) : EPIQ_OK;
@@ -150,6 +169,19 @@ int epiqp_given_check(epiqp_job *j, const epiq_given *g)
 {
     epiq_ctx *c = j->e.c;
     int s = check_pieces(c, g, &j->o);
+    s = s ? s : check_filled(c, g);
+    s = s ? s : check_shapes(j, g);
+    s = s || !g->retrained ? s : epiqp_given_replicates(c, g, &j->answer->result.retrain.replicates);
+    return s ? s : check_values(c, g);
+}
+
+int epiqp_given_check_targets(epiqp_job *j, const epiq_given *g)
+{
+    epiq_ctx *c = j->e.c;
+    int s = !g->y          ? missing(c, "--targets", "--y, the target that the networks were trained on")
+            : !g->yhat     ? missing(c, "--targets", "--yhat, the mean prediction of these networks at the rows")
+            : !g->left_out ? missing(c, "--targets", "--left-out, predictions at the rows by networks without them")
+                           : EPIQ_OK;
     s = s ? s : check_filled(c, g);
     s = s ? s : check_shapes(j, g);
     return s ? s : check_values(c, g);

@@ -1,6 +1,7 @@
 """Networks that nobody trained, and what must come of them. Without NumPy, by other routes than the library's: Gauss-Jordan,
 refits without a row, chi-squared by its series. In the folder of the test:
-    combine.py make | judge FILE.json [ensemble] [batched] [gram|jacobian] [yhat] [CORRECTION] | needed MEMBERS RELATIVE"""
+    combine.py make | judge FILE.json [ensemble] [batched] [gram|jacobian] [yhat] [CORRECTION] | needed MEMBERS RELATIVE
+    combine.py retrain TARGETS.csv | retrained FILE.json [gram]: networks that learn these targets, and what must come of them"""
 import json
 import math
 import random
@@ -216,6 +217,8 @@ def make():
     write("few", [row[:2] for row in m["ensemble"]])
     write("short", m["y"][1:])
     write("points", m["jacobian0"])
+    write("left", left_out(m))
+    write("left-short", [row[1:] for row in left_out(m)])
     write("elsewhere", [[v + 1 for v in row] for row in m["jacobian0"]])
     lopsided = [row[:] for row in m["gram"]]
     lopsided[2][5] += 1
@@ -232,6 +235,83 @@ def make():
     write_npy("long", [[math.sin(i * k) for k in range(400)] for i in range(400)])
 
 
+STARTS, SHARE = 2, 0.9
+
+
+def left_out(m):
+    """What two networks say of each row without having seen it."""
+    r = random.Random(8)
+    return [[v[0] + r.gauss(0, 0.7) + 0.1 * k for v in m["y"]] for k in range(2)]
+
+
+def smoother(m, p):
+    """What each row counts at a point: kernel regression's, by the inverse."""
+    b = inverse([[v + (LAMBDA * ROWS if i == c else 0) for c, v in enumerate(row)] for i, row in enumerate(m["gram"])])
+    return [dot(row, [v[p] for v in m["cross"]]) for row in b]
+
+
+def retrain(path):
+    """A share of kernel regression on these targets, a start's own part, and what a start makes of the data."""
+    m, r, rows = made(), random.Random(9), [list(map(float, line.split(","))) for line in open(path, encoding="ascii")]
+    c = [smoother(m, p) for p in range(POINTS)]
+    out = []
+    for k in range(0, len(rows), 2):
+        own = [[[r.gauss(0, 0.3) for _ in range(POINTS)], [[r.gauss(0, 0.01) for _ in range(ROWS)] for _ in range(POINTS)]] for _ in range(STARTS)]
+        for target in rows[k:k + 2]:
+            out += [[SHARE * dot(c[p], target) + start[p] + dot(d[p], target) for p in range(POINTS)] for start, d in own]
+    write("retrained", out)
+
+
+def judge_retrained(path, kernel):
+    m, result = made(), json.load(open(path, encoding="utf-8"))
+    read = lambda name: [list(map(float, line.split(","))) for line in open(f"{name}.csv", encoding="ascii")]
+    rows, h, left = read("targets"), read("retrained"), left_out(m)
+    mean, pairs = lambda a: math.fsum(a) / len(a), len(rows) // 2
+    e = [v[0] - (a + b) / 2 for v, a, b in zip(m["y"], *left)]
+    error2 = mean([x * x for x in e]) - mean([(a - b) ** 2 / 2 for a, b in zip(*left)]) / 2
+    step = math.sqrt(0.8 * error2)
+    for k in range(pairs):
+        for i in range(ROWS):
+            same("step", abs(rows[2 * k][i] - rows[2 * k + 1][i]) / 2, step)
+            same("middle", (rows[2 * k][i] + rows[2 * k + 1][i]) / 2, m["yhat"][i][0])
+    g = [[[(h[4 * k + s][p] - h[4 * k + 2 + s][p]) / 2 / step for s in range(2)] for k in range(pairs)] for p in range(POINTS)]
+    product = [mean([a * b for a, b in point]) for point in g]
+    square = [mean([((a + b) / 2) ** 2 for a, b in point]) for point in g]
+    inside = mean([(v[0] - w[0]) ** 2 for v, w in zip(m["y"], m["yhat"])])
+    c2, delta = [dot(smoother(m, p), smoother(m, p)) for p in range(POINTS)], []
+    for p in range(POINTS):
+        c = smoother(m, p)
+        delta.append([dot(c, [(a - b) / 2 / step for a, b in zip(rows[2 * k], rows[2 * k + 1])]) for k in range(pairs)])
+
+    def kappa(left_out=None):
+        total, use = 0, [k for k in range(pairs) if k != left_out]
+        for p in range(POINTS):
+            d, mid = [delta[p][k] for k in use], [sum(g[p][k]) / 2 for k in use]
+            b = dot(d, mid) / dot(d, d)
+            rest = [[v - b * x for v in g[p][k]] for k, x in zip(use, d)]
+            own = math.fsum((sum(v) / 2) ** 2 for v in rest) / (len(use) - 1)
+            starts = math.fsum((v[0] - v[1]) ** 2 / 4 for v in rest) / len(use)
+            total += (b * b - own / dot(d, d)) * c2[p] + own - starts
+        return total / math.fsum(c2)
+
+    kbar = kappa() * mean(c2) if kernel else mean(product)
+    noise = min(max(error2 / (1 + 1.25 * max(kbar, 0)), inside), error2)
+    share = mean(product) / mean(square)
+    told = result["retrain"]
+    same("noise", told["noise_variance"], noise)
+    same("step", told["step"], step)
+    same("kappa", told["kappa"], kappa() if kernel else None)
+    if kernel:
+        without = [kappa(k) for k in range(pairs)]
+        same("its error", told["kappa_se"], math.sqrt((pairs - 1) / pairs * math.fsum((v - mean(without)) ** 2 for v in without)), 1e-7)
+    for p, point in enumerate(result["points"]):
+        response = kappa() * c2[p] if kernel else (max(product[p], 0) + square[p] * max(share, 0)) / 2
+        same(f"data at {p + 1}", point["data"]["variance"], noise * response)
+        same(f"one network at {p + 1}", point["single"]["variance"], noise * response + spread([row[p] for row in m["ensemble"]]))
+        if point["data"]["method"] != "retrain" or point["single"]["method"] != "retrain+ev" or not point["data"]["interval"]:
+            same(f"how, at {p + 1}", -1, 0)
+
+
 def needed(members, relative):
     """So many members, and not one less, bring half the width of the interval down to that share of the variance."""
     half = [(hi - lo) / 2 for lo, hi in (interval(1, members - 1), interval(1, members - 2))]
@@ -242,6 +322,10 @@ if sys.argv[1] == "make":
     make()
 elif sys.argv[1] == "needed":
     failed = not needed(int(sys.argv[2]), float(sys.argv[3]))
+elif sys.argv[1] == "retrain":
+    retrain(sys.argv[2])
+elif sys.argv[1] == "retrained":
+    judge_retrained(sys.argv[2], "gram" in sys.argv[3:])
 else:
     judge(sys.argv[2], sys.argv[3:])
 sys.exit(failed > 0)

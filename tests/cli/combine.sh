@@ -140,6 +140,53 @@ check 'merged and kept' says merged.json '"added": 7, "kept": 7'
 expect_ok "${combine[@]}" --append all.state --until 0.5
 check 'what a file keeps is enough to ask' says "$out" '^Networks: .* there are 7, so train '
 
+# retrained networks: the targets, the answer, what does not fit
+made_of=(--y y.csv --yhat yhat.csv --left-out left.csv)
+expect_ok "$epiq" combine --targets 12 "${made_of[@]}" -o targets.csv
+check 'targets: said' says "$out" '^24 target vectors of 24 rows, a step of [0-9.]+ up and down in turn, in targets\.csv$'
+check 'targets: a line a vector' test "$(wc -l <targets.csv)" -eq 24
+expect_ok "$epiq" combine --targets 12 "${made_of[@]}" --output targets.npy --quiet
+check 'targets: quiet' test ! -s "$out" -a ! -s "$err"
+expect_ok "$epiq" combine --targets 12 "${made_of[@]}" -o - --threads 1
+check 'targets: on standard output, the same' cmp "$out" targets.csv
+expect_ok "$epiq" combine --targets 12 "${made_of[@]}" -o other.csv --seed 2 --quiet
+check 'targets: another seed, other signs' test -n "$(cmp other.csv targets.csv)"
+check 'networks that learn them' python3 "$here/combine.py" retrain targets.csv
+retrained=(--ensemble ensemble.csv "${made_of[@]}" --retrained retrained.csv --targets 12)
+expect_ok "${combine[@]}" "${retrained[@]}" --json retrained.json --report page.html
+check 'retrained: JSON' is_json retrained.json
+check 'retrained: numbers' python3 "$here/combine.py" retrained retrained.json
+check 'retrained: text' says "$out" '^48 networks retrained on 12 pairs of target vectors; noise [0-9.]+ '
+check 'retrained: by' says "$out" '^  data \(other rows\) .* retrain$'
+check 'retrained: page' says page.html 'networks retrained</th><td[^>]*>48<'
+expect_ok "${combine[@]}" "${retrained[@]}" --gram gram.csv --cross cross.csv --targets-file targets.npy --json retrained.json --quiet
+check 'retrained, with a kernel: numbers' python3 "$here/combine.py" retrained retrained.json gram
+check 'retrained, with a kernel: it still tells IF' says retrained.json '"method": "retrain", "correction": null, "uncorrected": [0-9]'
+expect_ok "${combine[@]}" "${retrained[@]}" --batched batched.csv --quiet --json checked.json
+check 'retrained: checked by batches' says checked.json '"check": \{"ba": '
+rm page.html
+expect_exit 1 'where to\? give -o' "$epiq" combine --targets 12 "${made_of[@]}"
+for few in 3 0 -1 x 4.5; do
+    expect_exit 1 "--targets is \"$few\"; it must be a whole number from 4 " "$epiq" combine "--targets=$few" "${made_of[@]}" -o few.csv
+done
+expect_exit 1 '--targets needs --left-out' "$epiq" combine --targets 4 --y y.csv --yhat yhat.csv -o few.csv
+expect_exit 1 '--targets needs --yhat' "$epiq" combine --targets 4 --y y.csv --left-out left.csv -o few.csv
+expect_exit 1 '--ensemble says nothing of targets' "$epiq" combine --targets 4 "${made_of[@]}" --ensemble ensemble.csv -o few.csv
+expect_exit 1 '-o is where --targets writes' "${combine[@]}" "${retrained[@]}" -o few.csv
+expect_exit 1 '--retrained needs --left-out' "$epiq" combine --ensemble ensemble.csv --y y.csv --yhat yhat.csv --retrained retrained.csv
+expect_exit 1 '--retrained needs --yhat' "$epiq" combine --ensemble ensemble.csv --y y.csv --left-out left.csv --retrained retrained.csv
+expect_exit 1 '--retrained needs --ensemble' "$epiq" combine --batched batched.csv "${made_of[@]}" --retrained retrained.csv --targets 12
+expect_exit 1 '--left-out needs --retrained' "$epiq" combine --ensemble ensemble.csv "${made_of[@]}"
+expect_exit 1 '--targets-file needs --retrained' "$epiq" combine --ensemble ensemble.csv --targets-file targets.csv
+expect_exit 2 'left-short\.csv.*23.*y\.csv.*24' "$epiq" combine --targets 4 --y y.csv --yhat yhat.csv --left-out left-short.csv -o few.csv
+expect_exit 2 'retrained\.csv has 48 rows; 10 pairs of target vectors take a multiple of 20' "$epiq" combine --ensemble ensemble.csv "${made_of[@]}" --retrained retrained.csv
+expect_exit 2 'few\.csv has 2 columns but ensemble\.csv has 3' "${combine[@]}" --ensemble ensemble.csv "${made_of[@]}" --retrained few.csv
+expect_exit 2 'other\.csv: row [0-9]+, column [0-9]+ is .* so that these are other targets' "${combine[@]}" "${retrained[@]}" --targets-file other.csv
+expect_exit 2 'no noise is left' "$epiq" combine --targets 4 --y y.csv --yhat yhat.csv --left-out <(paste -sd, y.csv) -o none.csv
+expect_exit 2 'left\.csv is an input' "$epiq" combine --targets 4 "${made_of[@]}" -o left.csv
+expect_exit 2 'cannot write' "$epiq" combine --targets 4 "${made_of[@]}" -o nowhere/t.csv
+check 'nothing was written' test ! -e none.csv
+
 # many at once, and killed in the middle
 for part in $(seq 8); do
     head -n 8 jacobian.csv | tail -n +"$part" | head -n 1 >"$work/log/net$part.csv"

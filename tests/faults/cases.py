@@ -43,6 +43,10 @@ CASES = [
          ("e.csv", "other", "third"), keeps=("own", "other", "third"), old=("j.json",)),
     Case("combine", "combine --batched b.csv --append other --threads 1 --json -", ("b.csv", "other"), keeps=("other",)),
     Case("combine", "combine --y y.csv --jacobian d.csv --jacobian0 d0.csv --threads 1 --json -", ("y.csv", "d.csv", "d0.csv")),
+    Case("combine", "combine --targets 4 --y y.csv --yhat h.csv --left-out l.csv --threads 1 -o t.csv", ("y.csv", "h.csv", "l.csv"),
+         old=("t.csv",)),
+    Case("combine", "combine --ensemble e.csv --y y.csv --yhat h.csv --left-out l.csv --retrained r.csv --targets-file v.csv --gram g.npy "
+         "--cross k.csv --targets 4 --threads 1 --json -", ("e.csv", "y.csv", "h.csv", "l.csv", "r.csv", "v.csv", "g.npy", "k.csv")),
     Case("plan", f"plan rows.csv {NETWORK} --price-row 1 --price-training 1 --goal 1e-3 {FILES}", ROWS, old=("c.csv",)),
     Case("compare", "compare rows.csv --target y --width 3,4 --lambda 0.1,1 --bias 0,1 --members 2 --ensemble-size 2 --folds 2 "
          f"--threads 1 {FILES}", ROWS, old=("j.json",)),
@@ -116,3 +120,7 @@ def make_inputs(folder, run):
     run(f"estimate rows.csv {NETWORK} --members 2 --state half --quiet")
     run("combine --ensemble f.csv --append other --threads 1 --quiet")
     run("combine --batched b.csv --append third --threads 1 --quiet")
+    _lines(f"{folder}/h.csv", None, [[q[0] / 2] for q in y])
+    _lines(f"{folder}/l.csv", None, [[draw(0, 1) for _ in y] for _ in range(2)])
+    _lines(f"{folder}/r.csv", ["p", "q"], [[draw(1, 1), draw(2, 1)] for _ in range(16)])
+    run("combine --targets 4 --y y.csv --yhat h.csv --left-out l.csv --threads 1 -o v.csv --quiet")

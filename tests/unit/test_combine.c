@@ -472,7 +472,7 @@ TEST(advice_without_rows_speaks_of_as_many_again)
     EQ(combine(&(epiq_given){.ensemble = &H}, &o), EPIQ_OK);
     STR(r->advice.text,
         "No advice: it takes both parts at one point at least. Members (--ensemble) and a kernel (--gram or "
-        "--jacobian) give them directly.");
+        "--jacobian), or retrained networks (--retrained), give them directly.");
     EQ(r->ensemble_size, 4);
     EQ(combine(&(epiq_given){.batched = &B}, &o), EPIQ_OK); /* the mean of the batches, whose variance BA is */
     NEAR(r->points[0].prediction, 0.1 / 3, 1e-15);
@@ -544,7 +544,7 @@ TEST(every_refusal_says_what_and_what_to_do)
          "--gram needs --y, the target that the networks were trained on; give both, or neither"},
         {{.ensemble = &M, .yhat = &Y},
          EPIQ_E_USAGE,
-         "--yhat needs a kernel, --gram or --jacobian; give both, or neither"},
+         "--yhat needs a kernel, --gram or --jacobian, or networks trained again, --retrained; give both, or neither"},
         {{.y = &Y3, .gram = &G, .cross = &C},
          EPIQ_E_DATA,
          "K.npy has 2 rows but y.npy has 3 rows; both need one for every training row"},

@@ -358,6 +358,8 @@ TEST(what_does_not_fit_is_refused_with_what_does)
 TEST(what_is_no_method_or_action_is_unknown)
 {
     STR(epiq_method_text(EPIQ_BY_INFINITE), "infinite");
+    STR(epiq_method_text(EPIQ_BY_RETRAIN), "retrain");
+    STR(epiq_method_text(EPIQ_BY_RETRAIN_EV), "retrain+ev");
     STR(epiq_method_text((epiq_method)(EPIQ_BY_BA_RETRAIN + 1)), "unknown");
     STR(epiq_action_text(EPIQ_DO_EITHER), "either");
     STR(epiq_action_text((epiq_action)(EPIQ_DO_EITHER + 1)), "unknown");

@@ -158,6 +158,12 @@ MAKES(matrix_read, epiq_matrix, epiq_matrix_free, epiq_matrix_read(c, rows, &mad
 MAKES(combine, epiq_result, epiq_result_free,
       epiq_combine(c, &(epiq_given){.ensemble = &ensemble, .merge = (const char *const[]){others}, .merge_count = 1},
                    (epiq_options[]){with(EPIQ_ENGINE_NETWORK, EPIQ_SOLVER_EXACT, fresh(state))}, &made))
+static double zeros[N], twice[2 * N], vectors[8 * N];
+static const epiq_matrix TARGET = {.name = "y", .rows = N, .columns = 1, .a = Y},
+                         FITTED = {.name = "yhat", .rows = N, .columns = 1, .a = zeros},
+                         LEFT_OUT = {.name = "left out", .rows = 2, .columns = N, .a = twice};
+DOES(targets, epiq_targets(c, &(epiq_given){.y = &TARGET, .yhat = &FITTED, .left_out = &LEFT_OUT, .replicates = 4}, &o,
+                           vectors, NULL))
 MAKES(fit, epiq_model, epiq_model_free, epiq_fit(c, data, &o, &made))
 MAKES(model_read, epiq_model, epiq_model_free, epiq_model_read(c, file, &made))
 MAKES(model_load, epiq_model, epiq_model_free, epiq_model_load(c, bytes + 1, file_bytes(), &made))
@@ -208,6 +214,7 @@ static const struct {
     {"epiq_estimate", estimate_kept, 15, false},
     {"epiq_matrix_read", matrix_read, 3, false},
     {"epiq_combine", combine, 10, false},
+    {"epiq_targets", targets, 1, false},
     {"epiq_fit", fit, 10, false},
     {"epiq_model_read", model_read, 3, false},
     {"epiq_model_load", model_load, 3, false},

@@ -204,7 +204,7 @@ TEST(networks_brought_along_have_no_features_and_no_training)
     k.r.fit.known = 0;
     text = page();
     EQ(count(text, "<svg class=\"chart\""), 0);
-    CONTAINS(text, "an ensemble and a kernel with y give both parts");
+    CONTAINS(text, "an ensemble and a kernel with y, or retrained networks, give both parts");
     CONTAINS(text, "No two networks trained on all rows were given");
     CONTAINS(text, "that takes a kernel with y");
     CONTAINS(text, "Leave-one-out predictions take a kernel and y; no kernel was given.");

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._combine import combine, network_start
+from ._combine import combine, network_start, targets
 from ._decompose import decompose
 from ._epiq import Error, FileError, InputError, NumericalError, OutOfMemory
 from ._epiq import version as __version__
@@ -43,6 +43,7 @@ __all__ = [
     "combine",
     "decompose",
     "network_start",
+    "targets",
 ]
 
 

@@ -1,8 +1,9 @@
-"""combine: the same answer for networks of one's own; network_start: where epiq's own begin."""
+"""combine: the same answer for networks of one's own; targets: what to train them on again; network_start: where epiq's own begin."""
 
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _arrays, _epiq, _options
-from ._arrays import Floats, Path
+from ._arrays import Floats, Path, Reals
 from ._epiq import InputError
 from ._options import COMBINE, CombineOptions, Options
 from ._result import Result
@@ -31,6 +32,27 @@ def _until(value: Any) -> float | None:
     return number
 
 
+def _replicates(value: Any) -> int:
+    """A whole number; the library says which are too few."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if not 0 < number <= 100_000:
+        raise InputError(f"replicates is {_arrays.shown(value)}; it must be a whole number from 4 to 100000")
+    return number
+
+
+def _retrained(value: Any) -> tuple[Reals, int | None]:
+    """Networks by points, and of three dimensions (targets, starts, points) how many pairs of targets there are."""
+    a = _arrays.numbers(value, "retrained", single=True)
+    if a.ndim != 3:
+        return _arrays.columns(a, "retrained"), None
+    if a.shape[0] % 2:
+        raise InputError(f"retrained is about {a.shape[0]} target vectors; they come in pairs, so that there must be an even number")
+    return a.reshape(-1, a.shape[2]), a.shape[0] // 2
+
+
 def _same_file(a: bytes, b: bytes) -> bool:
     """However they are spelled, there yet or not."""
     if os.path.exists(a) and os.path.exists(b):
@@ -48,6 +70,10 @@ def combine(
     jacobian: ArrayLike | None = None,
     jacobian0: ArrayLike | None = None,
     *,
+    retrained: ArrayLike | None = None,
+    left_out: ArrayLike | None = None,
+    targets: ArrayLike | None = None,
+    replicates: int | None = None,
     at: ArrayLike | None = None,
     append: Path | None = None,
     merge: Path | Sequence[Path] = (),
@@ -57,7 +83,7 @@ def combine(
     """The variances of a prediction of networks trained anywhere, from what they predicted and what that owes to the rows.
 
     Give whatever there is: ``ensemble`` tells the procedural part, ``gram`` and ``cross`` (or the Jacobians) with ``y`` the
-    data part, ``batched`` their sum. An array of one dimension is one column. Matrices of float32 are read as they are, and
+    data part, and so does ``retrained``; ``batched`` tells their sum. An array of one dimension is one column. Matrices of float32 are read as they are, and
     memory-mapped ones without a copy.
 
     Parameters
@@ -72,6 +98,16 @@ def combine(
         What the networks were trained on; their mean prediction there (without it, kernel regression's).
     jacobian, jacobian0 : array_like, rows by parameters and points by parameters
         Instead of a kernel: derivatives of a network's prediction in its parameters.
+    retrained : array_like, targets by starts by points
+        The data part without derivatives: predictions of networks trained again on each vector of :func:`targets`, both of a
+        pair from the same starts; or the same of two dimensions, starts inside targets. Needs ``ensemble``, ``y``, ``yhat``
+        and ``left_out``.
+    left_out : array_like, networks by rows
+        Predictions of each row by networks that have not seen it, two or more: what ``targets`` was given.
+    targets : array_like, 2 * replicates by rows, optional
+        What ``retrained`` was trained on: refused unless it is what this call would make, with the same ``seed``.
+    replicates : int, optional
+        Pairs of targets, where ``retrained`` has two dimensions and ``targets`` is not given: 10 unless told.
     at : array_like, points by anything
         Where the points are, so that networks which ``append`` keeps for others are refused.
     append : path, optional
@@ -97,7 +133,7 @@ def combine(
     >>> result.data
     array([nan, nan, nan])
     """
-    given = {
+    given: dict[str, Any] = {
         "ensemble": ensemble,
         "batched": batched,
         "gram": gram,
@@ -107,7 +143,16 @@ def combine(
         "jacobian": jacobian,
         "jacobian0": jacobian0,
         "at": at,
+        "retrained": retrained,
+        "left_out": left_out,
+        "targets": targets,
     }
+    count = 0 if replicates is None else _replicates(replicates)
+    if retrained is not None:
+        rows, pairs = _retrained(retrained)
+        if pairs is not None and count and pairs != count:
+            raise InputError(f"retrained is about {pairs} pairs of targets but replicates is {count}")
+        given["retrained"], count = rows, pairs or count
     files = [merge] if isinstance(merge, (str, bytes, os.PathLike)) else list(merge)
     sources = tuple(_arrays.path(file, "merge") for file in files)
     texts = _options.texts("combine", options, COMBINE)
@@ -117,7 +162,7 @@ def combine(
         if any(_same_file(source, kept) for source in sources):
             raise InputError(f"append and merge both name {os.fsdecode(append)}; its networks are counted once anyway")
     typed: list[str] = [f"{name}={name}" for name, value in given.items() if value is not None]
-    more = {"append": append, "merge": files or None, "until": until, **options}
+    more = {"append": append, "merge": files or None, "until": until, "replicates": replicates, **options}
     answer = _epiq.combine(
         {name: _arrays.columns(value, name) for name, value in given.items() if value is not None},
         {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name], name))},
@@ -125,8 +170,52 @@ def combine(
         until,
         texts,
         _options.command("combine", typed, more),
+        count,
     )
     return Result._of(answer)
+
+
+def targets(y: ArrayLike, fitted: ArrayLike, left_out: ArrayLike, replicates: int = 10, *, seed: int | None = None) -> Floats:
+    """Targets to train networks on again, for the data part of ``combine`` without derivatives.
+
+    They are ``fitted`` plus and minus one step at every row, with random signs: the size of the step is a little less than that
+    of the noise, which the errors of ``left_out`` tell. For each of the vectors train two networks (one will do, more are
+    better), both vectors of a pair from the same two starts of the ensemble, other starts for other pairs as far as there are.
+
+    Parameters
+    ----------
+    y : array_like, one number a row
+        What the ensemble was trained on.
+    fitted : array_like, one number a row
+        The ensemble's mean prediction there: ``yhat`` of ``combine``.
+    left_out : array_like, networks by rows
+        Predictions of each row by networks that have not seen it, two or more: of 5 folds, say, from two starts.
+    replicates : int
+        Pairs of vectors: 4 or more; 20 for narrow networks, whose starts have much to say.
+    seed : int, optional
+        Of the signs, as for ``combine``: 1 unless told.
+
+    Returns
+    -------
+    array, 2 * replicates by rows
+        Plus and minus in turn.
+
+    Examples
+    --------
+    >>> import epiq, numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> y, left_out = random.normal(size=50), 0.1 * random.normal(size=(2, 50))
+    >>> vectors = epiq.targets(y, y / 2, left_out)
+    >>> vectors.shape
+    (20, 50)
+    >>> bool(np.allclose(vectors[0::2] + vectors[1::2], y))  # around fitted
+    True
+    """
+    count = _replicates(replicates)
+    given = {"y": y, "yhat": fitted, "left_out": left_out}
+    arrays = {name: _arrays.columns(value, "fitted" if name == "yhat" else name) for name, value in given.items()}
+    made = _epiq.targets(arrays, count, _options.texts("targets", {"seed": seed}, {"seed"}))
+    return np.frombuffer(made).reshape(2 * count, -1)
 
 
 def network_start(d: int, member: int = 0, **options: Unpack[Options]) -> list[tuple[Floats, Floats]]:

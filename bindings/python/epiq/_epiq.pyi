@@ -55,7 +55,9 @@ def combine(
     until: float | None,
     options: dict[str, str | bytes],
     command: str,
+    replicates: int,
 ) -> _Answer: ...
+def targets(arrays: dict[str, Reals], replicates: int, options: dict[str, str | bytes]) -> bytearray: ...
 def network_start(features: int, member: int, options: dict[str, str | bytes]) -> bytearray: ...
 def fit(
     X: NDArray[float64],

@@ -63,6 +63,81 @@ def test_single_precision_and_maps_are_read_as_they_are(given, cli, tmp_path):
         assert epiq.combine(jacobian=a, jacobian0=J0, y=given["y"]).json["points"] == want
 
 
+@pytest.fixture(scope="module")
+def again(given):
+    """Networks that follow half of each target's difference from yhat at one row, retrained on what targets() makes."""
+    rng = np.random.default_rng(9)
+    left_out = given["y"] + rng.normal(size=(2, 30))
+    vectors = epiq.targets(given["y"], given["yhat"], left_out, 6, seed=4)
+    starts = rng.normal(size=(6, 1, 3, 4)) / 5
+    retrained = 0.5 * (vectors - given["yhat"])[:, :4].reshape(6, 2, 1, 4) + starts + rng.normal(size=(6, 2, 3, 4)) / 50
+    return {"left_out": left_out, "retrained": retrained.reshape(12, 3, 4), "targets": vectors}
+
+
+def test_retrained_networks_tell_the_data_part(given, again):
+    """The formulas by NumPy, and the same whatever shape they come in."""
+    arrays = chosen(given, "ensemble y yhat")
+    vectors, left = again["targets"], again["left_out"]
+    e = given["y"] - left.mean(0)
+    error2 = (e**2).mean() - left.var(0, ddof=1).mean() / 2
+    step = np.sqrt(0.8 * error2)
+    assert np.allclose(np.abs(vectors - given["yhat"]), step, rtol=1e-12)
+    assert np.allclose(vectors[0::2] + vectors[1::2], 2 * given["yhat"], atol=1e-12)
+    r = epiq.combine(**arrays, **again, seed=4)
+    g = (again["retrained"][0::2] - again["retrained"][1::2]) / (2 * step)  # pairs by starts by points
+    every = (g.mean(1) ** 2).mean(0)
+    own = every - g.var(1, ddof=1).mean(0) / 3
+    noise = min(max(error2 / (1 + 1.25 * own.mean()), ((given["y"] - given["yhat"]) ** 2).mean()), error2)
+    assert np.isclose(r.json["retrain"]["noise_variance"], noise, rtol=1e-10)
+    assert np.allclose(r.data, noise * (own.clip(0) + every * own.sum() / every.sum()) / 2, rtol=1e-9)
+    assert {p["data"]["method"] for p in r.json["points"]} == {"retrain"} and np.isfinite(r.data_interval).all()
+    flat = epiq.combine(**arrays, left_out=left, retrained=again["retrained"].reshape(36, 4), replicates=6)
+    assert np.array_equal(flat.data, r.data) and flat.json["retrain"]["starts"] == 3
+    single = epiq.combine(**arrays, left_out=left, retrained=again["retrained"].astype("f4"))
+    assert np.allclose(single.data, r.data, rtol=1e-4)
+
+
+def test_retrained_networks_are_the_command_lines(given, again, cli, tmp_path):
+    arrays = chosen(given, "ensemble y yhat gram cross")
+    args = saved(arrays, tmp_path)
+    for name, a in again.items():
+        np.save(tmp_path / f"{name}.npy", a.reshape(-1, a.shape[-1]))
+    args += ["--left-out", "left_out.npy", "--seed", 4]
+    told = cli.json("combine", *args, "--retrained", "retrained.npy", "--targets-file", "targets.npy", cwd=tmp_path)
+    result = epiq.combine(**arrays, **again, seed=4)
+    assert result.json["retrain"] == told["retrain"] and told["retrain"]["kappa"] is not None
+    assert result.json["points"] == told["points"]
+    made = cli.run("combine", "--targets", 6, *args[2:6], *args[-4:], "-o", "made.npy", cwd=tmp_path)
+    assert made.returncode == 0 and np.array_equal(np.load(tmp_path / "made.npy"), again["targets"])
+
+
+def test_retrained_networks_that_do_not_fit(given, again):
+    arrays = chosen(given, "ensemble y yhat")
+    left, retrained = again["left_out"], again["retrained"]
+    for wrong, said in (
+        ({"retrained": retrained}, "^retrained needs left_out"),
+        ({"left_out": left}, "^left_out needs retrained"),
+        ({"left_out": left, "retrained": retrained[:-1]}, "^retrained is about 11 target vectors; they come in pairs"),
+        ({"left_out": left, "retrained": retrained[:6]}, "^3 pairs of target vectors tell nothing; use 4 or more"),
+        ({"left_out": left, "retrained": retrained[:, :, 1:]}, "^retrained has 3 columns but ensemble has 4"),
+        ({"left_out": left[:, 1:], "retrained": retrained}, "^left_out has 29 columns but y has 30 rows"),
+        ({"left_out": left, "retrained": retrained * np.nan}, "^retrained"),
+        ({"left_out": left, "retrained": retrained, "replicates": 5}, "6 pairs of targets but replicates is 5"),
+        ({"left_out": left, "retrained": retrained, "replicates": 5.5}, "^replicates is 5.5; it must be a whole number"),
+        ({"left_out": left, "retrained": retrained.reshape(36, 4)}, "^retrained has 36 rows; 10 pairs of target vectors"),
+        ({"left_out": left, "retrained": retrained, "targets": again["targets"]}, "so that these are other targets"),
+    ):
+        with pytest.raises(epiq.InputError, match=said):
+            epiq.combine(**arrays, **wrong)
+    for few in (0, -4, "x", 3):
+        with pytest.raises(epiq.InputError, match="replicates is|3 pairs"):
+            epiq.targets(given["y"], given["yhat"], left, few)
+    with pytest.raises(epiq.InputError, match="left_out has 29 columns but y has 30 rows"):
+        epiq.targets(given["y"], given["yhat"], left[:, 1:])
+    with pytest.raises(epiq.InputError, match="no noise is left"):
+        epiq.targets(given["y"], given["yhat"], given["y"][None])
+
+
 def test_an_array_of_one_dimension_is_a_column(given):
     a = epiq.combine(given["ensemble"][:, 0], gram=given["gram"], cross=given["cross"][:, 0], y=given["y"])
     b = epiq.combine(given["ensemble"][:, :1], gram=given["gram"], cross=given["cross"][:, :1], y=given["y"][:, None])

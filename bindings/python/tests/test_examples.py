@@ -18,7 +18,7 @@ def run(name, capsys):
 
 
 def test_all_are_here_and_short():
-    tested = {"1_first", "2_regressor", "torch_network", "jax_network", "sklearn_mlp"}
+    tested = {"1_first", "2_regressor", "torch_network", "torch_retrained", "jax_network", "sklearn_mlp"}
     assert {p.stem for p in EXAMPLES.glob("*.py")} == tested
     for p in EXAMPLES.glob("*.py"):
         text = p.read_text().split('"""', 2)[2]
@@ -77,6 +77,25 @@ def test_network(name, framework, lam, capsys):
     # 4 degrees of freedom: 95 % of BA's estimates lie within 0.12 to 2.8 times what they estimate
     assert (ratio > 0.12).all() and (ratio < 2.8).all(), ratio
     assert "Advice:" in out
+
+
+def test_torch_retrained(capsys):
+    pytest.importorskip("torch", reason="torch is not installed")
+    names, out = run("torch_retrained", capsys)
+    result, array = names["result"], lambda a: np.asarray(a, dtype=float)
+    np.testing.assert_allclose(result.procedural, array([array(net(names["X0"])) for net in names["members"]]).var(0, ddof=1), rtol=1e-4)
+    retrain = result.json["retrain"]
+    assert retrain["replicates"] == 10 and retrain["starts"] == 2 and not result.warnings, result.warnings
+    # y was made with noise of 0.2; 200 squares tell its square to 10 %, and the networks' misfit is in it
+    assert 0.7 < retrain["noise_variance"] / 0.04 < 1.5
+    h = array([[array(one) for one in pair] for pair in names["retrained"]])
+    g = (h[0::2] - h[1::2]) / 2 / retrain["step"]
+    every, own = (g.mean(1) ** 2).mean(0), (g[:, 0] * g[:, 1]).mean(0)
+    want = retrain["noise_variance"] * (own.clip(0) + every * own.sum() / every.sum()) / 2
+    np.testing.assert_allclose(result.data, want, rtol=1e-3)  # differences of single precision
+    # 150 tables with two such networks each: the mean data variance over such points is 0.00245, known to 4 %
+    assert 0.5 < result.data.mean() / 0.00245 < 2
+    assert "retrained on 10 pairs" in out and "Advice:" in out
 
 
 def test_sklearn_mlp(capsys):

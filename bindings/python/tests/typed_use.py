@@ -14,6 +14,9 @@ epiq.decompose(X, X[:, 0], membres=5)  # wrong
 epiq.decompose(X, X[:, 0], engine="big")  # wrong
 epiq.combine(X, until=0.3, level=0.9, append="state", merge=["a", "b"])
 epiq.combine(X, width=5)  # wrong
+vectors: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = epiq.targets(X[:, 0], X[:, 1], X.T, 5, seed=2)
+epiq.combine(X, y=X[:, 0], yhat=X[:, 1], left_out=X.T, retrained=vectors, targets=vectors, replicates=5)
+epiq.combine(X, replicates="five")  # wrong
 W, b = epiq.network_start(3, width=4)[0]
 shape: tuple[int, ...] = W.shape + b.shape
 try:
