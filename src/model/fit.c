@@ -93,6 +93,13 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
             m->most[k] = i ? fmax(m->most[k], v) : v;
         }
     }
+    double sum = 0, sum2 = 0;
+    for (ptrdiff_t i = 0; m->excess && *m->unit > 0 && i < m->n; i++) {
+        double z = m->used[i] / *m->unit;
+        sum += z * z;
+        sum2 += z * z * z * z;
+    }
+    m->kurtosis = sum > 0 ? (double)m->n * sum2 / (sum * sum) : 0;
     /* the other engines add kernels and tangents in double, and plain C does all in double */
     bool network = m->o.engine == EPIQ_ENGINE_NETWORK && m->o.backend == EPIQ_BACKEND_BLAS;
     if (!s && network && epiqp_model_has_members(m)) {

@@ -201,7 +201,7 @@ TEST(if_of_fresh_data_is_unbiased_and_covers)
         hits += inf[k].lo <= truth && truth <= inf[k].hi;
         rowwise += inf[R + k].lo <= truth && truth <= inf[R + k].hi;
     }
-    CLOSE(sum, truth, 0.15); /* rowwise: 0.997 over 4000 data sets; the truth itself is known to sqrt(2/R), 4.5 % */
+    CLOSE(sum, truth, 0.15);   /* rowwise: 0.997 over 4000 data sets; the truth itself is known to sqrt(2/R), 4.5 % */
     covers(rowwise, R, 0.957); /* 0.959 measured over 4000 data sets; nominal 0.95, and they are a little wide */
     covers(hits, R, 0.98);     /* moderated: noise that varies is reckoned with, and here it does not */
     free(inf);
