@@ -163,7 +163,7 @@ static int copy_texts(epiq_ctx *c, epiq_model *m)
 static bool about_the_point(const epiq_warning *w)
 {
     static const char *const codes[] = {"zero_by_construction", "jump",         "outside_range", "lost_in_rounding",
-                                        "negative_difference",  "noise_by_row", "out_of_range"};
+                                        "negative_difference",  "noise_by_row", "out_of_range",  "few_rows_decide"};
     for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
         if (strcmp(w->code, codes[k]) == 0) {
             return true;
