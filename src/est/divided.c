@@ -192,6 +192,7 @@ typedef struct {
     double *wider;   /* n: variance of the latter over the noise's */
     double noise2, freedom;        /* their ratio is the noise */
     bool leverage, exact, grouped; /* of all parts so far */
+    double *smoothed;              /* n: the noise of each row as its part smooths it; NULL: some part does not */
 } whole;
 
 static int whole_new(epiqp_job *j, const dealt *d, whole *w)
@@ -200,13 +201,14 @@ static int whole_new(epiqp_job *j, const dealt *d, whole *w)
     *w = (whole){.d = d, .leverage = true, .exact = true, .grouped = true, .room = epiqp_min(j->o.influential, n)};
     w->totals = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * EPIQ_CORRECTIONS, sizeof *w->totals);
     w->strongest = epiqp_arena_alloc(j->e.c, &j->answer->arena, j->asked * w->room, sizeof *w->strongest);
-    w->by_others = epiqp_arena_alloc(j->e.c, &j->scratch, 4 * n, sizeof *w->by_others);
+    w->by_others = epiqp_arena_alloc(j->e.c, &j->scratch, 5 * n, sizeof *w->by_others);
     if (!w->totals || !w->strongest || !w->by_others) {
         return EPIQ_E_NOMEM;
     }
     w->left_out = w->by_others + n;
     w->left_alone = w->left_out + n;
     w->wider = w->left_alone + n;
+    w->smoothed = w->wider + n;
     bool inverse = !j->o.probes || j->o.probes >= n / d->parts;
     int s = j->more->predictive && inverse ? epiqp_predictive_room(j, &w->predictive) : EPIQ_OK;
     w->predictive.known = w->predictive.residual;
@@ -319,6 +321,10 @@ static int influence_of(epiqp_job *j, part *p, whole *w)
     }
     j->answer->result.probes = epiqp_max(j->answer->result.probes, p->answer.result.probes);
     add_points(j, p, w);
+    for (ptrdiff_t k = 0; w->smoothed && p->job.smoothed && k < p->job.n; k++) {
+        w->smoothed[p->index[k]] = p->job.smoothed[k];
+    }
+    w->smoothed = p->job.smoothed ? w->smoothed : NULL;
     s = pass_on(j, p, w->d);
     return s ? s : add_leverages(j, p, w);
 }
@@ -367,6 +373,8 @@ static int finish(epiqp_job *j, whole *w)
         j->inf[p] = j->corrected[p * EPIQ_CORRECTIONS + j->o.correction];
         j->answer->points[p].probe_error = sqrt(w->totals[p * EPIQ_CORRECTIONS + j->o.correction].probes2);
     }
+    j->smoothed = w->smoothed;
+    j->smoothed_mean = w->freedom > 0 ? w->noise2 / w->freedom : 0;
     int s = w->leverage ? describe(j, w) : EPIQ_OK;
     return s || !j->answer->result.probes ? s : epiqp_warn_of_probes(j);
 }

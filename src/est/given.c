@@ -139,6 +139,7 @@ static int check_memory(const epiqp_job *j, const epiq_given *g)
            have = epiqp_may_use(&j->o, 1);
     if (g->gram || g->jacobian) { /* the inverse takes the factor's place */
         need += triangle + 8 * n * points + (j->o.probes < j->n ? 17 * n * (double)j->o.probes : 0);
+        need += 4 * n * (double)epiqp_near_count(j->n); /* distances, for neighbours */
     }
     if (g->jacobian) { /* their sum, and some columns */
         need += triangle + 8 * EPIQP_JACOBIAN_COLUMNS * (n + points);

@@ -54,6 +54,43 @@ static void accumulate(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t
     }
 }
 
+static double tri_at(const void *self, ptrdiff_t i, ptrdiff_t k)
+{
+    return epiqp_tri_get(self, i, k);
+}
+
+typedef struct {
+    ptrdiff_t n;
+    const double *lower; /* n by n, column-major: its lower triangle */
+} whole_matrix;
+
+static double whole_at(const void *self, ptrdiff_t i, ptrdiff_t k)
+{
+    const whole_matrix *m = self;
+    return m->lower[epiqp_max(i, k) + epiqp_min(i, k) * m->n];
+}
+
+/* Neighbours by this kernel, as combine has them of Jacobians. Of many rows they are those of the population kernel: on a
+ * cluster nobody has the columns that would take. */
+static int empirical_near(epiqp_job *j, const epiqp_tri *sum, const epiqp_spread *spread)
+{
+    const ptrdiff_t n = j->n;
+    if (n > EPIQP_NEAR_ROWS || !spread->a) {
+        return n > EPIQP_NEAR_ROWS ? EPIQ_OK : epiqp_near_stored(j, tri_at, sum);
+    }
+    double *lower = epiqp_alloc(j->e.c, n * n, sizeof *lower);
+    ptrdiff_t *rows = epiqp_alloc(j->e.c, n, sizeof *rows);
+    int s = lower && rows ? EPIQ_OK : EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; !s && i < n; i++) {
+        rows[i] = i;
+    }
+    s = s ? s : epiqp_spread_corner(&j->e, spread, n, rows, lower);
+    s = s ? s : epiqp_near_stored(j, whole_at, &(whole_matrix){n, lower});
+    epiqp_free(j->e.c, lower);
+    epiqp_free(j->e.c, rows);
+    return s;
+}
+
 /* The mean empirical kernel of the members' initialisations (one draw when none are trained), and its ridge solution.
  */
 static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
@@ -91,6 +128,7 @@ static int empirical_ridge(epiqp_job *j, epiqp_ridge *out)
         epiqp_features_free(e->c, &rows);
         epiqp_features_free(e->c, &at);
     }
+    s = s ? s : empirical_near(j, &sum, &spread);
     if (!s) {
         epiqp_source stored = e->cluster ? epiqp_spread_source(&spread) : epiqp_source_stored(&sum);
         s = epiqp_ridge_new(e, n, &stored, j->o.lambda, j->data->y, j->points, k0, out); /* takes k0 over */

@@ -98,6 +98,13 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
             m->most[k] = i ? fmax(m->most[k], v) : v;
         }
     }
+    double sum = 0, sum2 = 0;
+    for (ptrdiff_t i = 0; m->excess && *m->unit > 0 && i < m->n; i++) {
+        double z = m->used[i] / *m->unit;
+        sum += z * z;
+        sum2 += z * z * z * z;
+    }
+    m->kurtosis = sum > 0 ? (double)m->n * sum2 / (sum * sum) : 0;
     /* the other engines add kernels and tangents in double, and plain C does all in double */
     bool network = m->o.engine == EPIQ_ENGINE_NETWORK && m->o.backend == EPIQ_BACKEND_BLAS;
     if (!s && network && epiqp_model_has_members(m)) {
@@ -161,7 +168,7 @@ static int copy_texts(epiq_ctx *c, epiq_model *m)
 static bool about_the_point(const epiq_warning *w)
 {
     static const char *const codes[] = {"zero_by_construction", "jump",         "outside_range", "lost_in_rounding",
-                                        "negative_difference",  "noise_by_row", "out_of_range"};
+                                        "negative_difference",  "noise_by_row", "out_of_range",  "few_rows_decide"};
     for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
         if (strcmp(w->code, codes[k]) == 0) {
             return true;

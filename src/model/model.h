@@ -43,6 +43,7 @@ struct epiq_model {
     /* what follows from them */
     epiqp_fit fit;        /* rows laid out; no y, no points */
     double norm2;         /* of the longest row */
+    double kurtosis;      /* of the residuals used; 0: they are not taken row by row */
     double *least, *most; /* d: of the scaled features */
     epiqp_single single_members, single_batches;
     struct {

@@ -242,7 +242,9 @@ static epiq_part influence_alone(const asking *a, ptrdiff_t p)
         times(n, c, m->used, v);
         return epiqp_if(v, n, m->group, m->groups, v + n, 0);
     }
-    epiqp_rowwise rows = {.excess = (double *)(uintptr_t)m->excess, .unit = *m->unit}; /* it is only read */
+    epiqp_rowwise rows = {.excess = (double *)(uintptr_t)m->excess, /* it is only read */
+                          .unit = *m->unit,
+                          .kurtosis = m->kurtosis};
     times(n, c, m->used, v);
     if (!m->smoothed) {
         bool floored;

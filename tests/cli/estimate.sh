@@ -209,4 +209,11 @@ check 'demo explains' says "$out" '^Try next'
 check 'demo decomposes' says "$out" '^  data .* between'
 expect_ok "$epiq" demo --engine infinite --json - --seed 2
 check 'demo as JSON' is_json "$out"
+# an interval whose upper end cannot be known
+expect_ok "$epiq" estimate rows.csv --target y --methods ev --members 2 --width 8 --json open.json --csv open.csv --report open.html
+check 'two networks: an upper end that cannot be known' says open.json "\"procedural\": \{\"variance\": $number, \"interval\": \[$number, null\],"
+check 'in text' says "$out" '^  procedural \(retraining\) .* at least [0-9.e-]+ +ev$'
+check 'in CSV' test "$(sed -n 2p open.csv | cut -d, -f6)" = '' -a -n "$(sed -n 2p open.csv | cut -d, -f5)"
+check 'on a page' says open.html '<td title="the upper end cannot be known">open</td>'
+
 finish

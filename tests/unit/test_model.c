@@ -122,7 +122,7 @@ static void like_estimate(const epiq_options *o, const int64_t *group)
         EQ(got.known[p] & ~epiq_model_describe(m).parts, 0);
         few += w->data.method == EPIQ_BY_IF && w->data.df > 0 && w->data.df < 2;
     }
-    EQ(decided_by_few, o->correction == EPIQ_CORRECTION_ROWWISE && !group ? decided_by_few : few);
+    EQ(decided_by_few, few);
     epiq_model_free(c, m);
     epiq_result_free(c, want);
     epiq_points_free(c, at);

@@ -154,6 +154,26 @@ TEST(a_point_by_hand)
     TRUE(how.floored);
 }
 
+/* Twenty rows that weigh alike, by their own residuals 20 and smoothed 80: so far below, and with 19 degrees of freedom, the
+ * rows are believed, a = (3/4)^2 80/20. */
+TEST(rows_that_agree_are_believed)
+{
+    enum { ALL = 20 };
+    double weights[ALL], v[ALL], excess[ALL] = {0}, noise[ALL], spread[ALL] = {0}, u[ALL];
+    for (int i = 0; i < ALL; i++) {
+        weights[i] = 1;
+        v[i] = i % 2 ? 1 : -1;
+        noise[i] = 4;
+    }
+    epiqp_rowwise rows = {.excess = excess, .unit = 1, .kurtosis = 1};
+    epiqp_moderated smooth = {.noise = noise, .spread = spread, .mean = 4};
+    epiqp_moderation how;
+    double by_smooth = 1 / (2.0 / 19 + (9.0 / 4 - 2.0 / 19) * 13 / 19);
+    epiq_part p = epiqp_if_moderated(&rows, &smooth, v, weights, ALL, u, 0.95, &how);
+    CLOSE(p.variance, (9.5 * 20 + by_smooth * 80) / (9.5 + by_smooth), 1e-13);
+    CLOSE(p.df, 19.0, 1e-14);
+}
+
 /* ---- many rows: neighbours among 2048 of them ---- */
 
 static void smooth_many(ptrdiff_t n, const double *x, const double *used, uint64_t seed, ptrdiff_t threads, double *out)

@@ -40,8 +40,8 @@ def test_parts_are_those_wanted(table, model):
         "prediction",
         "procedural",
     ]
-    told, outside = _model.predict(model, np.empty((0, 3)))
-    assert told["prediction"].shape == (0,) and outside == 0
+    told, outside, few = _model.predict(model, np.empty((0, 3)))
+    assert told["prediction"].shape == (0,) and outside == few == 0
     assert _model.predict(model, [[0, 0, 0], [0, 0, 2], [-2, 0, 2]])[1] == 2
 
 
@@ -95,7 +95,7 @@ def test_the_extension_reads_nothing_it_may_not(table, model):
 
 def test_threads_share_a_model(table, model):
     X = np.tile(table[0], (50, 1))
-    want, _ = _model.predict(model, X)
+    want, *_ = _model.predict(model, X)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for told, _ in pool.map(lambda _: _model.predict(model, X), range(12)):
+        for told, *_ in pool.map(lambda _: _model.predict(model, X), range(12)):
             assert all(np.array_equal(told[part], want[part]) for part in _model.PARTS)

@@ -262,6 +262,19 @@ def test_rows_outside_the_training_range_are_mentioned(rows):
         r.predict([[3, 0]])  # nothing is said of the variance, so nothing about it
 
 
+def test_points_where_few_rows_decide_are_mentioned():
+    random = np.random.default_rng(5)
+    X = random.normal(size=(30, 8))  # in 8 features every row is far from the others
+    options = {**SMALL, "engine": "infinite", "lambda_": 1e-6, "correction": "rowwise"}  # moderated asks neighbours too
+    r = EpistemicRegressor(**options).fit(X, X[:, 0] + random.normal(size=30))
+    for how in ({"return_parts": True}, {"return_std": True}):
+        with pytest.warns(epiq.FewRowsWarning, match="^at [0-9]+ of 30 rows the data variance rests on one or two training rows"):
+            r.predict(X, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        r.predict(X)
+
+
 # ---- scikit-learn ----
 
 

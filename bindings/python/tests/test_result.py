@@ -47,6 +47,13 @@ def test_what_is_unknown_is_nan(table):
     assert epiq.decompose(*table, engine="infinite").members.shape == (5, 0)
 
 
+def test_an_upper_end_that_cannot_be_known(table):
+    r = epiq.decompose(*table, **{**QUICK, "methods": "ev", "members": 2})  # one degree of freedom
+    assert [p["procedural"]["interval"][1] for p in r.json["points"]] == [None] * 5
+    assert (r.procedural_interval[:, 0] <= r.procedural).all() and np.isnan(r.procedural_interval[:, 1]).all()
+    assert "at least" in r._repr_html_() and "at least" in r.text and "e+" not in r.text
+
+
 def test_text_advice_and_warnings(result):
     assert repr(result) == str(result) == result.text.rstrip("\n")
     assert result.advice["text"] in result.text
