@@ -164,3 +164,34 @@ TEST(what_iteration_cannot_make_small_is_said_or_refused)
     }
     done();
 }
+
+/* Whichever allocation fails, on the way to rows solved for and columns gone on with: no answer, and nothing left behind. */
+TEST(every_allocation_may_fail_where_iteration_goes_on)
+{
+    make(REPEATED);
+    epiq_options o = options(REPEATED, 1e-5, 2);
+    EQ(run(N, D, X, Y, NULL, POINTS, AT, &o), EPIQ_OK);
+    TRUE(r->accuracy.data < 0.02 && r->iterations > 0);
+    ptrdiff_t before = c->live_blocks;
+    epiq_result *again = NULL;
+    epiq_result_free(c, r);
+    r = NULL;
+    ptrdiff_t held = c->live_blocks;
+    TRUE(held < before);
+    for (int after = 0;; after++) {
+        c->fail_after = after;
+        int s = epiq_estimate(c, data, at, &o, &again);
+        bool all = c->fail_after >= 0;
+        c->fail_after = -1;
+        EQ(s, all ? EPIQ_OK : EPIQ_E_NOMEM);
+        TRUE((again != NULL) == all);
+        if (!s) {
+            TRUE(after > 40);
+            break;
+        }
+        EQ(c->live_blocks, held);
+    }
+    epiq_result_free(c, again);
+    EQ(c->live_blocks, held);
+    done();
+}

@@ -42,7 +42,7 @@ TEST(probes_take_their_share_of_the_degrees_of_freedom)
 }
 
 /* Over many seeds the mean of V is that of the inverse, though V is not linear in the probes: without the jackknife's correction
- * it is off by 16 standard errors here, or by 12 where noise differs by rows, which shows at a smaller lambda only. */
+ * it is off by 16 standard errors here. Where noise differs by rows, the correction of its series the wrong way round shows. */
 TEST(probes_are_not_off_on_one_side)
 {
     for (int how = EPIQ_CORRECTION_ROWWISE; how < EPIQ_CORRECTION_NONE; how++) {
