@@ -379,6 +379,10 @@ typedef struct {
     ptrdiff_t iterations; /* of the iterative one, for its slowest solution, */
     double residual;      /* and the largest relative residual of any */
     ptrdiff_t parts;      /* of the divided one; 0: another ran */
+    struct { /* what the iterative one leaves open, at the worst point asked for: no more than */
+        double prediction;       /* so many standard deviations of the data part, */
+        double data, procedural; /* and such a share of these variances */
+    } accuracy;
     struct {
         double bytes, seconds; /* what it was thought to take before it began, */
         double limit;          /* and bytes that it may: options.mem_limit, or what the machine has free */

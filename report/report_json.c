@@ -64,6 +64,11 @@ static void write_run(json *j, const epiq_result *r, const report_run *run)
     if (r->iterations) {
         json_integer(j, "iterations", r->iterations);
         json_real(j, "residual", r->residual);
+        json_object(j, "accuracy", JSON_FLAT);
+        json_real(j, "prediction", r->accuracy.prediction);
+        json_real(j, "data", r->accuracy.data);
+        json_real(j, "procedural", r->accuracy.procedural);
+        json_end(j);
     }
     if (r->parts) {
         json_integer(j, "parts", r->parts);

@@ -62,7 +62,9 @@ static void write_trained(const page *g)
         fputs("; solver iterative", g->out);
     }
     if (g->r->iterations) {
-        fprintf(g->out, ", relative residual %.1e after %td products", g->r->residual, g->r->iterations);
+        double open = fmax(g->r->accuracy.data, g->r->accuracy.procedural);
+        fprintf(g->out, ", relative residual %.1e after %td products, at most %.2g %% open in any variance",
+                g->r->residual, g->r->iterations, 100 * open);
     }
     if (g->r->parts) {
         fprintf(g->out, "; solver divided, %td part%s", g->r->parts, report_plural(g->r->parts));

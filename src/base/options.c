@@ -97,9 +97,10 @@ static const row TABLE[] = {
         "for leverage: moderated smooths the noise over rows near each other as far as they agree, rowwise takes each "
         "row's from its own residual, unbiased takes it to be equal everywhere; none is the "
         "formula as published"),
-    COUNT(probes, "probes", "0", 0, 1e6,
-          "estimate what corrections need from so many random vectors, 16 or more (0: exactly, which takes 3 times as "
-          "long)"),
+    COUNT(
+        probes, "probes", "0", 0, 1e6,
+        "estimate what corrections need from so many random vectors, 16 or more, but for rows that decide a point (0: "
+        "exactly, which takes 3 times as long)"),
     CHOICE(linear_kernel, "linear-kernel", "population", "population|own", "kernel of engine linear"),
 #undef SECTION
 #define SECTION "Solver"
@@ -107,7 +108,8 @@ static const row TABLE[] = {
            "exact: factorise the kernel matrix; iterative: conjugate gradients without it; divided: the mean of "
            "solutions on parts of the rows; auto: exact if it fits, else iterative"),
     COUNT(rank, "rank", "1000", 1, 1e6, "iterative: rows of the data the preconditioner is made of"),
-    REAL(tolerance, "tolerance", "1e-6", 1e-14, 0.1, "iterative: relative residual of every solution"),
+    REAL(tolerance, "tolerance", "1e-6", 1e-14, 0.1,
+         "iterative: largest relative residual; solutions go on to less where the answer needs it"),
     COUNT(parts, "parts", "0", 0, 1e6, "divided: parts of the rows (0: 2, or as many as keep each at 8000 rows)"),
     {{"mem-limit", SECTION, "memory that may be used, in bytes or with K, M or G (0: all there is)", NULL, "0",
       "BYTES"},

@@ -217,6 +217,21 @@ epiq_part epiqp_if_moderated(const epiqp_rowwise *rows, const epiqp_moderated *w
 
 #define EPIQP_NARROW 2 /* degrees of freedom: below, an interval's upper end is some 40 times the variance */
 
+/* Rows that decide some point, at most so many: their leverages, exactly, beside the probes'. deciding.c */
+int epiqp_deciding_rows(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes);
+ptrdiff_t epiqp_deciding_most(ptrdiff_t points, ptrdiff_t n);
+
+/* What iteration leaves open in the ridge's c and alpha: made small, or said. Nothing to do with a factor. settle.c */
+int epiqp_settle(epiqp_job *j,
+                 epiqp_ridge *r); /* in predictions, and data parts by residuals as they are known so far */
+/* In data parts of these variances (points), from these residuals (n); moved: c is another now, and so are they. */
+int epiqp_settle_data(epiqp_job *j, epiqp_ridge *r, const double *used, const double *variance, bool *moved);
+int epiqp_settled(epiqp_job *j, const epiqp_ridge *r, const double *used,
+                  const double *variance); /* refuses, or warns */
+/* In tau^2 (points), which then follows; and what the root of point p's may be off by. */
+int epiqp_settle_procedural(epiqp_job *j, epiqp_ridge *r, double *tau2, const double *q00);
+double epiqp_procedural_open(const epiqp_job *j, const epiqp_ridge *r, ptrdiff_t p);
+
 /* The strongest few of the rows that pass, in order. count: those kept so far, room at most. */
 void epiqp_influence_keep(epiq_influence *kept, ptrdiff_t *count, ptrdiff_t room, epiq_influence one);
 int epiqp_warn_of_probes(epiqp_job *j); /* their error, from the points' */

@@ -303,20 +303,26 @@ int epiqp_estimate_infinite(epiqp_job *j)
         return s;
     }
     double *q00 = tau2 + j->points;
+    epiqp_ridge *r = &j->fit.ridge;
     ptrdiff_t rounded = 0;
-    /* c off by e puts e'Q e on top, and e'Q e <= |A e|^2/K <= residual^2 |k0|^2/K, n residual^2 K or less */
-    double left = j->fit.ridge.worst.residual, rounding = fmax(EPIQP_ROUNDING, 10 * (double)j->n * left * left);
     epiqp_kernel_diagonal(&j->fit.arch, &j->fit.at, NULL, q00);
+    if (!j->stopped_c && r->bound && (s = epiqp_settle_procedural(j, r, tau2, q00))) {
+        return s;
+    }
     for (ptrdiff_t p = 0; p < j->points; p++) {
-        j->infinite[p] = epiqp_infinite_part(tau2[p], q00[p], rounding);
+        double open = j->stopped_c ? 0 : epiqp_procedural_open(j, r, p), root = sqrt(fmax(tau2[p], 0));
+        j->infinite[p] = epiqp_infinite_part(2 * open <= root ? tau2[p] : -1, q00[p], EPIQP_ROUNDING);
         rounded += !j->infinite[p].known && p < j->asked;
+        double *worst = &j->answer->result.accuracy.procedural;
+        *worst =
+            j->infinite[p].known && open > 0 && p < j->asked ? fmax(*worst, open / root * (2 + open / root)) : *worst;
     }
     if (rounded && !j->engine->member) {
-        return epiqp_warn(
-            j->e.c, j->warnings, "lost_in_rounding",
-            "the procedural variance is below %s at %td of %td points, so it is withheld; use a larger --lambda%s",
-            left > 0 ? "what --tolerance leaves open" : "rounding", rounded, j->asked,
-            left > 0 ? ", or a smaller --tolerance" : "");
+        return epiqp_warn(j->e.c, j->warnings, "lost_in_rounding",
+                          "the procedural variance is below rounding%s at %td of %td points, so it is withheld; use a "
+                          "larger --lambda%s",
+                          r->bound ? ", or what iteration leaves open," : "", rounded, j->asked,
+                          r->bound ? ", or --solver exact" : "");
     }
     return EPIQ_OK;
 }
@@ -398,18 +404,6 @@ int epiqp_warn_factor(epiqp_job *j, double jitter, double loss)
                : EPIQ_OK;
 }
 
-/* Residuals lambda n alpha that iteration has right to residual |y|, whatever the matrix is like */
-static int warn_unsettled(epiqp_job *j)
-{
-    const epiqp_ridge *r = &j->fit.ridge;
-    double left = r->worst.residual * sqrt(epiqp_dot(j->n, j->data->y, j->data->y));
-    return left > 0.1 * r->shift * sqrt(epiqp_dot(j->n, r->alpha, r->alpha))
-               ? epiqp_warn(j->e.c, j->warnings, "ill_conditioned",
-                            "the rows are fitted to within what --tolerance leaves open, so the first digits of "
-                            "variances may be wrong; use a smaller --tolerance, or a larger --lambda")
-               : EPIQ_OK;
-}
-
 static int solve_kernel(epiqp_job *j)
 {
     int s = EPIQ_OK;
@@ -430,15 +424,16 @@ static int solve_kernel(epiqp_job *j)
         j->answer->result.timing.kernel = j->fit.ridge.fill_s;
         j->answer->result.timing.factor = j->fit.ridge.factor_s;
     }
+    const double *first = j->fit.ridge.first; /* what the residual left adds to c'y; a factor leaves none */
+    s = s || !first ? s : epiqp_settle(j, &j->fit.ridge);
     if (!s && c && !(j->kernel_prediction = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof(double)))) {
         s = EPIQ_E_NOMEM;
     }
     for (ptrdiff_t p = 0; !s && c && p < j->points; p++) {
-        j->prediction[p] = j->kernel_prediction[p] = epiqp_dot(j->n, c + p * j->n, j->data->y);
+        j->prediction[p] = j->kernel_prediction[p] = epiqp_dot(j->n, c + p * j->n, j->data->y) + (first ? first[p] : 0);
     }
     if (!s && j->fit.solved) {
         s = epiqp_warn_factor(j, j->fit.ridge.jitter, j->fit.ridge.loss);
-        s = s || !j->fit.ridge.operator.u ? s : warn_unsettled(j);
     }
     return s ? s : epiqp_report(j->e.c, "factor", 1, 1);
 }

@@ -110,20 +110,20 @@ static int check_spread(epiqp_job *j)
         return EPIQ_E_NOMEM;
     }
     epiqp_kernel_diagonal(&j->fit.arch, &j->fit.at, NULL, q00);
-    double rounding = fmax(DBL_EPSILON * j->fit.ridge.loss, j->fit.ridge.worst.residual), y2 = 0;
+    double rounding = DBL_EPSILON * j->fit.ridge.loss, y2 = 0;
     for (ptrdiff_t i = 0; i < j->n; i++) {
         y2 = fmax(y2, j->data->y[i] * j->data->y[i]);
     }
     ptrdiff_t lost = 0;
     for (ptrdiff_t p = 0; p < j->asked; p++) {
-        double v = j->ev[p].variance;
-        lost += j->ev[p].known && v > 0 && v < rounding * rounding * (q00[p] + y2);
+        double v = j->ev[p].variance, open = 10 * epiqp_procedural_open(j, &j->fit.ridge, p);
+        lost += j->ev[p].known && v > 0 && v < fmax(rounding * rounding * (q00[p] + y2), open * open);
     }
     return lost
                ? epiqp_warn(j->e.c, j->warnings, "ill_conditioned",
                             "at %td of %td points the members differ by less than the rounding in them may come to, so "
                             "the procedural variance there may be wrong; use a larger --lambda%s",
-                            lost, j->asked, j->fit.ridge.worst.residual > 0 ? ", or a smaller --tolerance" : "")
+                            lost, j->asked, j->fit.ridge.bound ? ", or --solver exact" : "")
                : EPIQ_OK;
 }
 

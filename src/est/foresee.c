@@ -34,7 +34,7 @@ static bool inverse_wanted(const epiqp_job *j, const epiq_options *o, ptrdiff_t 
 {
     bool few = n <= EPIQP_CHEAP_ROWS,
          leverage = o->correction != EPIQ_CORRECTION_NONE || o->influential > 0 || j->more->leverage || few;
-    return o->methods & EPIQ_IF ? !o->probes && leverage : o->methods & EPIQ_BA && few;
+    return o->methods & EPIQ_IF ? (!o->probes || j->more->keep) && leverage : o->methods & EPIQ_BA && few;
 }
 
 /* The factor, then the inverse in its place: here, or a rank's part. */
@@ -94,6 +94,7 @@ static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
         bool strip = !j->engine->member || o->methods & (EPIQ_EV | EPIQ_BA); /* of the closed form */
         double columns = fmax(points + 1, influence ? 2 * (double)o->probes : 0);
         need += cross + (strip ? 8 * n * 256 : 0);
+        need += o->solver == EPIQ_SOLVER_ITERATIVE ? 16 * n * fmin(points + 1, 32) : 0; /* of going on, settle.c */
         need +=
             o->solver == EPIQ_SOLVER_ITERATIVE
                 ? epiqp_operator_bytes(j->n, epiqp_min(o->rank, j->n), (ptrdiff_t)columns, o->probes ? j->e.threads : 0)
@@ -106,7 +107,11 @@ static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
     }
     if (influence && o->probes < j->n) {
         double rows = (double)rows_at_once(j, o);
-        need += 17 * rows * (double)o->probes + (o->probes ? 8 * rows * 7 * EPIQP_PROBE_GROUPS : 0);
+        bool asked = o->probes && (o->correction != EPIQ_CORRECTION_NONE || o->influential > 0);
+        double decide = asked ? (double)epiqp_deciding_most(j->points, (ptrdiff_t)rows) : 0;
+        need += 17 * rows * (double)o->probes + (o->probes ? 8 * rows * 8 * EPIQP_PROBE_GROUPS : 0);
+        need += rows * (4 * decide + 8 * fmin(decide, 2 * (double)o->probes) +
+                        (asked ? 40 : 0)); /* their columns, and choosing them */
     }
     if (o->kernel == EPIQ_KERNEL_EMPIRICAL && influence) {
         need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
@@ -157,19 +162,22 @@ static double foresee_seconds(const epiqp_job *j, const epiq_options *o, const r
     if (epiqp_factor_wanted(j)) {
         bool corrected = o->methods & EPIQ_IF && o->correction != EPIQ_CORRECTION_NONE,
              rowwise = o->correction == EPIQ_CORRECTION_ROWWISE || o->correction == EPIQ_CORRECTION_MODERATED;
-        double columns = points + 1, probed = corrected ? (double)o->probes : 0;
+        double columns = points + 1, probed = corrected && !j->more->keep ? (double)o->probes : 0,
+               decide = probed > 0 ? (double)epiqp_deciding_most(j->points, rows_at_once(j, o)) : 0;
         if (o->solver == EPIQ_SOLVER_ITERATIVE) {
             double entries = n * n / 2 / rate->entries, rank = (double)epiqp_min(o->rank, j->n),
                    column = (2 * n * n + 4 * n * rank) / rate->flops;
             seconds += ITERATIONS * (entries + columns * column) + 2 * n * rank * rank / rate->flops;
             if (probed > 0) { /* and the preconditioner's squares */
-                seconds +=
-                    ROUGHLY * (entries + 2 * probed * column) + (rowwise ? 16 : 0) * n * rank * rank / rate->flops;
+                seconds += ROUGHLY * (2 * entries + (2 * probed + decide) * column) +
+                           (rowwise ? 16 : 0) * n * rank * rank / rate->flops;
             }
         } else { /* all rows, or every part; there each also predicts the rows of the others */
-            double cubes = corrected && !o->probes ? 1 : 1.0 / 3, rows = (double)rows_at_once(j, o), squares = n * rows;
-            seconds += squares / 2 / rate->entries +
-                       (cubes * squares * rows + 2 * squares * (columns + (rowwise ? 4 : 1) * probed)) / rate->flops;
+            double cubes = corrected && !(probed > 0) ? 1 : 1.0 / 3, rows = (double)rows_at_once(j, o),
+                   squares = n * rows;
+            seconds +=
+                squares / 2 / rate->entries +
+                (cubes * squares * rows + 2 * squares * (columns + (rowwise ? 4 : 1) * probed + decide)) / rate->flops;
             bool others = o->solver == EPIQ_SOLVER_DIVIDED && o->methods & EPIQ_IF && (corrected || o->influential > 0);
             seconds += others ? n * n / rate->entries : 0;
         }

@@ -285,29 +285,41 @@ static double moderated_without(const shared *w, ptrdiff_t g, double one, double
     return share * one + (1 - share) * smooth * w->moderated.without[g];
 }
 
-/* The probes' share in V, as a standard error over V: a jackknife over their groups. own: the rowwise V, and share: its
- * share in the moderated one. */
-static double probe_error(const epiqp_job *j, const shared *w, const double *c, double variance, double own,
-                          double share, double *v)
+/* The probes' share in V: a jackknife over their groups gives the standard error, over V. excess: with rowwise's part. own:
+ * the rowwise V, and share: its share in the moderated one. mean: what their means come to, over V. */
+static double probe_spread(const epiqp_job *j, const shared *w, const double *c, double variance, bool excess,
+                           double own, double share, double *mean, double *v)
 {
     enum { G = EPIQP_PROBE_GROUPS };
-    double ratio[G], mean = 0, square = 0;
+    double ratio[G], square = 0;
+    *mean = 0;
     for (ptrdiff_t g = 0; g < G; g++) {
         multiply(j->n, c, w->without + g * j->n, v);
         double one = epiqp_if(v, j->n, j->data->group, j->data->groups, v + j->n, 0).variance;
-        if (by_row(j->o.correction)) {
+        if (excess) {
             one += epiqp_rowwise_share(&w->rows, g, c, j->n);
         }
         if (j->o.correction == EPIQ_CORRECTION_MODERATED) {
             one = moderated_without(w, g, one, variance, own, share);
         }
         ratio[g] = variance > 0 ? one / variance : 1;
-        mean += ratio[g] / G;
+        *mean += ratio[g] / G;
     }
     for (ptrdiff_t g = 0; g < G; g++) {
-        square += (ratio[g] - mean) * (ratio[g] - mean);
+        square += (ratio[g] - *mean) * (ratio[g] - *mean);
     }
     return sqrt((G - 1) * square / G);
+}
+
+/* Where V had to be raised to a floor: other probes could have made it larger, but not smaller. With a normal error of its
+ * sum, the rms of what is above the floor; and the error of the squares that a floor is made of. */
+static double raised_error(const epiqp_job *j, const shared *w, const double *c, double variance, double *v)
+{
+    double mean, level, sd = probe_spread(j, w, c, variance, true, 0, 1, &mean, v),
+                        squares = probe_spread(j, w, c, variance, false, 0, 1, &level, v);
+    double z = sd > 0 ? fmax(0, (1 - mean) / sd) : 40;
+    double above = (1 + z * z) * erfc(z / sqrt(2)) / 2 - z * exp(-z * z / 2) / sqrt(2 * acos(-1));
+    return hypot(sd * sqrt(fmax(0, above)), level > 0 ? squares / level : 0);
 }
 
 /* All versions at point p; returns whether rowwise's variance had to be raised. scratch: 2 n for each thread. */
@@ -337,11 +349,15 @@ static bool at_point(epiqp_job *j, const shared *w, ptrdiff_t p, double *scratch
         j->share[p] = mixed.floored ? 0 : mixed.rowwise;
     }
     epiq_part *chosen = &out[j->o.correction];
-    if (w->without && !(low && j->o.correction == EPIQ_CORRECTION_ROWWISE)) { /* V as printed needs no probe */
-        double share = mixed.floored ? 0 : mixed.rowwise;
-        point->probe_error = probe_error(j, w, c, chosen->variance, out[EPIQ_CORRECTION_ROWWISE].variance, share, v);
-        if (chosen->df > 0) { /* a variance of V next to Satterthwaite's 2 V^2/nu */
-            double wider = 1 / (1 / chosen->df + point->probe_error * point->probe_error / 2);
+    if (w->without) {
+        const double own = out[EPIQ_CORRECTION_ROWWISE].variance, share = mixed.floored ? 0 : mixed.rowwise;
+        const bool raised = low && j->o.correction == EPIQ_CORRECTION_ROWWISE;
+        double mean;
+        point->probe_error =
+            raised ? raised_error(j, w, c, chosen->variance, v)
+                   : probe_spread(j, w, c, chosen->variance, by_row(j->o.correction), own, share, &mean, v);
+        if (chosen->df > 0) { /* a variance of V next to Satterthwaite's 2 V^2/nu; of V itself at most */
+            double error = fmin(point->probe_error, 1), wider = 1 / (1 / chosen->df + error * error / 2);
             *chosen = epiq_part_of(chosen->variance, wider, j->o.level, EPIQ_BY_IF);
         }
     }
@@ -392,6 +408,27 @@ static int keep_smoothed(epiqp_job *j, const shared *w)
     return EPIQ_OK;
 }
 
+/* All points; once more where iteration had left too much open in them. scratch: as at_point's, and points. */
+static int every_point(epiqp_job *j, const shared *w, epiqp_ridge *r, double *scratch, ptrdiff_t *floored)
+{
+    ptrdiff_t n = j->n, count = 0;
+    double *variance = scratch + 2 * n * j->e.threads;
+    bool moved = true;
+    int s = EPIQ_OK;
+    for (int round = 0; !s && moved && round < 2; round++) {
+        count = 0;
+#pragma omp parallel for schedule(static) num_threads(j->e.threads) reduction(+ : count) if (n * j->points > 20000)
+        for (ptrdiff_t p = 0; p < j->points; p++) {
+            bool low = at_point(j, w, p, scratch);
+            count += low && p < j->asked;
+            variance[p] = j->inf[p].variance;
+        }
+        s = epiqp_settle_data(j, r, w->used[j->o.correction], variance, &moved);
+    }
+    *floored = count;
+    return s ? s : epiqp_settled(j, r, w->used[j->o.correction], variance);
+}
+
 int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
 {
     const epiq_options *o = &j->o;
@@ -402,9 +439,12 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     shared w;
     int s = EPIQ_OK;
     if (leverage) {
-        bool probe = o->probes > 0 && o->probes < n; /* with so many the inverse is cheaper, and exact */
+        /* with as many as rows the inverse is cheaper; and any row may decide a point that a model will be asked at */
+        bool probe = o->probes > 0 && o->probes < n && !(j->more->keep && epiqp_ridge_has_factor(r));
         s = probe ? EPIQ_OK : epiqp_keep_factor(j, r);
         s = s ? s : probe ? epiqp_probes_new(&j->e, r, o->seed, o->probes, &probes) : epiqp_ridge_leverage(&j->e, r);
+        s = s || !probe ? s : epiqp_deciding_rows(j, r, &probes);
+        s = s || !r->bound ? s : epiqp_settle(j, r);
         j->answer->result.probes = probes.count;
     }
     s = s ? s : share(j, r, &probes, leverage, &w);
@@ -422,17 +462,14 @@ int epiqp_if_from_ridge(epiqp_job *j, epiqp_ridge *r)
     }
     epiqp_ridge_drop_inverse(j->e.c, r);
     epiqp_probes_free(j->e.c, &probes);
-    double *scratch = s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads, sizeof *scratch);
+    double *scratch =
+        s ? NULL : epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n * j->e.threads + j->points, sizeof *scratch);
     if (!scratch) {
         return s ? s : EPIQ_E_NOMEM;
     }
     ptrdiff_t floored = 0;
-#pragma omp parallel for schedule(static) num_threads(j->e.threads) reduction(+ : floored) if (n * j->points > 20000)
-    for (ptrdiff_t p = 0; p < j->points; p++) {
-        bool low = at_point(j, &w, p, scratch);
-        floored += low && p < j->asked;
-    }
-    if (floored && o->correction == EPIQ_CORRECTION_ROWWISE) {
+    s = every_point(j, &w, r, scratch, &floored);
+    if (!s && floored && o->correction == EPIQ_CORRECTION_ROWWISE) {
         s = epiqp_warn(
             j->e.c, j->warnings, "noise_by_row",
             "at %td of %td points the noise of single rows all but cancels in the data variance; half of what "

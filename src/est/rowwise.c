@@ -12,28 +12,47 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 enum { TERMS = 3 };              /* agree with the exact solution to three digits; one leaves up to 1.4 % */
 static const double WIDER = 0.2; /* between 0.15 and 0.25 coverage is the same */
 
 /* One term more, with P from probes: s, and what s is without each group of them. There P differs, and so does what it
  * is applied to; of the latter only P's diagonal is taken, for the rest is a mean over many rows' errors. */
-static int next_term(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const double *q, const double *used_without,
-                     double unit, epiqp_rowwise *out, double *mixed, double *mixed_without)
+static int next_term(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const double *q, const double *q_without,
+                     epiqp_rowwise *out, double *mixed, double *mixed_without)
 {
     ptrdiff_t n = j->n;
     double *s = out->excess;
-    int status = epiqp_probes_squares_times(&j->e, r, probes, s, mixed, mixed_without);
+    int status = epiqp_probes_squares_times(&j->e, r, probes, s, q_without ? out->without : NULL, mixed, mixed_without);
     for (ptrdiff_t i = 0; !status && i < n; i++) {
-        double own = fmin(1, r->diagonal[i] * r->diagonal[i] / r->norm2[i]);
-        for (ptrdiff_t g = 0; used_without && g < EPIQP_PROBE_GROUPS; g++) {
-            double *one = &out->without[i + g * n], z = unit > 0 ? used_without[i + g * n] / unit : 0;
+        /* of a row solved for P applied to what s is without the group has it all */
+        double own = probes->solved[i] ? 0 : fmin(1, r->diagonal[i] * r->diagonal[i] / r->norm2[i]);
+        for (ptrdiff_t g = 0; q_without && g < EPIQP_PROBE_GROUPS; g++) {
+            double *one = &out->without[i + g * n];
             double applied = mixed_without[i + g * n] / probes->norm2_without[i + g * n] + own * (*one - s[i]);
-            *one += z * z - applied;
+            *one += q_without[i + g * n] - applied;
         }
         s[i] += q[i] - mixed[i] / r->norm2[i];
     }
     return status;
+}
+
+/* Squares of the standardised residuals without one group of probes, around q, whose own bias is out already. */
+static void squares_without(ptrdiff_t n, const double *q, const double *used_without, double unit, double *out)
+{
+    enum { G = EPIQP_PROBE_GROUPS };
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double mean = 0;
+        for (ptrdiff_t g = 0; g < G; g++) {
+            double z = unit > 0 ? used_without[i + g * n] / unit : 0;
+            out[i + g * n] = z * z;
+            mean += z * z / G;
+        }
+        for (ptrdiff_t g = 0; g < G; g++) {
+            out[i + g * n] += q[i] - mean;
+        }
+    }
 }
 
 int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const double *used,
@@ -41,7 +60,7 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const 
 {
     ptrdiff_t n = j->n, groups = probes->count ? EPIQP_PROBE_GROUPS : 0;
     double *excess = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * n, sizeof *excess);
-    double *without = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * groups * n, sizeof *without);
+    double *without = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * groups * n, sizeof *without);
     if (!excess || !without) {
         return EPIQ_E_NOMEM;
     }
@@ -54,15 +73,16 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const 
         q[i] = excess[i] = z * z;
         sum += q[i];
         sum2 += q[i] * q[i];
-        for (ptrdiff_t g = 0; used_without && g < groups; g++) {
-            z = largest > 0 ? used_without[i + g * n] / largest : 0;
-            without[i + g * n] = z * z;
-        }
+    }
+    double *q_without = used_without && groups ? without + 2 * groups * n : NULL;
+    if (q_without) {
+        squares_without(n, q, used_without, largest, q_without);
+        memcpy(without, q_without, (size_t)(groups * n) * sizeof *without);
     }
     *out =
         (epiqp_rowwise){excess, used_without ? without : NULL, largest, sum > 0 ? (double)n * sum2 / (sum * sum) : 0};
     for (int k = 0; k < TERMS; k++) {
-        int s = groups ? next_term(j, r, probes, q, used_without, largest, out, mixed, without + groups * n)
+        int s = groups ? next_term(j, r, probes, q, q_without, out, mixed, without + groups * n)
                        : epiqp_ridge_squares_times(&j->e, r, excess, mixed);
         if (s) {
             return s;
@@ -74,12 +94,11 @@ int epiqp_rowwise_new(epiqp_job *j, epiqp_ridge *r, epiqp_probes *probes, const 
     for (ptrdiff_t i = 0; i < n; i++) {
         excess[i] -= q[i];
         double mean = 0;
-        for (ptrdiff_t g = 0; used_without && g < groups; g++) {
-            double z = largest > 0 ? used_without[i + g * n] / largest : 0;
-            without[i + g * n] -= z * z;
+        for (ptrdiff_t g = 0; q_without && g < groups; g++) {
+            without[i + g * n] -= q_without[i + g * n];
             mean += without[i + g * n] / (double)groups;
         }
-        if (used_without) { /* the bias of order 1/probes, as the jackknife knows it */
+        if (q_without) { /* the bias of order 1/probes, as the jackknife knows it */
             excess[i] += (double)(groups - 1) * (excess[i] - mean);
         }
     }

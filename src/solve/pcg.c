@@ -263,14 +263,21 @@ void epiqp_operator_times(const epiqp_env *e, const epiqp_operator *a, ptrdiff_t
 
 /* ---- the iteration ---- */
 
+/* When a column is finished: |b - A x| <= residual |b|, and its error bound is small enough. */
+typedef struct {
+    double residual;
+    double error;        /* the bound is at most error sqrt(shift) |x|; 0: whatever it is */
+    const double *bound; /* of each column instead of that; or NULL */
+} goal;
+
 typedef struct {
     const epiqp_operator *a;
-    double tolerance;
+    goal goal;
     ptrdiff_t cols, active;
     double *x, *r, *p, *q, *t,
-        *strip; /* x in the order of b; r and p of the columns still active, in the order of which */
+        *strip; /* x in the order of b; r, p and q of the columns still active, in the order of which */
     ptrdiff_t *which;
-    double *norm, *rz, *left; /* of each column: |b|, r'z, |r|/|b| */
+    double *norm, *rz, *next, *left, *bound; /* of each column: |b|, r'z and the one after it, |r|/|b|, error bound */
     ptrdiff_t iterations;
 } iteration;
 
@@ -279,16 +286,65 @@ static void copy(double *to, const double *from, ptrdiff_t n)
     memcpy(to, from, (size_t)n * sizeof *to);
 }
 
+static bool near_enough(const iteration *w, ptrdiff_t column)
+{
+    const ptrdiff_t n = w->a->n;
+    const double *x = w->x + column * n;
+    return w->goal.bound
+               ? w->bound[column] <= w->goal.bound[column]
+               : !(w->goal.error > 0) || w->bound[column] <= w->goal.error * sqrt(w->a->shift * epiqp_dot(n, x, x));
+}
+
+static bool small_enough(const iteration *w, ptrdiff_t column)
+{
+    return w->left[column] <= w->goal.residual; /* not with NaN */
+}
+
+static bool finished(const iteration *w)
+{
+    bool all = true;
+    for (ptrdiff_t k = 0; k < w->cols; k++) {
+        all = all && small_enough(w, k) && near_enough(w, k);
+    }
+    return all;
+}
+
+static double worst(const iteration *w)
+{
+    double most = 0;
+    for (ptrdiff_t k = 0; k < w->cols; k++) {
+        most = fmax(most, w->left[k] <= DBL_MAX ? w->left[k] : DBL_MAX); /* NaN is as far as can be */
+    }
+    return most;
+}
+
+static const double SOFTENED = 1e-13; /* of |r|^2/shift: what rounding may take from r'z */
+
+/* z of the active columns, r'z, and the bound on sqrt(e'A e), e = A^-1 r: the preconditioner is at most A (pcg.h). */
+static void judge(const epiqp_env *e, iteration *w, double *z)
+{
+    const ptrdiff_t n = w->a->n;
+    soften(e, w->a, w->active, w->r, w->t, z);
+#pragma omp parallel for schedule(static) num_threads(e->threads)
+    for (ptrdiff_t k = 0; k < w->active; k++) {
+        const double *r = w->r + k * n;
+        double r2 = epiqp_dot(n, r, r) / w->a->shift, rz = epiqp_dot(n, r, z + k * n);
+        w->next[w->which[k]] = rz;
+        w->bound[w->which[k]] = sqrt(fmin(fmax(rz, 0) + SOFTENED * r2, r2));
+    }
+}
+
 /* The columns of r that have arrived make room. */
 static void retire(iteration *w)
 {
     ptrdiff_t n = w->a->n, kept = 0;
     for (ptrdiff_t k = 0; k < w->active; k++) {
-        if (!(w->left[w->which[k]] <= w->tolerance)) { /* so with NaN, too */
+        if (!(small_enough(w, w->which[k]) && near_enough(w, w->which[k]))) {
             if (kept < k) {
                 w->which[kept] = w->which[k];
                 copy(w->r + kept * n, w->r + k * n, n);
                 copy(w->p + kept * n, w->p + k * n, n);
+                copy(w->q + kept * n, w->q + k * n, n);
             }
             kept++;
         }
@@ -300,10 +356,9 @@ static void retire(iteration *w)
 static void redirect(const epiqp_env *e, iteration *w, bool first)
 {
     ptrdiff_t n = w->a->n;
-    soften(e, w->a, w->active, w->r, w->t, w->q);
 #pragma omp parallel for schedule(static) num_threads(e->threads)
     for (ptrdiff_t k = 0; k < w->active; k++) {
-        double *z = w->q + k * n, *p = w->p + k * n, rz = epiqp_dot(n, w->r + k * n, z), *old = &w->rz[w->which[k]];
+        double *z = w->q + k * n, *p = w->p + k * n, *old = &w->rz[w->which[k]], rz = w->next[w->which[k]];
         double beta = first ? 0 : rz / *old;
         for (ptrdiff_t i = 0; i < n; i++) {
             p[i] = first ? z[i] : z[i] + beta * p[i];
@@ -334,16 +389,7 @@ static bool step(const epiqp_env *e, iteration *w)
     return !broken;
 }
 
-static double worst(const iteration *w)
-{
-    double most = 0;
-    for (ptrdiff_t k = 0; k < w->cols; k++) {
-        most = fmax(most, w->left[k] <= DBL_MAX ? w->left[k] : DBL_MAX); /* NaN is as far as can be */
-    }
-    return most;
-}
-
-/* r = b - A x of all columns, measured. */
+/* r = b - A x of all columns, measured, and what it says of x. */
 static int measure(const epiqp_env *e, iteration *w, const double *b)
 {
     ptrdiff_t n = w->a->n;
@@ -360,12 +406,19 @@ static int measure(const epiqp_env *e, iteration *w, const double *b)
         }
         w->left[k] = w->norm[k] > 0 ? sqrt(epiqp_dot(n, r, r)) / w->norm[k] : 0;
     }
+    judge(e, w, w->q);
     return EPIQ_OK;
 }
 
+/* Until every column is finished; or, where no step helps any more, until every residual is small enough. */
 static int iterate(const epiqp_env *e, iteration *w)
 {
-    for (bool first = true; w->active > 0; first = false) {
+    for (bool first = true;; first = false) {
+        judge(e, w, w->q);
+        retire(w);
+        if (!w->active) {
+            return EPIQ_OK;
+        }
         redirect(e, w, first);
         bool fine = step(e, w);
         int s = epiqp_report(e->c, "solve", w->iterations, MOST);
@@ -373,52 +426,44 @@ static int iterate(const epiqp_env *e, iteration *w)
             return s;
         }
         if (!fine || w->iterations >= MOST) {
-            return epiqp_fail(
-                e->c, EPIQ_E_NUMERIC,
-                "the iterative solver %s after %td iterations, at a relative residual of %.2g where %.2g was "
-                "wanted; use a larger --rank, a larger --lambda, or --solver exact",
-                fine ? "has not arrived" : "broke down", w->iterations, worst(w), w->tolerance);
+            return worst(w) <= w->goal.residual
+                       ? EPIQ_OK
+                       : epiqp_fail(e->c, EPIQ_E_NUMERIC,
+                                    "the iterative solver %s after %td iterations, at a relative residual of %.2g "
+                                    "where %.2g was wanted; use a larger --rank, a larger --lambda, --scale standard "
+                                    "if features differ in scale, or --solver exact",
+                                    fine ? "has not arrived" : "broke down", w->iterations, worst(w), w->goal.residual);
         }
-        retire(w);
     }
-    return EPIQ_OK;
 }
 
-static int solve(const epiqp_env *e, iteration *w, double *b)
+/* From x, whose residual is in r. Rounds of iterating and then measuring what is left. */
+static int solve(const epiqp_env *e, iteration *w, const double *b)
 {
-    ptrdiff_t n = w->a->n;
-    memset(w->x, 0, (size_t)(n * w->cols) * sizeof *w->x);
-    copy(w->r, b, n * w->cols);
-    w->active = w->cols;
-    for (ptrdiff_t k = 0; k < w->cols; k++) {
-        w->which[k] = k;
-        w->norm[k] = sqrt(epiqp_dot(n, b + k * n, b + k * n));
-        w->left[k] = w->norm[k] > 0 ? 1 : 0;
-    }
     for (int round = 0; round < ROUNDS; round++) {
-        retire(w);
         int s = iterate(e, w);
         if (s || (s = measure(e, w, b))) {
             return s;
         }
-        if (worst(w) <= w->tolerance) {
-            copy(b, w->x, n * w->cols);
+        if (finished(w) || (w->iterations >= MOST && worst(w) <= w->goal.residual)) {
             return EPIQ_OK;
         }
     }
-    return epiqp_fail(
-        e->c, EPIQ_E_NUMERIC,
-        "the iterative solver stays at a relative residual of %.2g where %.2g was wanted; that is rounding: use a "
-        "larger --tolerance, a larger --lambda, or --solver exact",
-        worst(w), w->tolerance);
+    return worst(w) <= w->goal.residual
+               ? EPIQ_OK /* rounding keeps the error bound above its goal: whoever asked judges that */
+               : epiqp_fail(e->c, EPIQ_E_NUMERIC,
+                            "the iterative solver stays at a relative residual of %.2g where %.2g was wanted; that is "
+                            "rounding: use a larger --tolerance, a larger --lambda, or --solver exact",
+                            worst(w), w->goal.residual);
 }
 
-int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double tolerance, ptrdiff_t cols, double *b,
-                         epiqp_pcg_report *report)
+/* x <- A^-1 b. from: x is a first guess, else it may be b. */
+static int run(const epiqp_env *e, const epiqp_operator *a, goal g, ptrdiff_t cols, bool from, const double *b,
+               double *x, const double *against, epiqp_pcg_report *report)
 {
     ptrdiff_t n = a->n;
-    iteration w = {.a = a, .tolerance = tolerance, .cols = cols};
-    double *all = epiqp_alloc(e->c, 4 * n * cols + n * EPIQP_STRIP + a->rank * cols + 3 * cols, sizeof *all);
+    iteration w = {.a = a, .goal = g, .cols = cols, .active = cols};
+    double *all = epiqp_alloc(e->c, 4 * n * cols + n * EPIQP_STRIP + a->rank * cols + 5 * cols, sizeof *all);
     w.which = epiqp_alloc(e->c, cols, sizeof *w.which);
     int s = all && w.which ? EPIQ_OK : EPIQ_E_NOMEM;
     if (!s) {
@@ -430,11 +475,46 @@ int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double tol
         w.t = w.strip + n * EPIQP_STRIP;
         w.norm = w.t + a->rank * cols;
         w.rz = w.norm + cols;
-        w.left = w.rz + cols;
-        s = solve(e, &w, b);
-        *report = (epiqp_pcg_report){w.iterations, worst(&w)};
+        w.next = w.rz + cols;
+        w.left = w.next + cols;
+        w.bound = w.left + cols;
+        for (ptrdiff_t k = 0; k < cols; k++) {
+            w.which[k] = k;
+            w.norm[k] = sqrt(epiqp_dot(n, b + k * n, b + k * n));
+            w.left[k] = w.norm[k] > 0 ? 1 : 0;
+        }
+        if (from) {
+            copy(w.x, x, n * cols);
+            s = measure(e, &w, b);
+        } else {
+            memset(w.x, 0, (size_t)(n * cols) * sizeof *w.x);
+            copy(w.r, b, n * cols);
+        }
+        s = s ? s : solve(e, &w, b);
+        report->iterations = w.iterations;
+        report->residual = worst(&w);
+        const double *last = against ? against : w.x + (cols - 1) * n;
+        for (ptrdiff_t k = 0; !s && report->bound && k < cols; k++) {
+            report->bound[k] = w.bound[k];
+            report->first[k] = epiqp_dot(n, w.r + k * n, last);
+        }
+        if (!s) {
+            copy(x, w.x, n * cols);
+        }
     }
     epiqp_free(e->c, all);
     epiqp_free(e->c, w.which);
     return s;
+}
+
+int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double residual, double error, ptrdiff_t cols,
+                         double *b, epiqp_pcg_report *report)
+{
+    return run(e, a, (goal){residual, error, NULL}, cols, false, b, b, NULL, report);
+}
+
+int epiqp_operator_continue(const epiqp_env *e, const epiqp_operator *a, const double *bound, ptrdiff_t cols,
+                            const double *b, double *x, const double *against, epiqp_pcg_report *report)
+{
+    return run(e, a, (goal){INFINITY, 0, bound}, cols, true, b, x, against, report);
 }

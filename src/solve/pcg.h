@@ -2,6 +2,9 @@
  * of K made anew for each product, preconditioned by what K is on some of its rows (Nystrom):
  *     K ~ F F',  F = K(:,S) L^-T,  L L' = K(S,S),  S rank rows drawn at random
  *     (F F' + shift I)^-1 r = (r - U U'r)/shift,  U = F R^-T,  R R' = shift I + F'F
+ * F F' + shift I is at most A, so that the error e = A^-1 r of a solution with the residual r = b - A x has
+ *     e'A e = r'A^-1 r <= r'(F F' + shift I)^-1 r,   |e|^2 <= e'A e/shift
+ * The root of that middle term is the "bound" of a column: it is had on the way, and measured at the end.
  * Memory is n (rank + 4 columns) and a strip of K, not n^2; a product costs n^2/2 entries of K and 2 n^2 columns flops.
  */
 #ifndef EPIQP_PCG_H
@@ -23,11 +26,18 @@ void epiqp_operator_free(epiq_ctx *c, epiqp_operator *a);
 typedef struct {
     ptrdiff_t iterations; /* products with A until the slowest column was there */
     double residual;      /* the largest |b - A x|/|b|, measured, not the recurrence's */
+    double *bound;        /* NULL, or room for one of each column: at least sqrt(e'A e) */
+    double *first; /* with bound: r'v of each column's residual r, v the solution of the last column, or as given */
 } epiqp_pcg_report;
 
-/* B = A^-1 B for cols columns of length n, each to |b - A x| <= tolerance |b|; what does not get there is a failure. */
-int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double tolerance, ptrdiff_t cols, double *b,
-                         epiqp_pcg_report *report);
+/* B = A^-1 B for cols columns of length n, each to |b - A x| <= residual |b|, and to |e| <= error |x| (0: no matter) unless
+ * rounding is in the way. A residual that does not get there is a failure. */
+int epiqp_operator_solve(const epiqp_env *e, const epiqp_operator *a, double residual, double error, ptrdiff_t cols,
+                         double *b, epiqp_pcg_report *report);
+/* The same from solutions at hand, x, until their bounds are at most these, or as near as rounding and 1000 iterations let
+ * them; against (n): the v of report->first. */
+int epiqp_operator_continue(const epiqp_env *e, const epiqp_operator *a, const double *bound, ptrdiff_t cols,
+                            const double *b, double *x, const double *against, epiqp_pcg_report *report);
 /* Of operator and solve, B apart; threads 0: nobody asks for its squares. */
 double epiqp_operator_bytes(ptrdiff_t n, ptrdiff_t rank, ptrdiff_t cols, int threads);
 

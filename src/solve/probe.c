@@ -123,10 +123,11 @@ int epiqp_probes_new(const epiqp_env *e, epiqp_ridge *r, uint64_t seed, ptrdiff_
 {
     ptrdiff_t n = r->n;
     bool iterate = r->operator.u;
-    *out = (epiqp_probes){.n = n, .count = count, .z = epiqp_alloc(e->c, n * count, 1)};
+    *out =
+        (epiqp_probes){.n = n, .count = count, .z = epiqp_alloc(e->c, n * count, 1), .solved = epiqp_alloc(e->c, n, 1)};
     out->a = epiqp_alloc(e->c, 2 * n * count + (2 * G + (iterate ? G + 3 : 0)) * n, sizeof *out->a);
     double *diagonal = epiqp_alloc(e->c, 2 * n, sizeof *diagonal);
-    if (!out->z || !out->a || !diagonal) {
+    if (!out->z || !out->solved || !out->a || !diagonal) {
         epiqp_free(e->c, diagonal);
         epiqp_probes_free(e->c, out);
         return EPIQ_E_NOMEM;
@@ -139,6 +140,7 @@ int epiqp_probes_new(const epiqp_env *e, epiqp_ridge *r, uint64_t seed, ptrdiff_
         out->of_w = out->w + n;
         out->others = out->of_w + (G + 1) * n;
     }
+    memset(out->solved, 0, (size_t)n);
     r->diagonal = diagonal;
     r->norm2 = diagonal + n;
     for (ptrdiff_t k = 0; k < count; k++) {
@@ -155,6 +157,9 @@ void epiqp_probes_free(epiq_ctx *c, epiqp_probes *p)
 {
     epiqp_free(c, p->z);
     epiqp_free(c, p->a);
+    epiqp_free(c, p->row);
+    epiqp_free(c, p->share);
+    epiqp_free(c, p->solved);
     *p = (epiqp_probes){0};
 }
 
@@ -186,16 +191,39 @@ static int by_preconditioner(const epiqp_env *e, const epiqp_ridge *r, const epi
     return status;
 }
 
-int epiqp_probes_squares_times(const epiqp_env *e, epiqp_ridge *r, epiqp_probes *p, const double *s, double *sums,
-                               double *without)
+static const double MOST_OFF = 0.02;
+
+/* Of the rows solved for, whose leverages are exact: what the preconditioner makes of their sums, relative to those of |s|. */
+static bool off(const epiqp_ridge *r, epiqp_probes *p, const double *s, const double *sums)
 {
-    if (p->w) {
-        return by_preconditioner(e, r, p, s, sums, without);
+    double wrong = 0, *size = p->b;
+    for (ptrdiff_t j = 0; j < p->n; j++) {
+        size[j] = fabs(s[j]);
     }
-    scale(e, p, s, p->b);
-    int status = apply(e, r, p, 1, p->b);
+    for (ptrdiff_t k = 0; k < p->rows; k++) {
+        const ptrdiff_t i = p->row[k];
+        double here = (sums[i] / r->norm2[i] - epiqp_probes_row_mean(p, k, s)) / epiqp_probes_row_mean(p, k, size);
+        wrong += here * here;
+    }
+    return wrong > MOST_OFF * MOST_OFF * (double)p->rows;
+}
+
+int epiqp_probes_squares_times(const epiqp_env *e, epiqp_ridge *r, epiqp_probes *p, const double *s,
+                               const double *s_without, double *sums, double *without)
+{
+    int status = p->w ? by_preconditioner(e, r, p, s, sums, without) : EPIQ_OK;
+    if (p->w && !status && off(r, p, s, sums)) {
+        p->w = NULL;
+    }
+    if (!p->w) {
+        scale(e, p, s, p->b);
+        status = status ? status : apply(e, r, p, 1, p->b);
+        if (!status) {
+            average(e, p, p->a, p->b, sums, without);
+        }
+    }
     if (!status) {
-        average(e, p, p->a, p->b, sums, without);
+        epiqp_probes_rows_times(e, r, p, s, s_without, sums, without);
     }
     return status;
 }

@@ -41,7 +41,8 @@ int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *ker
     return s;
 }
 
-static const double ROUGH = 1e-4;
+static const double ROUGH = 1e-4, ROUGH_ERROR = 3e-3; /* relative residual and error that do for leverages */
+static const double ERROR = 1e-3; /* of a solution, relative to it: estimates ask for more where they need it */
 
 int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, bool rough, ptrdiff_t cols, double *b)
 {
@@ -53,11 +54,8 @@ int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, bool rough, ptrdiff_t 
         return EPIQ_OK;
     }
     epiqp_pcg_report one = {0};
-    int s = epiqp_operator_solve(e, &r->operator, rough ? fmax(ROUGH, r->tolerance) : r->tolerance, cols, b, &one);
-    if (!rough) {
-        r->worst.iterations = epiqp_max(r->worst.iterations, one.iterations);
-        r->worst.residual = fmax(r->worst.residual, one.residual);
-    }
+    int s = epiqp_operator_solve(e, &r->operator, rough ? fmax(ROUGH, r->tolerance) : r->tolerance,
+                                 rough ? ROUGH_ERROR : ERROR, cols, b, &one);
     return s;
 }
 
@@ -70,20 +68,54 @@ int epiqp_ridge_iterative(const epiqp_env *e, ptrdiff_t n, const epiqp_source *k
     double start = epiqp_now();
     int s = epiqp_operator_new(e, n, kernel, out->shift, rank, seed, &out->operator);
     double *both = s ? NULL : epiqp_realloc(e->c, k0, n * points, n * (points + 1), sizeof *both);
+    out->bound = both ? epiqp_alloc(e->c, 3 * (points + 1), sizeof *out->bound) : NULL;
     if (both) {
         out->c = both;
+    }
+    if (out->bound) {
+        out->first = out->bound + points + 1;
+        out->open = out->first + points + 1;
         memcpy(both + n * points, y, (size_t)n * sizeof *y);
         out->fill_s = epiqp_now() - start;
-        s = epiqp_ridge_solve(e, out, false, points + 1, both);
+        out->worst = (epiqp_pcg_report){.bound = out->bound, .first = out->first};
+        s = epiqp_operator_solve(e, &out->operator, tolerance, ERROR, points + 1, both, &out->worst);
         out->factor_s = epiqp_now() - start - out->fill_s;
     }
-    out->alpha = both && !s ? epiqp_alloc(e->c, n, sizeof(double)) : NULL;
+    out->alpha = out->bound && !s ? epiqp_alloc(e->c, n, sizeof(double)) : NULL;
     if (!out->alpha) {
         epiqp_ridge_free(e->c, out);
         return s ? s : EPIQ_E_NOMEM;
     }
     memcpy(out->alpha, both + n * points, (size_t)n * sizeof *y);
+    for (ptrdiff_t p = 0; p < points; p++) {
+        out->open[p] = out->bound[p] * out->bound[points];
+    }
     return EPIQ_OK;
+}
+
+int epiqp_ridge_continue(const epiqp_env *e, epiqp_ridge *r, ptrdiff_t cols, const ptrdiff_t *which,
+                         const double *wanted, const double *b)
+{
+    const ptrdiff_t n = r->n;
+    double *x = epiqp_alloc(e->c, n * cols + 2 * cols, sizeof *x);
+    if (!x) {
+        return EPIQ_E_NOMEM;
+    }
+    epiqp_pcg_report one = {.bound = x + n * cols, .first = x + n * cols + cols};
+    for (ptrdiff_t k = 0; k < cols; k++) {
+        memcpy(x + k * n, which[k] < r->points ? r->c + which[k] * n : r->alpha, (size_t)n * sizeof *x);
+    }
+    int s = epiqp_operator_continue(e, &r->operator, wanted, cols, b, x, r->alpha, &one);
+    r->worst.iterations += s ? 0 : one.iterations;
+    for (ptrdiff_t k = 0; !s && k < cols; k++) {
+        const ptrdiff_t p = which[k];
+        memcpy(p < r->points ? r->c + p * n : r->alpha, x + k * n, (size_t)n * sizeof *x);
+        r->bound[p] = one.bound[k];
+        r->first[p] = one.first[k];
+        r->open[p] = one.bound[k] * r->bound[r->points];
+    }
+    epiqp_free(e->c, x);
+    return s;
 }
 
 static int invert(const epiqp_env *e, epiqp_ridge *r)
@@ -197,5 +229,7 @@ void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r)
     epiqp_free(c, r->alpha);
     epiqp_free(c, r->c);
     epiqp_free(c, r->diagonal);
+    epiqp_free(c, r->bound);
+    r->bound = r->first = r->open = NULL;
     r->alpha = r->c = r->diagonal = r->norm2 = NULL;
 }

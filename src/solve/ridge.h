@@ -21,8 +21,11 @@ typedef struct {
     double fill_s, factor_s;
     epiqp_operator operator; /* instead of the factor; u NULL: there is one */
     double tolerance;
-    epiqp_pcg_report worst; /* of its solves, the rough ones apart */
-    epiqp_spread spread;    /* on a cluster, instead of factor and then of inverse; a NULL: they are here */
+    epiqp_pcg_report worst; /* of c and alpha */
+    /* By iteration, points + 1 each, else NULL. Of point p, and of alpha after them: sqrt(e'A e) at most, of the error e
+     * of the solution. Of point p: what c'y lacks but for `open` at most. */
+    double *bound, *first, *open;
+    epiqp_spread spread; /* on a cluster, instead of factor and then of inverse; a NULL: they are here */
     bool spread_inverted;
 } epiqp_ridge;
 
@@ -37,8 +40,13 @@ int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *ker
 int epiqp_ridge_iterative(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kernel, double lambda, const double *y,
                           ptrdiff_t points, double *k0, ptrdiff_t rank, double tolerance, uint64_t seed,
                           epiqp_ridge *out);
-/* B = A^-1 B for cols columns of length n; rough: by iteration a relative residual of 1e-4 will do. */
+/* B = A^-1 B for cols columns of length n; rough: by iteration a relative residual of 1e-4 and error of 3e-3
+ * will do. */
 int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, bool rough, ptrdiff_t cols, double *b);
+/* By iteration: the columns `which` of c, and points for alpha, until their bounds are at most `wanted`, or as near as they
+ * get. b: the right-hand sides of these columns, n each. */
+int epiqp_ridge_continue(const epiqp_env *e, epiqp_ridge *r, ptrdiff_t cols, const ptrdiff_t *which,
+                         const double *wanted, const double *b);
 /* In place of the factor, which there must be: whoever solves with it must have done so. */
 int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r);
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r);

@@ -300,7 +300,9 @@ TEST(the_origin_of_networks_whose_biases_start_at_zero_is_a_jump)
     done();
 }
 
-/* At a row tau^2 falls with lambda^2, to below what conjugate gradients leave open: then it is right, or not given. */
+/* At a row tau^2 falls with lambda^2, to below what conjugate gradients leave open: they go on until it is right, or it is not
+ * given where rounding is in the way, as it is not by the factor. Half a per cent of its root is what they may leave open, and
+ * as much of the data part's, in bounds. */
 TEST(iteration_gives_no_number_that_its_tolerance_decides)
 {
     enum { ROWS = 150, FEATURES = 3 };
@@ -312,7 +314,7 @@ TEST(iteration_gives_no_number_that_its_tolerance_decides)
     epiq_ctx_free(own);
     int known[2] = {0};
     for (int k = 0; k < 5; k++) {
-        double tau2[2] = {0};
+        double tau2[2] = {0}, V[2] = {0};
         for (int iterate = 0; iterate < 2; iterate++) {
             epiq_options o =
                 small("engine=infinite correction=none influential=0", iterate ? "solver=iterative rank=10" : "");
@@ -321,10 +323,12 @@ TEST(iteration_gives_no_number_that_its_tolerance_decides)
             tau2[iterate] = r->points[0].procedural.variance;
             known[iterate] += r->points[0].procedural.known;
             TRUE(r->points[0].procedural.known || sound_warned(r, "lost_in_rounding"));
-            TRUE(k < 4 || !iterate || sound_warned(r, "ill_conditioned")); /* IF is 9 % off there */
+            V[iterate] = r->points[0].data.variance;
+            TRUE(iterate ? r->accuracy.data > 0 && r->accuracy.data < 0.05 : r->accuracy.data == 0);
         }
-        NEAR(tau2[1], tau2[0], tau2[1] > 0 ? 0.1 * tau2[0] : HUGE_VAL);
+        NEAR(tau2[1], tau2[0], tau2[1] > 0 ? 0.02 * tau2[0] : HUGE_VAL);
+        NEAR(V[1], V[0], 0.02 * V[0]);
     }
     EQ(known[0], 3);
-    EQ(known[1], 2);
+    EQ(known[1], 3);
 }

@@ -106,7 +106,9 @@ static void like_estimate(const epiq_options *o, const int64_t *group)
     EQ(epiq_data_new(c, N, D, X, Y, group, o, &data), EPIQ_OK);
     EQ(epiq_points_new(c, data, &at), EPIQ_OK);
     EQ(epiq_points_add_rows(c, at, POINTS, AT), EPIQ_OK);
-    EQ(epiq_estimate(c, data, at, o, &want), EPIQ_OK);
+    epiq_options whole = *o;
+    whole.probes = 0; /* a model has every leverage exactly */
+    EQ(epiq_estimate(c, data, at, &whole, &want), EPIQ_OK);
     epiq_model *m = fitted(c, N, o, group);
     EQ(ask(c, m, 2, 1, &got), EPIQ_OK);
     for (ptrdiff_t p = 0; want && p < POINTS; p++) {

@@ -34,7 +34,7 @@ TEST(probes_take_their_share_of_the_degrees_of_freedom)
     EQ(run(N, D, X, Y, NULL, 1, X0, &asked), EPIQ_OK);
     epiq_part wider = r->points[0].corrected[EPIQ_CORRECTION_JACKKNIFE];
     double error = r->points[0].probe_error;
-    TRUE(error > 0.01);
+    TRUE(error > 0.005);
     NEAR(wider.variance, plain.variance, 0);
     CLOSE(1 / wider.df, 1 / plain.df + error * error / 2, 1e-12);
     TRUE(wider.lo < plain.lo && wider.hi > plain.hi);
@@ -42,25 +42,26 @@ TEST(probes_take_their_share_of_the_degrees_of_freedom)
 }
 
 /* Over many seeds the mean of V is that of the inverse, though V is not linear in the probes: without the jackknife's correction
- * it is off by 11 standard errors here, or by 8 where noise differs by rows, which shows at a smaller lambda only. */
+ * it is off by 16 standard errors here. Where noise differs by rows, the correction of its series the wrong way round shows. */
 TEST(probes_are_not_off_on_one_side)
 {
     for (int how = 0; how < EPIQ_CORRECTION_NONE; how++) {
         epiq_options o = options((epiq_correction)how);
-        o.lambda = how <= EPIQ_CORRECTION_ROWWISE ? 1e-6 : 1e-4;
+        o.lambda = how == EPIQ_CORRECTION_MODERATED ? 1e-6 : 1e-4;
         EQ(run(N, D, X, Y, NULL, 1, X0, &o), EPIQ_OK);
         double exact = r->points[0].data.variance, mean = 0, square = 0;
+        const int seeds = how == EPIQ_CORRECTION_ROWWISE ? 2 * SEEDS : SEEDS;
         o.probes = 16;
-        for (int seed = 0; seed < SEEDS; seed++) {
+        for (int seed = 0; seed < seeds; seed++) {
             o.seed = (uint64_t)seed;
             epiq_result_free(c, r);
             EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
             double off = r->points[0].data.variance / exact - 1;
-            mean += off / SEEDS;
-            square += off * off / SEEDS;
+            mean += off / seeds;
+            square += off * off / seeds;
         }
         /* moderated weighs by what it finds, which the jackknife does not follow: 4.7 % low here, with as few probes as may be */
-        NEAR(mean, 0, how == EPIQ_CORRECTION_MODERATED ? 0.07 : 4 * sqrt(square / SEEDS));
+        NEAR(mean, 0, how == EPIQ_CORRECTION_MODERATED ? 0.07 : 4 * sqrt(square / seeds));
     }
     done();
 }

@@ -1,7 +1,7 @@
 /* Backends against each other and against planted answers; Cholesky, solves, inverse, jitter; bits against threads; a
  * factor in a scratch file and solutions by iteration against the factor in memory. */
 #include "rng/rng.h"
-#include "solve/ridge.h"
+#include "solve/probe.h"
 #include "test.h"
 
 #include <math.h>
@@ -310,9 +310,9 @@ TEST(iteration_arrives_where_the_factor_does)
         memset(exact + 5 * N, 0, N * sizeof *b);
         epiqp_operator a;
         epiqp_tri l;
-        epiqp_pcg_report report;
+        epiqp_pcg_report report = {0};
         EQ(epiqp_operator_new(&e, N, &source, 0.5, 60, 1, &a), EPIQ_OK);
-        EQ(epiqp_operator_solve(&e, &a, 1e-9, COLS, b, &report), EPIQ_OK);
+        EQ(epiqp_operator_solve(&e, &a, 1e-9, 0, COLS, b, &report), EPIQ_OK);
         TRUE(report.iterations > 5 && report.iterations < 25); /* 14; steepest descent takes 35 */
         TRUE(report.residual > 0 && report.residual <= 1e-9);
         EQ(epiqp_tri_new(e.c, N, &l), EPIQ_OK);
@@ -335,6 +335,99 @@ TEST(iteration_arrives_where_the_factor_does)
         free(exact);
     }
     free(first);
+}
+
+/* The error of a solution in the norm of A, from the factor's solution of A e = r: its bound is above it, as r'A^-1 r is at most
+ * r'P^-1 r for a preconditioner P at most A, and not ten times above. Going on takes the bound to where it is wanted. r'v of the
+ * first column is what v'x lacks there if v = A^-1 b of the second. */
+TEST(what_iteration_lacks_is_bounded)
+{
+    enum { N = 500, COLS = 4 };
+    epiqp_env e = env(&epiqp_la_blas, 2);
+    double one = 1, jitter, spent = 0, bound[COLS], first[COLS], wanted[COLS];
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    double *b = random_matrix(N, COLS, 35), *x = random_matrix(N, COLS, 35), *exact = random_matrix(N, COLS, 35);
+    epiqp_operator a;
+    epiqp_tri l;
+    epiqp_pcg_report report = {.bound = bound, .first = first};
+    EQ(epiqp_operator_new(&e, N, &source, 1e-3, 20, 1, &a), EPIQ_OK);
+    EQ(epiqp_tri_new(e.c, N, &l), EPIQ_OK);
+    EQ(epiqp_ridge_factor(&e, &source, 1e-3, &l, &jitter, &spent, &spent), EPIQ_OK);
+    epiqp_chol_solve(&e, &l, COLS, exact);
+    EQ(epiqp_operator_solve(&e, &a, 1e-2, 0, COLS, x, &report), EPIQ_OK);
+    for (int more = 0; more < 2; more++) {
+        for (ptrdiff_t k = 0; k < COLS; k++) {
+            double lacks[N], times[N], *strip = random_matrix(N, EPIQP_STRIP, 1);
+            for (ptrdiff_t i = 0; i < N; i++) {
+                lacks[i] = exact[i + k * N] - x[i + k * N];
+            }
+            epiqp_operator_times(&e, &a, 1, lacks, strip, times);
+            double error = sqrt(epiqp_dot(N, lacks, times));
+            TRUE(bound[k] >= error && bound[k] <= 10 * error);
+            const double *v = more ? exact : x + (COLS - 1) * N; /* A lacks is the residual, but for rounding */
+            NEAR(first[k], epiqp_dot(N, times, v), 1e-7 * sqrt(epiqp_dot(N, times, times) * epiqp_dot(N, v, v)));
+            wanted[k] = bound[k] / 1000;
+            free(strip);
+        }
+        if (!more) {
+            EQ(epiqp_operator_continue(&e, &a, wanted, COLS, b, x, exact, &report), EPIQ_OK);
+            for (ptrdiff_t k = 0; k < COLS; k++) {
+                TRUE(bound[k] <= wanted[k] && bound[k] > 0);
+            }
+        }
+    }
+    epiqp_operator_free(e.c, &a);
+    epiqp_tri_free(e.c, &l);
+    EQ(e.c->live_blocks, 0);
+    free(b);
+    free(x);
+    free(exact);
+}
+
+/* Of rows solved for, leverages and sums are the inverse's, by factor (rounding of shares in single precision) and by iteration
+ * (3e-3 of the column). */
+TEST(rows_solved_for_are_the_inverses)
+{
+    enum { N = 300, ROWS = 5, PROBES = 16, G = EPIQP_PROBE_GROUPS };
+    static const ptrdiff_t ROW[ROWS] = {0, 17, 150, 151, 299};
+    double one = 1, y[N], s[N], sums[2][N];
+    epiqp_source source = {.block = decaying_block, .self = &one};
+    epiqp_normals((epiqp_stream){99, 0, 36}, N, y);
+    epiqp_normals((epiqp_stream){99, 0, 37}, N, s);
+    double *without = random_matrix(N, G, 1);
+    epiqp_env e = env(&epiqp_la_blas, 2);
+    epiqp_ridge r[3];
+    epiqp_probes p[2];
+    for (int k = 0; k < 3; k++) {
+        double *k0 = epiqp_alloc(e.c, N, sizeof *k0);
+        memcpy(k0, y, sizeof y);
+        EQ(k < 2 ? epiqp_ridge_new(&e, N, &source, 1e-3, y, 1, k0, &r[k])
+                 : epiqp_ridge_iterative(&e, N, &source, 1e-3, y, 1, k0, 20, 1e-6, 1, &r[k]),
+           EPIQ_OK);
+    }
+    EQ(epiqp_ridge_leverage(&e, &r[0]), EPIQ_OK);
+    EQ(epiqp_ridge_squares_times(&e, &r[0], s, sums[0]), EPIQ_OK);
+    for (int k = 0; k < 2; k++) {
+        double tolerance = k ? 0.01 : 1e-6;
+        EQ(epiqp_probes_new(&e, &r[k + 1], 3, PROBES, &p[k]), EPIQ_OK);
+        EQ(epiqp_probes_solve_rows(&e, &r[k + 1], &p[k], ROWS, ROW), EPIQ_OK);
+        EQ(epiqp_probes_squares_times(&e, &r[k + 1], &p[k], s, NULL, sums[1], without), EPIQ_OK);
+        for (int i = 0; i < ROWS; i++) {
+            ptrdiff_t row = ROW[i];
+            TRUE(p[k].solved[row] && !p[k].solved[row == 0 ? 1 : row - 2]);
+            NEAR(r[k + 1].diagonal[row], r[0].diagonal[row], tolerance * r[0].diagonal[row]);
+            NEAR(r[k + 1].norm2[row], r[0].norm2[row], tolerance * r[0].norm2[row]);
+            NEAR(sums[1][row], sums[0][row], 4 * tolerance * r[0].norm2[row]); /* of s, which is about 1 */
+            NEAR(without[row + 7 * N], sums[1][row], 0);
+            NEAR(p[k].norm2_without[row + 7 * N], r[k + 1].norm2[row], 0);
+        }
+        epiqp_probes_free(e.c, &p[k]);
+    }
+    for (int k = 0; k < 3; k++) {
+        epiqp_ridge_free(e.c, &r[k]);
+    }
+    EQ(e.c->live_blocks, 0);
+    free(without);
 }
 
 /* (U U')_ij^2 summed entry by entry; U U' itself is what the preconditioner takes away: I - shift (F F' + shift I)^-1. */
@@ -375,20 +468,20 @@ TEST(iteration_that_does_not_arrive_is_a_failure)
     epiqp_env e = env(&epiqp_la_blas, 2);
     double one = 1, minus = -1, *b = random_matrix(N, 1, 32);
     epiqp_operator a;
-    epiqp_pcg_report report;
+    epiqp_pcg_report report = {0};
     epiqp_source source = {.block = decaying_block, .self = &one};
     EQ(epiqp_operator_new(&e, N, &source, 1e-9, 1, 1, &a), EPIQ_OK);
-    EQ(epiqp_operator_solve(&e, &a, 1e-17, 1, b, &report), EPIQ_E_NUMERIC); /* below rounding */
+    EQ(epiqp_operator_solve(&e, &a, 1e-17, 0, 1, b, &report), EPIQ_E_NUMERIC); /* below rounding */
     CONTAINS(epiq_message(e.c), "--solver exact");
     TRUE(report.residual > 1e-17);
     a.kernel.self = &minus; /* no longer what the preconditioner was made of, and indefinite */
     epiqp_clear(e.c);
-    EQ(epiqp_operator_solve(&e, &a, 1e-9, 1, b, &report), EPIQ_E_NUMERIC);
+    EQ(epiqp_operator_solve(&e, &a, 1e-9, 0, 1, b, &report), EPIQ_E_NUMERIC);
     CONTAINS(epiq_message(e.c), "--lambda");
     epiqp_operator_free(e.c, &a);
     EQ(epiqp_operator_new(&e, N, &source, 1e-3, 300, 1, &a), EPIQ_OK);
     epiqp_clear(e.c); /* here the recurrence says that it has arrived, and what is left says that it has not */
-    EQ(epiqp_operator_solve(&e, &a, 1e-15, 1, b, &report), EPIQ_E_NUMERIC);
+    EQ(epiqp_operator_solve(&e, &a, 1e-15, 0, 1, b, &report), EPIQ_E_NUMERIC);
     CONTAINS(epiq_message(e.c), "that is rounding: use a larger --tolerance");
     epiqp_operator_free(e.c, &a);
     EQ(e.c->live_blocks, 0);
