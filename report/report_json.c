@@ -276,7 +276,7 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
         epiq_options ran = *run->options;
         ran.correction = r->correction;
         const bool retrained = p->data.method == EPIQ_BY_RETRAIN,
-                   influence = p->data.method == EPIQ_BY_IF || (retrained && r->retrain.kappa > 0);
+                   influence = p->data.method == EPIQ_BY_IF || (retrained && r->retrain.kappa > 0 && !run->given);
         if (influence) {
             option_text(j, "correction", &ran, "correction");
         } else {
