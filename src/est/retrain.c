@@ -19,8 +19,9 @@ enum {
     SIGNS_CHEAP = 256 /* and where there are few rows */
 };
 static const double STEP = 0.8; /* of the left-out errors' variance: about the noise, which is not known yet */
-static const double ELSEWHERE =
-    0.03;                         /* relative variance of kappa from point to point, beside what the exponent tells */
+/* Relative variance of kappa from point to point, beside what the exponent tells; and where a part of the rows tells how the
+ * data part varies over x, as if the noise were equal. */
+static const double ELSEWHERE = 0.03, ROUGHLY = 0.1;
 static const double FLOOR = 0.05; /* of the left-out errors: noise can hardly be less, and kappa hardly be 0 */
 
 /* ---- folds and signs ---- */
@@ -530,7 +531,7 @@ static int settle(epiqp_job *j, const errors *e, epiqp_response (*response)[2], 
         kappa_square += (one.kappa - all.kappa) * (one.kappa - all.kappa);
     }
     set_scale(j, all.kappa * all.noise, epiqp_follow(response, t->replicates, t->folds, -1).exponent);
-    t->spread = (folds - 1) / folds * (square - folds * mean * mean) + ELSEWHERE;
+    t->spread = (folds - 1) / folds * (square - folds * mean * mean) + (t->subset ? ROUGHLY : ELSEWHERE);
     r->retrain.known = 1;
     r->retrain.replicates = t->replicates;
     r->retrain.starts = STARTS;
