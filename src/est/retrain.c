@@ -1,4 +1,4 @@
-/* retrain.c - the data part of the networks that are really trained (docs/method.md section 5). Rows are dealt into folds.
+/* retrain.c - the data part of the networks that are really trained (docs/method.md section 3). Rows are dealt into folds.
  * For each fold, networks that have not seen it give its rows left-out errors; the same networks, trained again from the
  * same starts on targets moved by +step and -step times random signs, tell how far their predictions at the rows left
  * out follow the targets. Kernel regression's answer to the same steps is known in closed form. Hence
