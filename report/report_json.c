@@ -210,7 +210,7 @@ static void write_retrain(json *j, const epiq_result *r)
     json_integer(j, "replicates", r->retrain.replicates);
     json_integer(j, "starts", r->retrain.starts);
     json_integer(j, "networks", r->retrain.networks);
-    json_real(j, "noise_variance", known ? r->retrain.noise_variance : NAN);
+    json_real(j, "noise_variance", r->retrain.noise_variance > 0 ? r->retrain.noise_variance : NAN);
     json_real(j, "left_out_rmse", r->retrain.left_out_rmse > 0 ? r->retrain.left_out_rmse : NAN);
     json_real(j, "kappa", r->retrain.kappa > 0 ? r->retrain.kappa : NAN);
     json_real(j, "kappa_se", r->retrain.kappa > 0 ? r->retrain.kappa_se : NAN);
@@ -276,7 +276,7 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
         epiq_options ran = *run->options;
         ran.correction = r->correction;
         const bool retrained = p->data.method == EPIQ_BY_RETRAIN,
-                   influence = p->data.method == EPIQ_BY_IF || (retrained && r->retrain.kappa > 0);
+                   influence = p->data.method == EPIQ_BY_IF || (retrained && r->retrain.kappa > 0 && !run->given);
         if (influence) {
             option_text(j, "correction", &ran, "correction");
         } else {

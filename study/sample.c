@@ -56,6 +56,9 @@ static void keep(const lab_cell *c, const epiq_data *data, const epiq_result *r,
     const epiq_point *p = &r->points[point];
     sample[S_PREDICTION] = p->prediction;
     sample[S_SECONDS] = seconds;
+    if (r->retrain.known && r->retrain.kappa > 0) {
+        sample[S_KAPPA] = r->retrain.kappa;
+    }
     sample[S_FACTOR] = epiq_data_describe(data).factor;
     if (p->kernel_prediction.known) {
         sample[S_KERNEL] = p->kernel_prediction.value;

@@ -8,6 +8,7 @@
  */
 #include "est/est.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,8 +19,9 @@ enum {
     SIGNS_CHEAP = 256 /* and where there are few rows */
 };
 static const double STEP = 0.8; /* of the left-out errors' variance: about the noise, which is not known yet */
-static const double ELSEWHERE =
-    0.03;                         /* relative variance of kappa from point to point, beside what the exponent tells */
+/* Relative variance of kappa from point to point, beside what the exponent tells; and where a part of the rows tells how the
+ * data part varies over x, as if the noise were equal. */
+static const double ELSEWHERE = 0.03, ROUGHLY = 0.1;
 static const double FLOOR = 0.05; /* of the left-out errors: noise can hardly be less, and kappa hardly be 0 */
 
 /* ---- folds and signs ---- */
@@ -106,10 +108,10 @@ static void set_sizes(epiqp_job *j, const epiqp_ridge *r)
 }
 
 /* What kernel regression without a fold answers to steps d at the rows of the fold: d_F - B_FF^-1 (B d)_F, whatever d_F
- * is. steps, b: n by count, the steps and B times them; block: room for rows of the fold squared and by
- * count + 1. */
+ * is. steps, b: n by count, the steps and B times them; block: room for rows of the fold squared and by count + 1. *known
+ * false: B_FF is not positive definite to rounding. */
 static int answer_fold(const epiqp_job *j, const epiqp_ridge *r, ptrdiff_t f, ptrdiff_t count, const double *steps,
-                       const double *b, double *block)
+                       const double *b, double *block, bool *known)
 {
     const epiqp_retraining *t = &j->retrain;
     const ptrdiff_t n = j->n, size = t->rows[f + 1] - t->rows[f], *rows = t->list + t->rows[f];
@@ -121,11 +123,8 @@ static int answer_fold(const epiqp_job *j, const epiqp_ridge *r, ptrdiff_t f, pt
         errors[i] = r->alpha[rows[i]];
     }
     int s = epiqp_ridge_corner(&j->e, r, size, rows, block);
-    if (!s && j->e.la->potrf(size, block, size)) {
-        s = epiqp_fail(j->e.c, EPIQ_E_NUMERIC,
-                       "a fifth of the rows cannot be left out numerically; use a larger --lambda, or --data-by if");
-    }
-    if (s) {
+    *known = !s && !j->e.la->potrf(size, block, size);
+    if (!*known) {
         return s;
     }
     j->e.la->trsm('L', 'N', size, count + 1, block, size, x, size);
@@ -164,6 +163,17 @@ static int steps_of(epiqp_job *j, ptrdiff_t count, double *steps)
     return EPIQ_OK;
 }
 
+/* Without the answers themselves: the variance of one at a row without that row alone, 5/4 of it for a fifth less rows. */
+static void expect_roughly(epiqp_job *j, const epiqp_ridge *r)
+{
+    epiqp_retraining *t = &j->retrain;
+    t->response = NULL;
+    for (ptrdiff_t i = 0; i < j->n; i++) {
+        t->expected[i] = 1.25 * fmax(r->norm2[i] / (r->diagonal[i] * r->diagonal[i]) - 1, 0);
+        t->error[i] = 0; /* not known */
+    }
+}
+
 int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r)
 {
     epiqp_retraining *t = &j->retrain;
@@ -173,10 +183,8 @@ int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r)
         return EPIQ_OK;
     }
     set_sizes(j, r);
-    if (!epiqp_ridge_has_inverse(r)) { /* the answer's variance without one row, of n - 1 rows: nearly that of n 4/5 */
-        for (ptrdiff_t i = 0; i < n; i++) {
-            t->expected[i] = 1.25 * fmax(r->norm2[i] / (r->diagonal[i] * r->diagonal[i]) - 1, 0);
-        }
+    if (!epiqp_ridge_has_inverse(r)) {
+        expect_roughly(j, r);
         return EPIQ_OK;
     }
     for (ptrdiff_t f = 0; f < t->folds; f++) {
@@ -186,10 +194,14 @@ int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r)
     double *steps = epiqp_alloc(j->e.c, 2 * n * count + largest * (largest + count + 1), sizeof *steps);
     int s = t->response && steps ? steps_of(j, count, steps) : EPIQ_E_NOMEM;
     s = s ? s : epiqp_ridge_times(&j->e, r, count, steps, steps + n * count);
-    for (ptrdiff_t f = 0; !s && f < t->folds; f++) {
-        s = answer_fold(j, r, f, count, steps, steps + n * count, steps + 2 * n * count);
+    bool known = true;
+    for (ptrdiff_t f = 0; !s && known && f < t->folds; f++) {
+        s = answer_fold(j, r, f, count, steps, steps + n * count, steps + 2 * n * count, &known);
     }
     epiqp_free(j->e.c, steps);
+    if (!s && !known) {
+        expect_roughly(j, r);
+    }
     return s;
 }
 
@@ -459,14 +471,50 @@ epiq_part epiqp_retrained_part(const double *numbers, epiq_part part, double lev
 }
 
 /* The noise of an answer by networks is that which they leave. */
-static void report_noise(epiqp_job *j, double variance)
+static void report_noise(epiqp_job *j, double noise)
 {
     epiq_result *r = &j->answer->result;
+    const double unit = j->data->y_factor, variance = noise * unit * unit;
+    if (!(variance <= DBL_MAX) || (noise > 0 && variance < DBL_MIN)) {
+        j->out_of_range = true;
+        return;
+    }
+    r->retrain.noise_variance = variance;
     r->fit.noise_variance = r->fit.known ? variance : 0;
     for (ptrdiff_t p = 0; p < j->points; p++) {
         epiq_point *point = &j->answer->points[p];
         point->predictive.noise = point->predictive.known ? variance : 0;
     }
+}
+
+/* What retraining cannot tell well: kappa from so few replicates, and a data part beside which the starts' is large. */
+static int warn(epiqp_job *j, double kappa)
+{
+    static const double UNSURE = 0.4, BESIDE = 20; /* of kappa; times the data part */
+    const double se = j->answer->result.retrain.kappa_se;
+    ptrdiff_t small = 0, first = 0;
+    int s = EPIQ_OK;
+    for (ptrdiff_t p = 0; p < j->asked; p++) {
+        bool hidden = j->ev[p].known && j->inf[p].known && j->ev[p].variance > BESIDE * j->inf[p].variance;
+        if (hidden && !small++) {
+            first = p;
+        }
+    }
+    if (se > UNSURE * kappa) {
+        s = epiqp_warn(
+            j->e.c, j->warnings, "unsure_kappa",
+            "how much the networks follow the data is known to +- %.0f %% only, and so is the data variance; "
+            "more --replicates tell it better",
+            fmin(100 * se / kappa, 999));
+    }
+    if (!s && small) {
+        s = epiqp_warn(
+            j->e.c, j->warnings, "hidden_by_starts",
+            "at %td of %td points retraining moves the prediction far more than other rows would (first: %s, "
+            "%.0f times the variance): the data part there may be off by a factor of 2",
+            small, j->asked, j->name[first], fmin(j->ev[first].variance / j->inf[first].variance, 1e6));
+    }
+    return s;
 }
 
 static int settle(epiqp_job *j, const errors *e, epiqp_response (*response)[2], double step)
@@ -485,12 +533,11 @@ static int settle(epiqp_job *j, const errors *e, epiqp_response (*response)[2], 
         kappa_square += (one.kappa - all.kappa) * (one.kappa - all.kappa);
     }
     set_scale(j, all.kappa * all.noise, epiqp_follow(response, t->replicates, t->folds, -1).exponent);
-    t->spread = (folds - 1) / folds * (square - folds * mean * mean) + ELSEWHERE;
+    t->spread = (folds - 1) / folds * (square - folds * mean * mean) + (t->subset ? ROUGHLY : ELSEWHERE);
     r->retrain.known = 1;
     r->retrain.replicates = t->replicates;
     r->retrain.starts = STARTS;
     r->retrain.networks = (t->folds + 2 * t->replicates) * STARTS;
-    r->retrain.noise_variance = all.noise * t->mean_noise * unit * unit;
     r->retrain.left_out_rmse = unit * sqrt(sum.error2 / sum.rows);
     r->retrain.kappa = all.kappa;
     r->retrain.kappa_se = sqrt((folds - 1) / folds * kappa_square);
@@ -507,8 +554,8 @@ static int settle(epiqp_job *j, const errors *e, epiqp_response (*response)[2], 
         const double numbers[] = {t->scale, t->typical, t->exponent, t->spread};
         j->inf[p] = epiqp_retrained_part(numbers, j->inf[p], j->o.level);
     }
-    report_noise(j, r->retrain.noise_variance);
-    return r->retrain.reason ? EPIQ_OK : EPIQ_E_NOMEM;
+    report_noise(j, all.noise * t->mean_noise);
+    return r->retrain.reason ? warn(j, all.kappa) : EPIQ_E_NOMEM;
 }
 
 static int run(epiqp_job *j)
@@ -523,7 +570,7 @@ static int run(epiqp_job *j)
     for (ptrdiff_t f = 0; !s && f < t->folds; f++) {
         s = fold_new(j, f, &folds[f]);
     }
-    s = s ? s : epiq_ctx_agree(j->e.c, s);
+    s = epiq_ctx_agree(j->e.c, s);
     s = s ? s : train_folds(j, folds);
     double step = 1;
     if (!s) {
@@ -555,6 +602,10 @@ static int run(epiqp_job *j)
 static void do_without(epiqp_job *j)
 {
     j->o.data_by = EPIQ_DATA_BY_IF;
+    if (j->retrain.subset) {
+        j->o.methods &= ~EPIQ_IF;
+        j->answer->result.methods = j->o.methods;
+    }
     for (ptrdiff_t p = 0; j->retrain.subset && p < j->points; p++) {
         j->inf[p] = (epiq_part){.method = EPIQ_BY_RETRAIN};
     }

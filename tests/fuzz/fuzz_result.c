@@ -36,8 +36,9 @@ static void part(digest *d, const epiq_part *p)
 {
     EXPECT(p->known || !p->has_interval);
     EXPECT(!p->known || p->variance >= 0);
-    EXPECT(!p->has_interval || (p->lo >= 0 && p->lo <= p->hi && p->df > 0));
-    EXPECT(p->method <= EPIQ_BY_RETRAIN_EV);
+    EXPECT(!p->has_interval || (p->lo >= 0 && p->lo <= p->variance && p->df > 0));
+    EXPECT(!p->has_interval || (p->open ? p->hi == 0 : p->variance <= p->hi && p->hi <= 101 * p->variance));
+    EXPECT(p->method <= EPIQ_BY_BA_RETRAIN);
     whole(d, p->known << 8 | p->has_interval << 4 | (int)p->method);
     numbers(d, (const double[]){p->variance, p->lo, p->hi, p->df}, 4);
 }

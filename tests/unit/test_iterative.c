@@ -79,6 +79,7 @@ static epiq_options options(design which, double lambda, int how)
     epiq_options o = epiq_options_default();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.methods = EPIQ_IF | EPIQ_EV;
+    o.correction = EPIQ_CORRECTION_ROWWISE; /* whose errors are the probes' alone: moderated also weighs by them */
     o.scale = which == SCALES || which == SMOOTH ? EPIQ_SCALE_NONE : EPIQ_SCALE_STANDARD;
     o.lambda = lambda;
     o.threads = 1;

@@ -596,7 +596,7 @@ TEST(a_plan_tells_how_the_parts_fall)
         TRUE(m->variance.has_interval && m->variance.lo < m->variance.variance &&
              m->variance.hi > m->variance.variance);
     }
-    e = (epiq_effort){1, 0.001, EPIQ_PLAN_GOAL, 0.7 * plan->data.variance, 0.95};
+    e = (epiq_effort){1, 0.001, EPIQ_PLAN_GOAL, 0.9 * plan->data.variance, 0.95};
     epiq_plan_free(c, plan);
     EQ(epiq_plan_new(c, data, at, &o, r, &e, &plan), EPIQ_OK);
     TRUE(plan->best.new_rows > 0);

@@ -330,7 +330,7 @@ static verdict simulate(int tables, double interaction, bool kernel)
             double truth = NOISE * square(p);
             mean += d->variance / truth / P;
             at[p] += d->variance / truth / tables;
-            v.coverage += (d->has_interval && d->lo <= truth && truth <= d->hi) / (double)(P * tables);
+            v.coverage += (d->has_interval && d->lo <= truth && (d->open || truth <= d->hi)) / (double)(P * tables);
         }
         v.ratio += mean / tables;
         squares += mean * mean / tables;
