@@ -417,7 +417,7 @@ typedef struct {
         ptrdiff_t members, batches; /* networks, those of the state file included */
         ptrdiff_t added, kept;      /* to the state file now, and in it then */
     } given;
-    struct {       /* what retraining found (docs/method.md section 5) */
+    struct {       /* what retraining found (docs/method.md section 3) */
         int known; /* 0: the data part is the influence function's alone */
         ptrdiff_t replicates, starts,
             networks;          /* sign vectors; starts of each; networks trained for it, folds and all */

@@ -48,7 +48,7 @@ typedef struct {
     const char *made;                     /* what members are: "trained here" */
 } epiqp_remedies;
 
-/* What retraining measures the data part with (retrain.c, docs/method.md section 5): rows are dealt into folds, and networks
+/* What retraining measures the data part with (retrain.c, docs/method.md section 3): rows are dealt into folds, and networks
  * that have not seen a fold are retrained on targets moved by random signs times a size for every row. */
 typedef struct {
     bool subset; /* how the part varies over x is taken from a part of the rows (subset.c), */

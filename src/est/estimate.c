@@ -101,9 +101,12 @@ static int resolve(epiqp_job *j)
             : small || !j->engine->member
                 ? epiqp_arena_printf(
                       j->e.c, &j->answer->arena,
-                      "%td rows: the kernel matrix is cheap to factorise, so IF gives the data part and EV the "
+                      "%td rows: the kernel matrix is cheap to factorise, so IF gives the data part%s and EV the "
                       "procedural part, each directly and with an interval",
-                      j->n)
+                      j->n,
+                      j->engine->trains && o->data_by != EPIQ_DATA_BY_IF && !not_retrained(j)
+                          ? ", scaled by retraining,"
+                          : "")
                 : epiqp_arena_printf(
                       j->e.c, &j->answer->arena,
                       "%td rows: factorising the kernel matrix would dominate, and batches of %td rows are large "

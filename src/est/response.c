@@ -1,5 +1,5 @@
 /* response.c - from the networks' answers to changed targets to how much they follow the data, in variance, against
- * kernel regression: kappa, and how it rises with the kernel's own variance over x (docs/method.md section 5).
+ * kernel regression: kappa, and how it rises with the kernel's own variance over x (docs/method.md section 3).
  */
 #include "est/est.h"
 

@@ -1,4 +1,4 @@
-/* retrain.c - the data part of the networks that are really trained (docs/method.md section 5). Rows are dealt into folds.
+/* retrain.c - the data part of the networks that are really trained (docs/method.md section 3). Rows are dealt into folds.
  * For each fold, networks that have not seen it give its rows left-out errors; the same networks, trained again from the
  * same starts on targets moved by +step and -step times random signs, tell how far their predictions at the rows left
  * out follow the targets. Kernel regression's answer to the same steps is known in closed form. Hence
@@ -163,10 +163,15 @@ static int steps_of(epiqp_job *j, ptrdiff_t count, double *steps)
     return EPIQ_OK;
 }
 
-/* Without the answers themselves: the variance of one at a row without that row alone, 5/4 of it for a fifth less rows. */
+/* Without the answers themselves: the variance of one at a row without that row alone, 5/4 of it for a fifth less rows.
+ * Rows of a group are not left out alone, so there IF's data part stays. */
 static void expect_roughly(epiqp_job *j, const epiqp_ridge *r)
 {
     epiqp_retraining *t = &j->retrain;
+    if (j->data->groups < j->n) {
+        t->folds = 0;
+        j->o.data_by = EPIQ_DATA_BY_IF;
+    }
     t->response = NULL;
     for (ptrdiff_t i = 0; i < j->n; i++) {
         t->expected[i] = 1.25 * fmax(r->norm2[i] / (r->diagonal[i] * r->diagonal[i]) - 1, 0);

@@ -1,6 +1,6 @@
 /* subset.c - how the data part varies over x where the rows are too many for a kernel matrix of all of them: kernel
  * regression on a random part of the rows, sum_i c_i^2 at every point. Its size is another, which retraining measures
- * (docs/method.md section 5); no matrix is larger than the part squared.
+ * (docs/method.md section 3); no matrix is larger than the part squared.
  */
 #include "est/est.h"
 
