@@ -160,14 +160,14 @@ static int check_making(const cli *c)
     return args_value(c, "output") ? CODE_OK : complain(CODE_USAGE, "where to? give -o FILE.npy or -o FILE.csv");
 }
 
-static int make_targets(combination *j, cli *c, output *out)
+static int make_targets(combination *j, cli *c, output *out, double *step)
 {
     int status = read_matrices(j, c, Y);
     if (status < 0) {
         return watch_signal() ? complain(CODE_SIGNAL + watch_signal(), "stopped") : failed(c, status);
     }
     ptrdiff_t rows = 2 * (ptrdiff_t)j->replicates, columns = j->matrix[Y] ? j->matrix[Y]->rows : 0;
-    double step = 0, *targets = calloc((size_t)rows, ((size_t)columns + 1) * sizeof *targets);
+    double *targets = calloc((size_t)rows, ((size_t)columns + 1) * sizeof *targets);
     if (!targets) {
         return complain(CODE_NUMERIC, "no memory for %td target vectors of %td rows; use a smaller --targets", rows,
                         columns);
@@ -176,39 +176,51 @@ static int make_targets(combination *j, cli *c, output *out)
                     .yhat = j->matrix[YHAT],
                     .left_out = j->matrix[LEFT_OUT],
                     .replicates = (ptrdiff_t)j->replicates};
-    status = epiq_targets(c->ctx, &g, &c->options, targets, &step);
+    status = epiq_targets(c->ctx, &g, &c->options, targets, step);
     int code = status < 0 ? failed(c, status) : CODE_OK;
     if (!code) {
         write_targets(out->file, out->path, rows, columns, targets);
-    }
-    if (!code && !args_value(c, "quiet") && !names_stdout(out->path)) {
-        printf("%td target vectors of %td rows, a step of %.4g up and down in turn, in ", rows, columns, step);
-        report_plain(stdout, out->path);
-        puts("\nFor each train two networks from starts of the ensemble, up and down of a pair from the same two; what "
-             "they\n"
-             "predict at the points, a line a network in the order of the vectors, is for --retrained.");
     }
     free(targets);
     return code;
 }
 
+/* Last, when the file is in its place. */
+static void say_targets(const combination *j, const cli *c, double step)
+{
+    const char *path = args_value(c, "output");
+    if (!args_value(c, "quiet") && !names_stdout(path)) {
+        printf("%td target vectors of %td rows, a step of %.4g up and down in turn, in ", 2 * (ptrdiff_t)j->replicates,
+               j->matrix[Y]->rows, step);
+        report_plain(stdout, path);
+        puts("\nFor each train two networks from starts of the ensemble, up and down of a pair from the same two; what "
+             "they\n"
+             "predict at the points, a line a network in the order of the vectors, is for --retrained.");
+    }
+}
+
 static int run_targets(combination *j, cli *c)
 {
     output out = {0};
+    double step = 0;
     int code = check_making(c);
     if (code) {
         return code;
     }
     watch_start(&c->ctx, 1, args_value(c, "quiet"));
     code = output_open(&out, args_value(c, "output"), c);
-    code = code ? code : make_targets(j, c, &out);
+    code = code ? code : make_targets(j, c, &out, &step);
     watch_end();
     if (code) {
         output_drop(&out, 1);
         return code;
     }
     code = output_commit(&out, 1);
-    return code ? code : output_stdout();
+    if (code) {
+        return code;
+    }
+    say_targets(j, c, step);
+    return output_stdout();
 }
 
 /* ---- both ---- */

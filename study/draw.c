@@ -178,7 +178,7 @@ static int by_key(const void *a, const void *b)
 /* A random order of the items that keep the keys they have, the first of them in front. */
 static int shuffle(epiq_ctx *ctx, uint64_t seed, ptrdiff_t count, keyed *item, double *normal)
 {
-    double *x = malloc((size_t)count * 2 * sizeof *x), *y = x + count;
+    double *x = malloc((size_t)(2 * count + 1) * sizeof *x), *y = x ? x + count : NULL;
     int s = x ? epiq_synth(ctx, 1, count, 1, seed, x, y) : EPIQ_E_NOMEM;
     for (ptrdiff_t i = 0; !s && i < count; i++) {
         item[i].key = x[i];
@@ -196,8 +196,8 @@ static int shuffle(epiq_ctx *ctx, uint64_t seed, ptrdiff_t count, keyed *item, d
 static int draw_planted(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_drawn *out)
 {
     const lab_planted *t = c->planted;
-    keyed *item = malloc((size_t)t->rows * sizeof *item);
-    double *normal = malloc((size_t)t->rows * sizeof *normal);
+    keyed *item = calloc((size_t)t->rows, sizeof *item);
+    double *normal = calloc((size_t)t->rows, sizeof *normal);
     ptrdiff_t apart = 0, fixed_row = -1;
     int s = item && normal ? EPIQ_OK : EPIQ_E_NOMEM;
     for (ptrdiff_t i = 0; !s && i < t->rows; i++) {

@@ -273,7 +273,7 @@ static void add_kappa(lab *l, const lab_cell *truth, const lab_cell *estimate)
 
 static void add_cell(lab *l, const lab_cell *truth, const lab_cell *estimate)
 {
-    double at_points[LAB_POINTS_MAX];
+    double at_points[LAB_POINTS_MAX] = {0};
     lab_cell view = *truth;
     for (view.at = 0; view.at < lab_points(truth); view.at++) {
         lab_number t = lab_truth(&view, LAB_DATA);

@@ -31,7 +31,7 @@ def walk(a, b, exact, path):
     else:
         assert a == b, (path, a, b)
 a, b = (json.load(open(f)) for f in sys.argv[1:3])
-for part in ("points", "training", "fit", "warnings"):
+for part in ("points", "training", "retrain", "fit", "warnings"):
     walk(a.get(part), b.get(part), sys.argv[3] == "exact", part)
 PY
 }
@@ -74,7 +74,7 @@ check "plan writes its answer" is_json plan.json
 expect_ok ranks 3 "$epiq" estimate "${all[@]}" --state kept --json ranks.json
 check "with a state" same one.json ranks.json near
 expect_ok "$epiq" estimate "${all[@]}" --state kept --json ranks.json
-check "one process goes on from what three ranks kept" field ranks.json training.resumed 12
+check "one process goes on from what three ranks kept" field ranks.json training.resumed 42
 rm -f kept*
 
 # ---- what goes wrong: one sentence, its exit code ----

@@ -317,11 +317,11 @@ int epiqp_moderated_new(epiqp_job *j, const epiqp_ridge *r, const epiqp_probes *
     w.levels = sizes_of(n, w.size);
     double *kept = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n, sizeof *kept);
     double *room = epiqp_alloc(j->e.c, (3 + 4 * w.levels) * n, sizeof *room);
-    *out = (epiqp_moderated){.noise = kept, .spread = kept + n};
     if (!kept || !room) {
         epiqp_free(j->e.c, room);
         return EPIQ_E_NOMEM;
     }
+    *out = (epiqp_moderated){.noise = kept, .spread = kept + n};
     double *q = room, *weight = q + n;
     w.q = q;
     w.weight = weight;

@@ -97,7 +97,9 @@ static void set_sizes(epiqp_job *j, const epiqp_ridge *r)
     for (ptrdiff_t i = 0; i < j->n; i++) {
         residuals += j->printed[i] * j->printed[i];
         norms += r->shift * r->shift * r->norm2[i];
-        double size = j->data->groups < j->n ? j->used[i] : typical > 0 ? sqrt(j->smoothed[i] / typical) : 1;
+        double size = j->data->groups < j->n       ? j->used[i]
+                      : j->smoothed && typical > 0 ? sqrt(j->smoothed[i] / typical)
+                                                   : 1;
         t->size[i] = (float)size; /* the same targets, whatever the last digits of a solver are */
     }
     t->mean_noise = j->grouped.known ? epiqp_dot(j->n, j->grouped.noise, j->grouped.noise) / (double)j->n

@@ -50,6 +50,8 @@ class Options(TypedDict, total=False):
     kernel: Literal["population", "empirical"]
     hbar: Literal["kernel", "ensemble"]
     correction: Literal["moderated", "rowwise", "unbiased", "jackknife", "none"]
+    data_by: Literal["auto", "if", "retrain"]
+    replicates: int
     probes: int
     linear_kernel: Literal["population", "own"]
     solver: Literal["exact", "iterative", "divided", "auto"]

@@ -82,8 +82,8 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
     Parameters are the options of `epiq fit` (docs/options.md) with their defaults, but for these:
 
     methods
-        "if,ev": the data part and the procedural part, each directly. Adding ba trains `batches` networks more, which only
-        the variance of an ensemble of just that size is taken from.
+        "if,ev": the data part and the procedural part, each directly. Adding ba trains `batches` networks more, which
+        only `explain` shows, beside data + procedural / batches.
     ensemble_size
         of the ensemble `Parts.ensemble` speaks of; None: of the one that predicts, `members`.
     random_state
@@ -125,6 +125,8 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         batches: int = 5,
         ensemble_size: int | None = None,
         correction: str = "moderated",
+        data_by: str = "auto",
+        replicates: int = 5,
         probes: int = 0,
         hbar: str = "kernel",
         engine: str = "network",
@@ -150,6 +152,8 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         self.batches = batches
         self.ensemble_size = ensemble_size
         self.correction = correction
+        self.data_by = data_by
+        self.replicates = replicates
         self.probes = probes
         self.hbar = hbar
         self.engine = engine

@@ -54,11 +54,11 @@ def test_std_is_of_the_prediction_whatever_ensemble_is_asked_about(rows, points)
 
 
 def test_std_when_the_batches_are_as_many_as_the_members(rows, points):
-    """then Parts.ensemble is BA's, measured, and the deviation still that of data + procedural / members"""
+    """Parts.ensemble is data + procedural / members then too, as both are known, and not BA's"""
     r = EpistemicRegressor(**{**SMALL, "members": 5}, methods="if,ev,ba", batches=5).fit(*rows)
     _, sd, parts = r.predict(points, return_std=True, return_parts=True)
     np.testing.assert_allclose(sd**2, parts.data + parts.procedural / 5, rtol=1e-12)
-    assert not np.allclose(parts.ensemble, parts.prediction)
+    np.testing.assert_allclose(parts.ensemble, parts.prediction, rtol=1e-12)
 
 
 def test_without_members_kernel_regression_predicts_and_only_the_data_move_it(rows, points):
@@ -302,10 +302,13 @@ def test_scikit_learn_tools(rows, points):
     clone = sklearn.base.clone(small.fit(*rows))
     assert not hasattr(clone, "model_") and clone.get_params() == small.get_params()
     assert sklearn.base.is_regressor(small)
-    # scaled before or inside, the networks see the same rows
-    pipe = make_pipeline(StandardScaler(), clone).fit(*rows)
-    np.testing.assert_allclose(
-        pipe.predict(points, return_std=True), small.predict(points, return_std=True), rtol=1e-6)  # fmt: skip
+    # scaled before or inside, the networks see the same rows; retrained ones have targets that differ in the last digits, and
+    # one of these 20 comes to rest elsewhere (0.2 % of a deviation)
+    for data_by, rtol in (("auto", 0.02), ("if", 1e-6)):
+        small.set_params(data_by=data_by).fit(*rows)
+        pipe = make_pipeline(StandardScaler(), sklearn.base.clone(small)).fit(*rows)
+        np.testing.assert_allclose(
+            pipe.predict(points, return_std=True), small.predict(points, return_std=True), rtol=rtol)  # fmt: skip
     assert (cross_val_score(small, *rows, cv=3) > 0.5).all()
     grid = {"lambda_": [1e-3, 10.0]}
     serial, parallel = (GridSearchCV(small, grid, cv=3, n_jobs=k).fit(*rows) for k in (1, 2))
