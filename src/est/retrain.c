@@ -575,7 +575,8 @@ static int run(epiqp_job *j)
     for (ptrdiff_t f = 0; !s && f < t->folds; f++) {
         s = fold_new(j, f, &folds[f]);
     }
-    s = epiq_ctx_agree(j->e.c, s);
+    const int others = epiq_ctx_agree(j->e.c, s);
+    s = s ? s : others;
     s = s ? s : train_folds(j, folds);
     double step = 1;
     if (!s) {
