@@ -248,6 +248,8 @@ TEST(memory_lost_on_one_rank_ends_all_with_its_sentence)
     set_up(&q);
     q.o.members = 2;
     q.o.batches = 2;
+    q.o.optimizer = EPIQ_OPTIMIZER_GD; /* two steps, several hundred times over */
+    q.o.steps = 2;
     epiq_ctx *c;
     epiq_ctx_new(&c);
     alone(&q, c);
