@@ -47,6 +47,8 @@ static void make_world(void)
     o.lambda = 0.1;
     o.members = o.batches = o.ensemble_size = 2;
     o.threads = 1;
+    o.optimizer = EPIQ_OPTIMIZER_GD; /* two steps, many hundred times over */
+    o.steps = 2;
     EQ(epiq_data_new(c, N, D, X, Y, NULL, &o, &data), EPIQ_OK);
     EQ(epiq_points_new(c, data, &at), EPIQ_OK);
     EQ(epiq_points_add_rows(c, at, POINTS, AT), EPIQ_OK);

@@ -44,6 +44,7 @@ static epiq_options small(void)
     o.width = 32;
     o.members = 6;
     o.batches = 4;
+    o.data_by = EPIQ_DATA_BY_IF; /* thirty networks less to train, where it is not about them */
     return o;
 }
 
@@ -161,7 +162,9 @@ TEST(predict_says_what_estimate_says)
                                         "bias 0",
                                         "scale minmax",
                                         "ensemble-size 20",
-                                        "optimizer sgd steps 20 lr 0.1"};
+                                        "optimizer sgd steps 20 lr 0.1",
+                                        "data-by retrain",
+                                        "data-by retrain correction unbiased optimizer sgd steps 20 lr 0.1"};
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
         epiq_options o = small();
         epiq_ctx *c;
@@ -187,6 +190,8 @@ TEST(predict_knows_groups)
     for (int i = 0; i < N; i++) {
         group[i] = i / 3;
     }
+    like_estimate(&o, group);
+    o.data_by = EPIQ_DATA_BY_RETRAIN;
     like_estimate(&o, group);
 }
 
