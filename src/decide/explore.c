@@ -291,7 +291,7 @@ int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points *candidat
     *a = (answer){.ranking.ask = *ask};
     epiq_options own = *o;
     bool idle = ask->rule == EPIQ_RULE_DATA && o->hbar == EPIQ_HBAR_KERNEL && epiqp_engine_of(o)->trains;
-    own.methods = idle ? EPIQ_IF : EPIQ_IF | EPIQ_EV; /* nobody waits for trainings that no score needs: */
+    own.methods = idle ? EPIQ_IF : EPIQ_IF | EPIQ_EV; /* networks are trained only for scores that need them */
     if (ask->rule == EPIQ_RULE_DATA && own.data_by == EPIQ_DATA_BY_AUTO) {
         own.data_by = EPIQ_DATA_BY_IF; /* retraining does not change the order */
     }

@@ -52,17 +52,16 @@ epiqp_split epiqp_split_of(epiq_part procedural, epiq_part data, epiq_part ba, d
     double value = 0;
     if (!procedural.known && data.known && ba.known) {
         value = batches * (ba.variance - data.variance);
-        s.method = EPIQ_BY_BA_IF;
-        s.procedural = difference(value, data.method == EPIQ_BY_RETRAIN ? EPIQ_BY_BA_RETRAIN : s.method);
+        s.method = data.method == EPIQ_BY_RETRAIN ? EPIQ_BY_BA_RETRAIN : EPIQ_BY_BA_IF;
+        s.procedural = difference(value, s.method);
     } else if (!data.known && procedural.known && ba.known) {
         value = ba.variance - procedural.variance / batches;
         s.method = EPIQ_BY_BA_EV;
         s.data = difference(value, s.method);
     } else if (procedural.method == EPIQ_BY_INFINITE) {
         s.method = EPIQ_BY_INFINITE;
-    }
-    if (data.method == EPIQ_BY_RETRAIN) {
-        s.method = s.method == EPIQ_BY_BA_IF ? EPIQ_BY_BA_RETRAIN : EPIQ_BY_RETRAIN_EV;
+    } else if (data.method == EPIQ_BY_RETRAIN) {
+        s.method = EPIQ_BY_RETRAIN_EV;
     }
     s.negative = fmin(value, 0);
     return s;

@@ -71,7 +71,7 @@ static double whole_at(const void *self, ptrdiff_t i, ptrdiff_t k)
 }
 
 /* Neighbours by this kernel, as combine has them of Jacobians. Of many rows they are those of the population kernel: on a
- * cluster nobody has the columns that would take. */
+ * cluster no rank holds the columns that this would take. */
 static int empirical_near(epiqp_job *j, const epiqp_tri *sum, const epiqp_spread *spread)
 {
     const ptrdiff_t n = j->n;

@@ -450,7 +450,7 @@ static int solve(const epiqp_env *e, iteration *w, const double *b)
         }
     }
     return worst(w) <= w->goal.residual
-               ? EPIQ_OK /* rounding keeps the error bound above its goal: whoever asked judges that */
+               ? EPIQ_OK /* rounding keeps the error bound above its goal: the caller decides what that means */
                : epiqp_fail(e->c, EPIQ_E_NUMERIC,
                             "the iterative solver stays at a relative residual of %.2g where %.2g was wanted; that is "
                             "rounding: use a larger --tolerance, a larger --lambda, or --solver exact",

@@ -203,6 +203,6 @@ TEST(if_of_fresh_data_is_unbiased_and_covers)
     }
     CLOSE(sum, truth, 0.15);   /* rowwise: 0.997 over 4000 data sets; the truth itself is known to sqrt(2/R), 4.5 % */
     covers(rowwise, R, 0.957); /* 0.959 measured over 4000 data sets; nominal 0.95, and they are a little wide */
-    covers(hits, R, 0.98);     /* moderated: noise that varies is reckoned with, and here it does not */
+    covers(hits, R, 0.98);     /* moderated: its interval allows for noise that varies, and here the noise is equal */
     free(inf);
 }
