@@ -117,7 +117,7 @@ static ptrdiff_t add_tables(const lab *l, ptrdiff_t reps, ptrdiff_t count, lab_c
     ptrdiff_t made = 0;
     for (const lab_table *t = LAB_TABLES; l->job->data_dir && !l->job->n && !l->job->d && t->name; t++) {
         if (t->n > 1000) {
-            lab_cell c = {.table = t, .n = t->n, .d = t->d, .reps = reps, .o = l->result->options};
+            lab_cell c = {.table = t, .n = t->n, .d = t->d, .reps = reps, .o = lab_options(l)};
             c.o.scale = l->job->scale_given ? c.o.scale : EPIQ_SCALE_MINMAX;
             made += add_cells(c, count, cells + made);
         }

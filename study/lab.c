@@ -35,9 +35,16 @@ int lab_nothing(lab *l)
                     l->job->cell ? "--cell, " : "", l->job->size == STUDY_QUICK ? ", or --quick" : "");
 }
 
+epiq_options lab_options(const lab *l)
+{
+    epiq_options o = l->result->options;
+    o.data_by = o.data_by == EPIQ_DATA_BY_AUTO ? EPIQ_DATA_BY_IF : o.data_by;
+    return o;
+}
+
 lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_t reps)
 {
-    return (lab_cell){.set = set, .n = n, .d = d, .reps = reps, .o = l->result->options};
+    return (lab_cell){.set = set, .n = n, .d = d, .reps = reps, .o = lab_options(l)};
 }
 
 /* All a sample depends on, in words: the cell and every option but those that change no bit. */

@@ -136,6 +136,8 @@ __attribute__((format(printf, 3, 4))) int lab_fail(study_job *job, int status, c
 ptrdiff_t lab_reps(const lab *l, ptrdiff_t quick, ptrdiff_t usual, ptrdiff_t full); /* or what was asked for */
 bool lab_wanted(const lab *l, ptrdiff_t n, ptrdiff_t d);                            /* such a cell? */
 int lab_nothing(lab *l);                                                            /* fail: there was none */
+/* The job's options. Only the study of trained networks judges retraining: the others do without unless it is asked for. */
+epiq_options lab_options(const lab *l);
 /* A synthetic cell with the job's model; m and m' as asked there. */
 lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_t reps);
 

@@ -5,7 +5,7 @@
 
 static lab_cell real_cell(const lab *l, const lab_table *t, ptrdiff_t reps)
 {
-    return (lab_cell){.table = t, .n = t->n, .d = t->d, .reps = reps, .o = l->result->options};
+    return (lab_cell){.table = t, .n = t->n, .d = t->d, .reps = reps, .o = lab_options(l)};
 }
 
 /* The paper's figures are of the scaled target. */

@@ -146,6 +146,7 @@ static void split(const lab *l, const plan *p, lab_cell *truth, lab_cell *estima
         estimate->o.members = ESTIMATE_MEMBERS;
     }
     estimate->o.methods = EPIQ_EV | EPIQ_IF;
+    estimate->o.data_by = l->result->options.data_by;
     estimate->control = false;
     estimate->stream = 1; /* other networks than those of the truth */
     ptrdiff_t some = l->job->reps / 8 > 3 ? l->job->reps / 8 : 3;
