@@ -344,6 +344,7 @@ typedef struct {
         double lo, hi; /* where a new observation here would fall, at the options' level: jackknife+ */
         double noise;  /* variance of y around the best prediction, part of it; data and procedure are the others */
     } predictive;
+    double kappa; /* how much networks follow the data here, in variance, against infinitely wide ones; 0: not measured */
     const epiq_influence *influential; /* strongest first */
     ptrdiff_t influential_count;
 } epiq_point;

@@ -284,7 +284,8 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
         }
         report_json_variance(j, "uncorrected", &p->corrected[EPIQ_CORRECTION_NONE]);
         if (retrained) {
-            json_real(j, "kappa", r->retrain.kappa > 0 ? r->retrain.kappa : NAN);
+            const double kappa = p->kappa > 0 ? p->kappa : r->retrain.kappa;
+            json_real(j, "kappa", kappa > 0 ? kappa : NAN);
             report_json_variance(j, "infinite_width", &p->corrected[r->correction]);
         }
         if (r->probes && influence) {

@@ -58,7 +58,7 @@ static char *key_of(const lab_cell *c, const char *sha256)
         return NULL;
     }
     /* raise the number when what a sample holds, or how it is computed, changes */
-    fprintf(out, "sample 5; %s; set %d %s%s n %td d %td noise %s points %td%s stream %d seed %llu", epiq_version(),
+    fprintf(out, "sample 6; %s; set %d %s%s n %td d %td noise %s points %td%s stream %d seed %llu", epiq_version(),
             c->set, c->table ? c->table->name : "-", c->planted ? " planted" : "", c->n, c->d, lab_noise_name(c->noise),
             lab_points(c), c->control ? " control" : "", c->stream, (unsigned long long)c->o.seed);
     const epiq_option_info *info;

@@ -31,33 +31,10 @@ int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_rm
 
 int epiqp_folds_deal(epiq_ctx *c, const epiq_data *data, ptrdiff_t folds, uint64_t seed, ptrdiff_t *fold)
 {
-    epiqp_arena scratch = {0};
-    ptrdiff_t *order = epiqp_arena_alloc(c, &scratch, data->groups, sizeof *order),
-              *size = epiqp_arena_alloc(c, &scratch, data->groups, sizeof *size),
-              *of = epiqp_arena_alloc(c, &scratch, data->groups, sizeof *of),
-              *rows = epiqp_arena_alloc(c, &scratch, folds, sizeof *rows);
-    int s = order && size && of && rows ? EPIQ_OK : EPIQ_E_NOMEM;
-    for (ptrdiff_t g = 0; !s && g < data->groups; g++) {
-        order[g] = g;
-    }
-    for (ptrdiff_t i = 0; !s && i < data->n; i++) {
-        size[data->group[i]]++;
-    }
-    if (!s) {
-        epiqp_shuffle((epiqp_stream){seed, EPIQP_FOR_SHUFFLE, 1}, 0, data->groups, order); /* stream 0 makes batches */
-    }
-    for (ptrdiff_t g = 0; !s && g < data->groups; g++) {
-        ptrdiff_t least = 0;
-        for (ptrdiff_t k = 1; k < folds; k++) {
-            least = rows[k] < rows[least] ? k : least;
-        }
-        of[order[g]] = least;
-        rows[least] += size[order[g]];
-    }
-    for (ptrdiff_t i = 0; !s && i < data->n; i++) {
-        fold[i] = of[data->group[i]];
-    }
-    epiqp_arena_free(c, &scratch);
+    ptrdiff_t *sizes = epiqp_alloc(c, folds, sizeof *sizes);
+    const epiqp_stream stream = {seed, EPIQP_FOR_SHUFFLE, 1}; /* stream 0 makes batches */
+    int s = sizes ? epiqp_deal(c, data, stream, folds, fold, sizes) : EPIQ_E_NOMEM;
+    epiqp_free(c, sizes);
     return s;
 }
 

@@ -11,6 +11,20 @@
 
 typedef struct epiqp_state epiqp_state; /* finished members in a file; see state.c */
 
+/* What retraining found out: IF's V is multiplied by kappa and by noise. Numbers alone, since a model file holds them. */
+typedef struct {
+    double kappa;   /* how much the networks follow the data, in variance, against kernel regression, over rows left out */
+    double at_rows; /* the same at rows that they were trained on */
+    double slope;   /* of their answers on the kernel's, at rows left out */
+    double noise;   /* that the networks leave, over IF's own */
+    double spread;  /* relative variance of kappa noise */
+    double told;    /* kappa as the answer tells it, 0: not at all */
+    double left;    /* the noise that the networks leave, scaled */
+    double step;    /* by which targets were moved, scaled */
+} epiqp_followed;
+enum { EPIQP_FOLDS = 5 }; /* a fifth of the rows is left out: the networks are nearly those of all rows */
+enum { EPIQP_KEPT_RETRAIN = sizeof(epiqp_followed) / sizeof(double) };
+
 /* What a model needs of an estimate: filled in on its way if the job has one. */
 typedef struct {
     epiqp_arena arena;
@@ -20,15 +34,14 @@ typedef struct {
     epiqp_tri factor;            /* of A; a NULL: not wanted. Freed by whoever keeps. */
     double *used, *residual;     /* n: residuals as the correction takes them, and as they are; NULL: no IF */
     double *excess;              /* n: of rows whose noise differs; NULL: another correction */
-    double *retrain;             /* EPIQP_KEPT_RETRAIN numbers: what IF's V is multiplied by, ..; NULL: nothing */
+    epiqp_followed *retrain;     /* NULL: nothing */
+    epiqp_kept retrained;        /* its networks, 4 o.replicates: plus and minus, two starts each; theta NULL: not kept */
+    double *step, *step_size;    /* o.replicates by n: u of retrain.c, 0: unknown; n: sizes, 0: unknown */
+    ptrdiff_t *fold;             /* n: the fold that leaves row i out; replicate r belongs to fold r mod EPIQP_FOLDS */
     double *smoothed, *spread;   /* n: of moderated; NULL: another correction */
     double unit, law[3];         /* law: that of the job */
     double noise; /* variance of y around its mean, if equal everywhere, scaled, that phi is made of; 0: no phi */
 } epiqp_keep;
-enum { EPIQP_KEPT_RETRAIN = 6 }; /* scale, typical, exponent, spread of epiqp_retraining, kappa, noise (scaled) */
-/* IF's V made that of the networks; by the first three, and its degrees of freedom by the fourth */
-double epiqp_retrained(const double *numbers, double variance);
-epiq_part epiqp_retrained_part(const double *numbers, epiq_part part, double level);
 
 /* What whole groups make of the residuals, scaled, n each: groups.c. */
 typedef struct {
@@ -58,12 +71,13 @@ typedef struct {
     ptrdiff_t *list;   /* n */
     signed char *sign; /* replicates by n; replicate r belongs to fold r mod folds */
     double *size;      /* n: of a row's step, in units of one step for all rows */
-    double *response;  /* replicates by n: kernel regression's answer to the steps at rows left out; NULL: no kernel */
-    double *expected;  /* n: its variance over all signs, at every row left out */
+    double *u;         /* replicates by n: c'u is kernel regression's answer at a point, without the fold; NULL: no kernel */
+    double *asked;     /* points by replicates + 1: these answers, and their expected square; NULL: not to be told */
+    double *response;  /* replicates by n: kernel regression's answer to the steps, at the rows */
+    double *expected;  /* n: of its answer at the row left out, squared */
     double *error;     /* n: kernel regression's left-out errors */
     double mean_noise; /* of the shape behind size: IF's own noise, scaled */
-    /* The data part is scale min(V/typical, 1)^exponent V, with IF's V; the relative variance of scale is spread. */
-    double scale, typical, exponent, spread;
+    epiqp_followed found;
 } epiqp_retraining;
 
 typedef struct {
@@ -289,20 +303,38 @@ int epiqp_subset_if(epiqp_job *j);                            /* instead, where 
 double epiqp_retrain_bytes(const epiqp_job *j);               /* that it takes */
 int epiqp_estimate_retrain(epiqp_job *j);                     /* trains, then scales IF's data part */
 
-/* Sums over rows that one replicate leaves out, of networks' answers G_s to a step (s: starts) and of the kernel's, d. */
+/* Sums over rows, of networks' answers G_s to a step (s: starts) and of the kernel's, d. */
 typedef struct {
     double products;    /* of G_1 G_2 */
     double with_kernel; /* of (G_1 + G_2)/2 d */
     double kernel;      /* of d^2 */
-    double expected;    /* of E, d^2's expectation over signs */
-    double logs;        /* of E log E */
 } epiqp_response;
+void epiqp_response_add(epiqp_response *sum, const epiqp_response *more);
+double epiqp_kappa(const epiqp_response *sum);
+
+/* What one step moves at a point: two networks, and kernel regression. */
 typedef struct {
-    double kappa;    /* how much networks follow the data, in variance, against the kernel */
-    double exponent; /* of E over its mean, by which kappa differs from row to row */
-} epiqp_followed;
-/* of: replicates by the rows with the smaller E, and those with the larger. skip: a fold to do without, < 0: none. */
-epiqp_followed epiqp_follow(epiqp_response (*of)[2], ptrdiff_t replicates, ptrdiff_t folds, ptrdiff_t skip);
+    double start[2], kernel;
+} epiqp_answers;
+/* kappa drawn towards what the networks answer at one point. slope: of their answers on the kernel's, over all rows.
+ * expected: the mean square of the kernel's answer there over all signs. */
+double epiqp_kappa_here(double kappa, double slope, ptrdiff_t count, const epiqp_answers *of, double expected);
+
+/* The steps, for points to be asked about. */
+typedef struct {
+    ptrdiff_t n, d, groups, replicates, folds;
+    const double *x;               /* n by d */
+    const ptrdiff_t *group, *fold; /* n */
+    const double *u, *size;        /* replicates by n, and n */
+} epiqp_steps;
+/* Kernel regression's answers at a point of weights c (replicates + 1): these, then their expected square over all signs,
+ * about. sums: room for a number a group. */
+void epiqp_steps_answer(const epiqp_steps *s, const double *c, double *answers, double *sums);
+/* kappa at a point, from those (NULL: not known) and the networks' (replicates, written to). */
+double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const double *answers,
+                      epiqp_answers *of);
+/* IF's part made that of the networks, which follow the data kappa times as much at that point. */
+epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, epiq_part part, double level);
 
 /* ---- members ---- */
 
@@ -423,6 +455,7 @@ int epiqp_warn_factor(epiqp_job *j, double jitter, double loss);
 /* ---- what is kept for a model: keep.c ---- */
 
 /* Each does nothing and is fine when nothing is kept. */
+bool epiqp_keeps_retrained(const epiq_options *o); /* networks whose weights are all that they are */
 int epiqp_keep_members(epiqp_job *j, epiqp_kept *all, ptrdiff_t count, epiqp_assignment *list);
 void epiqp_keep_batch_rows(epiqp_job *j, const ptrdiff_t *batch_of_row);
 int epiqp_keep_factor(epiqp_job *j, const epiqp_ridge *r); /* a copy, before the inverse takes its place */

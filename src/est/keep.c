@@ -73,6 +73,33 @@ static void clear_above(epiqp_tri *t)
     }
 }
 
+bool epiqp_keeps_retrained(const epiq_options *o)
+{
+    return o->engine == EPIQ_ENGINE_NETWORK && o->methods & EPIQ_IF && o->data_by == EPIQ_DATA_BY_RETRAIN;
+}
+
+/* What the kernel answers to the steps of retraining, for points that will be asked; 0 where that is not known. */
+static int keep_answers(epiqp_job *j)
+{
+    epiqp_keep *keep = j->more->keep;
+    const epiqp_retraining *t = &j->retrain;
+    const size_t n = (size_t)j->n;
+    keep->step = t->u ? t->u : epiqp_arena_alloc(j->e.c, &keep->arena, t->replicates * j->n, sizeof *keep->step);
+    keep->step_size = epiqp_arena_alloc(j->e.c, &keep->arena, j->n, sizeof *keep->step_size);
+    keep->fold = epiqp_arena_alloc(j->e.c, &keep->arena, j->n, sizeof *keep->fold);
+    if (!keep->step || !keep->step_size || !keep->fold) {
+        return EPIQ_E_NOMEM;
+    }
+    if (t->u) {
+        memcpy(keep->step_size, t->size, n * sizeof *t->size);
+    } else {
+        memset(keep->step, 0, (size_t)t->replicates * n * sizeof *keep->step);
+        memset(keep->step_size, 0, n * sizeof *keep->step_size);
+    }
+    memcpy(keep->fold, t->fold, n * sizeof *t->fold);
+    return EPIQ_OK;
+}
+
 int epiqp_keep_rest(epiqp_job *j)
 {
     epiqp_keep *keep = j->more->keep;
@@ -92,17 +119,16 @@ int epiqp_keep_rest(epiqp_job *j)
                       (j->spread && (!keep->smoothed || !keep->spread)))) {
         return EPIQ_E_NOMEM;
     }
-    if (j->retrain.scale > 0) {
-        const epiq_result *r = &j->answer->result;
-        const double unit = j->data->y_factor, noise = r->retrain.noise_variance / unit / unit;
-        const epiqp_retraining *t = &j->retrain;
-        const double numbers[EPIQP_KEPT_RETRAIN] = {t->scale,  t->typical,       t->exponent,
-                                                    t->spread, r->retrain.kappa, noise};
-        keep->retrain = epiqp_arena_alloc(j->e.c, &keep->arena, EPIQP_KEPT_RETRAIN, sizeof *keep->retrain);
+    if (j->retrain.found.kappa > 0) {
+        keep->retrain = epiqp_arena_alloc(j->e.c, &keep->arena, 1, sizeof *keep->retrain);
         if (!keep->retrain) {
             return EPIQ_E_NOMEM;
         }
-        memcpy(keep->retrain, numbers, sizeof numbers);
+        *keep->retrain = j->retrain.found;
+        int s = epiqp_keeps_retrained(&j->o) ? keep_answers(j) : EPIQ_OK;
+        if (s) {
+            return s;
+        }
     }
     if (j->fit.solved && !(keep->alpha = copy_of(j, j->fit.ridge.alpha))) {
         return EPIQ_E_NOMEM;

@@ -1,64 +1,96 @@
 /* response.c - from the networks' answers to changed targets to how much they follow the data, in variance, against
- * kernel regression: kappa, and how it rises with the kernel's own variance over x (docs/method.md section 3).
+ * kernel regression: kappa, over all rows and at one point (docs/method.md section 3).
  */
 #include "est/est.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Over many settings of known truth the exponent was 0.1 to 0.3; a table tells it to about 0.2. */
-static const double USUAL = 0.15, USUAL_SD = 0.15, LEAST_SD = 0.05, MOST = 0.5;
+/* Relative standard deviation of kappa from point to point: 0.25 to 0.35 over many settings of known truth. */
+static const double ELSEWHERE = 0.3;
+static const double LEAST = 0.2; /* of kappa over all rows: no point has less, about */
+static const double FEWER = 1.1; /* the kernel's variance at a point without a fifth of the rows, lambda n as before */
+static const double PRIOR = 2;   /* so many answers is the slope over all rows worth at a point */
 
-static void add(epiqp_response *sum, const epiqp_response *more)
+void epiqp_response_add(epiqp_response *sum, const epiqp_response *more)
 {
     sum->products += more->products;
     sum->with_kernel += more->with_kernel;
     sum->kernel += more->kernel;
-    sum->expected += more->expected;
-    sum->logs += more->logs;
 }
 
-/* With GG, Gd, dd the sums of the products and E that of dd's expectation over all signs, known without them:
- *     b = Gd/dd,   kappa = (GG + b^2 (E - dd))/E
+double epiqp_kappa(const epiqp_response *sum)
+{
+    return sum->kernel > 0 ? sum->products / sum->kernel : 0;
+}
+
+/* Answers G_1, G_2 of two starts and d of the kernel, whose expected square over signs is E; over R of them
+ *     kappa_x = sum G_1 G_2/(R E) + b^2 (1 - sum d^2/(R E)),   b the slope of the mean answer on d
  * The kernel is a control variate: where the signs drawn move it more than signs do on average, they move the networks
- * more as well, b^2 times as much. */
-static double follow(const epiqp_response *sum, double b)
+ * more as well, b^2 times as much. What it leaves unexplained, u of E, gives kappa_x a relative variance, and that its
+ * weight beside kappa over all rows. */
+double epiqp_kappa_here(double kappa, double slope, ptrdiff_t count, const epiqp_answers *of, double expected)
 {
-    return sum->expected > 0 ? (sum->products + b * b * (sum->expected - sum->kernel)) / sum->expected : 0;
+    const double R = (double)count;
+    double products = 0, with_kernel = 0, kernel = 0, rest = 0;
+    if (count < 2 || !(expected > 0 && kappa > 0)) {
+        return kappa;
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
+        products += of[k].start[0] * of[k].start[1];
+        with_kernel += (of[k].start[0] + of[k].start[1]) / 2 * of[k].kernel;
+        kernel += of[k].kernel * of[k].kernel;
+    }
+    double prior = PRIOR * expected,
+           b = (with_kernel + prior * fmin(fmax(slope, 0), sqrt(kappa))) / (kernel + prior);
+    for (ptrdiff_t k = 0; k < count; k++) {
+        double e = (of[k].start[0] + of[k].start[1]) / 2 - b * of[k].kernel;
+        rest += e * e;
+    }
+    double here = products / (R * expected) + b * b * (1 - kernel / (R * expected)),
+           u = rest / (R - 1) / expected / kappa, variance = (4 * u + 2 * u * u) / R,
+           weight = ELSEWHERE * ELSEWHERE / (ELSEWHERE * ELSEWHERE + variance);
+    return fmax(kappa + weight * (here - kappa), LEAST * kappa);
 }
 
-/* Over rows where the kernel varies little and those where it varies much, log(kappa_1/kappa_0) is the exponent times the
- * difference of their mean logs. */
-static epiqp_followed from(epiqp_response (*of)[2], ptrdiff_t replicates, ptrdiff_t folds, ptrdiff_t skip)
+static bool same(ptrdiff_t d, const double *a, const double *b)
 {
-    epiqp_response half[2] = {0}, all = {0};
-    for (ptrdiff_t r = 0; r < replicates; r++) {
-        for (int h = 0; r % folds != skip && h < 2; h++) {
-            add(&half[h], &of[r][h]);
-            add(&all, &of[r][h]);
-        }
+    ptrdiff_t k = 0;
+    while (k < d && a[k] == b[k]) {
+        k++;
     }
-    double b = all.kernel > 0 ? all.with_kernel / all.kernel : 0, low = follow(&half[0], b), high = follow(&half[1], b);
-    double apart = half[0].expected > 0 && half[1].expected > 0
-                       ? half[1].logs / half[1].expected - half[0].logs / half[0].expected
-                       : 0;
-    bool known = low > 0 && high > 0 && apart > 0.1;
-    return (epiqp_followed){.kappa = follow(&all, b), .exponent = known ? log(high / low) / apart : NAN};
+    return k == d;
 }
 
-epiqp_followed epiqp_follow(epiqp_response (*of)[2], ptrdiff_t replicates, ptrdiff_t folds, ptrdiff_t skip)
+void epiqp_steps_answer(const epiqp_steps *s, const double *c, double *answers, double *sums)
 {
-    epiqp_followed all = from(of, replicates, folds, skip);
-    double square = 0, count = 0;
-    for (ptrdiff_t f = 0; skip < 0 && f < folds; f++) {
-        double one = from(of, replicates, folds, f).exponent;
-        if (isfinite(one) && isfinite(all.exponent)) {
-            square += (one - all.exponent) * (one - all.exponent);
-            count++;
+    memset(sums, 0, (size_t)s->groups * sizeof *sums);
+    for (ptrdiff_t i = 0; i < s->n; i++) {
+        sums[s->group[i]] += c[i] * s->size[i];
+    }
+    for (ptrdiff_t r = 0; r < s->replicates; r++) {
+        answers[r] = epiqp_dot(s->n, c, s->u + r * s->n);
+    }
+    answers[s->replicates] = FEWER * epiqp_dot(s->groups, sums, sums);
+}
+
+/* At a point that is a row, networks that have not seen it say nothing of those that have. */
+double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const double *answers,
+                      epiqp_answers *of)
+{
+    bool row = false, without[EPIQP_FOLDS] = {0};
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < s->n; i++) {
+        if (same(s->d, s->x + i * s->d, at)) {
+            row = true;
+            without[s->fold ? s->fold[i] : 0] = true;
         }
     }
-    double own = fmax((count - 1) / fmax(count, 1) * square, LEAST_SD * LEAST_SD), prior = USUAL_SD * USUAL_SD;
-    bool known = count > 2;
-    double exponent = known ? (all.exponent / own + USUAL / prior) / (1 / own + 1 / prior) : USUAL;
-    all.exponent = fmax(0, fmin(exponent, MOST));
-    return all;
+    for (ptrdiff_t r = 0; answers && r < s->replicates; r++) {
+        if (!without[r % s->folds]) {
+            of[count] = of[r];
+            of[count++].kernel = answers[r];
+        }
+    }
+    return epiqp_kappa_here(row ? f->at_rows : f->kappa, f->slope, count, of, answers ? answers[s->replicates] : 0);
 }

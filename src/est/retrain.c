@@ -1,10 +1,11 @@
 /* retrain.c - the data part of the networks that are really trained (docs/method.md section 3). Rows are dealt into folds.
  * For each fold, networks that have not seen it give its rows left-out errors; the same networks, trained again from the
- * same starts on targets moved by +step and -step times random signs, tell how far their predictions at the rows left
- * out follow the targets. Kernel regression's answer to the same steps is known in closed form. Hence
- *     kappa   how much the networks follow the data, in variance, against kernel regression
+ * same starts on targets moved by +step and -step times random signs, tell how far their predictions follow the targets.
+ * Kernel regression's answer to the same steps is known in closed form. Hence
+ *     kappa   how much the networks follow the data, in variance, against kernel regression: over the rows left out, over
+ *             those trained on, and at every point asked for (response.c)
  *     rho     the noise that the networks leave, over that which kernel regression leaves, both from left-out errors
- * and the data variance at any point is kappa rho times IF's.
+ * and the data variance at a point is kappa rho times IF's.
  */
 #include "est/est.h"
 
@@ -13,15 +14,14 @@
 #include <string.h>
 
 enum {
-    FOLDS = 5,        /* a fifth of the rows is left out: the networks are nearly those of all rows */
-    STARTS = 2,       /* products of two starts' answers do not hold what is one start's own */
-    SIGNS = 64,       /* sign vectors behind the expected variance of the kernel's answer, */
-    SIGNS_CHEAP = 256 /* and where there are few rows */
+    FOLDS = EPIQP_FOLDS,
+    STARTS = 2 /* products of two starts' answers do not hold what is one start's own */
 };
 static const double STEP = 0.8; /* of the left-out errors' variance: about the noise, which is not known yet */
-/* Relative variance of kappa from point to point, beside what the exponent tells; and where a part of the rows tells how the
- * data part varies over x, as if the noise were equal. */
+/* Relative variance of kappa from point to point, beside what is measured; and where a part of the rows tells how the data
+ * part varies over x, as if the noise were equal. */
 static const double ELSEWHERE = 0.03, ROUGHLY = 0.1;
+static const double UNLIKE = 0.04; /* variance of log rho over tables: what is measured is drawn to 0 as far as it varies */
 static const double FLOOR = 0.05; /* of the left-out errors: noise can hardly be less, and kappa hardly be 0 */
 
 /* ---- folds and signs ---- */
@@ -35,14 +35,21 @@ ptrdiff_t epiqp_retrain_networks(const epiqp_job *j)
 /* Rows of every fold laid out twice, targets and predictions; and before that the kernel's side. */
 double epiqp_retrain_bytes(const epiqp_job *j)
 {
-    const double n = (double)j->n, d = (double)j->data->d, folds = FOLDS, replicates = (double)j->o.replicates,
-                 signs = fmax(replicates, j->n <= EPIQP_CHEAP_ROWS ? SIGNS_CHEAP : SIGNS), out = n / folds;
+    const double n = (double)j->n, d = (double)j->data->d, folds = FOLDS, points = (double)j->points,
+                 replicates = (double)j->o.replicates, signs = fmax(replicates, folds), out = n / folds;
     if (!epiqp_retrain_networks(j)) {
         return 0;
     }
-    double networks = 8 * n * folds * (3 * d + 6 + STARTS) + 8 * 2 * replicates * n * 1.4;
-    double kernel = j->retrain.subset ? 0 : 8 * (2 * n * signs + out * (out + signs) + replicates * n);
-    return fmax(networks, kernel) + 8 * n * (4 + replicates / 8);
+    double networks = 8 * (n + points) * folds * (3 * d + 6 + STARTS) + 8 * 2 * replicates * (1.8 + STARTS) * n +
+                      8 * 2 * replicates * STARTS * points;
+    double kernel = j->retrain.subset ? 0 : 8 * (n * signs + out * (out + signs));
+    return fmax(networks, kernel) + 8 * (n * (5 + 2.2 * signs) + points * (signs + 1));
+}
+
+/* The kernel is asked for every fold, also where fewer replicates than folds are trained. */
+static ptrdiff_t sign_count(const epiqp_retraining *t)
+{
+    return epiqp_max(t->replicates, t->folds);
 }
 
 int epiqp_retrain_new(epiqp_job *j)
@@ -55,7 +62,8 @@ int epiqp_retrain_new(epiqp_job *j)
     t->folds = epiqp_min(FOLDS, groups);
     t->replicates = j->o.replicates;
     t->fold = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n + 2 * t->folds + 1, sizeof *t->fold);
-    t->sign = epiqp_arena_alloc(j->e.c, &j->scratch, t->replicates * n, sizeof *t->sign);
+    const ptrdiff_t signs = sign_count(t);
+    t->sign = epiqp_arena_alloc(j->e.c, &j->scratch, signs * n, sizeof *t->sign);
     t->size = epiqp_arena_alloc(j->e.c, &j->scratch, 3 * n, sizeof *t->size);
     signed char *of_group = epiqp_arena_alloc(j->e.c, &j->scratch, groups, sizeof *of_group);
     if (!t->fold || !t->sign || !t->size || !of_group) {
@@ -76,7 +84,7 @@ int epiqp_retrain_new(epiqp_job *j)
         }
         t->rows[f + 1] = at;
     }
-    for (ptrdiff_t r = 0; !s && r < t->replicates; r++) {
+    for (ptrdiff_t r = 0; !s && r < signs; r++) {
         epiqp_signs((epiqp_stream){j->o.seed, EPIQP_FOR_WILD, (uint64_t)r}, groups, of_group);
         for (ptrdiff_t i = 0; i < n; i++) {
             t->sign[r * n + i] = of_group[j->data->group[i]];
@@ -86,6 +94,14 @@ int epiqp_retrain_new(epiqp_job *j)
 }
 
 /* ---- the kernel's side ---- */
+
+/* To 24 bits: the same targets, whatever the last digits of a solver or a sum are, and so the same networks. */
+static double rounded(double v)
+{
+    int exponent;
+    double digits = frexp(v, &exponent);
+    return ldexp(rint(ldexp(digits, 24)), exponent - 24);
+}
 
 /* A row's step over that of all rows, and the noise behind it. Rows in groups move as their corrected residuals do, all of
  * a group with one sign: what their noise has in common stays so. */
@@ -100,67 +116,107 @@ static void set_sizes(epiqp_job *j, const epiqp_ridge *r)
         double size = j->data->groups < j->n       ? j->used[i]
                       : j->smoothed && typical > 0 ? sqrt(j->smoothed[i] / typical)
                                                    : 1;
-        t->size[i] = (float)size; /* the same targets, whatever the last digits of a solver are */
+        t->size[i] = rounded(size);
     }
     t->mean_noise = j->grouped.known ? epiqp_dot(j->n, j->grouped.noise, j->grouped.noise) / (double)j->n
                     : norms > 0      ? residuals / norms
                                      : 0;
 }
 
-/* What kernel regression without a fold answers to steps d at the rows of the fold: d_F - B_FF^-1 (B d)_F, whatever d_F
- * is. steps, b: n by count, the steps and B times them; block: room for rows of the fold squared and by count + 1. *known
- * false: B_FF is not positive definite to rounding. */
-static int answer_fold(const epiqp_job *j, const epiqp_ridge *r, ptrdiff_t f, ptrdiff_t count, const double *steps,
-                       const double *b, double *block, bool *known)
+/* What kernel regression without fold F answers to steps t, whatever t_F is: with B = A^-1
+ *     e_F = B_FF^-1 (B t)_F,   u = t with e_F taken off at the rows of F
+ * its weights are B u, which are 0 at F, so that it answers u - shift B u at the rows and c'u at a point. steps become u;
+ * b: B times the steps, n each; block: room for rows of the fold squared and by all signs and one. *known false: B_FF is
+ * not positive definite to rounding. */
+static int leave_out(const epiqp_job *j, const epiqp_ridge *r, ptrdiff_t f, double *steps, const double *b,
+                     double *block, bool *known)
 {
     const epiqp_retraining *t = &j->retrain;
     const ptrdiff_t n = j->n, size = t->rows[f + 1] - t->rows[f], *rows = t->list + t->rows[f];
-    double *x = block + size * size, *errors = x + size * count; /* of the targets themselves */
-    for (ptrdiff_t i = 0; i < size; i++) {
-        for (ptrdiff_t k = 0; k < count; k++) {
-            x[i + k * size] = b[rows[i] + k * n];
+    double *e = block + size * size;
+    ptrdiff_t count = 0;
+    for (ptrdiff_t k = f; k < sign_count(t); k += t->folds) {
+        for (ptrdiff_t i = 0; i < size; i++) {
+            e[i + count * size] = b[rows[i] + k * n];
         }
-        errors[i] = r->alpha[rows[i]];
+        count++;
+    }
+    for (ptrdiff_t i = 0; i < size; i++) {
+        e[i + count * size] = r->alpha[rows[i]]; /* for the errors of the targets themselves */
     }
     int s = epiqp_ridge_corner(&j->e, r, size, rows, block);
     *known = !s && !j->e.la->potrf(size, block, size);
     if (!*known) {
         return s;
     }
-    j->e.la->trsm('L', 'N', size, count + 1, block, size, x, size);
-    j->e.la->trsm('L', 'T', size, count + 1, block, size, x, size);
+    j->e.la->trsm('L', 'N', size, count + 1, block, size, e, size);
+    j->e.la->trsm('L', 'T', size, count + 1, block, size, e, size);
     for (ptrdiff_t i = 0; i < size; i++) {
-        double sum = 0;
-        for (ptrdiff_t k = 0; k < count; k++) {
-            double answer = steps[rows[i] + k * n] - x[i + k * size];
-            sum += answer * answer;
-            if (k < t->replicates && k % t->folds == f) {
-                t->response[k * n + rows[i]] = answer;
-            }
+        for (ptrdiff_t k = f, at = 0; k < sign_count(t); k += t->folds, at++) {
+            steps[rows[i] + k * n] -= e[i + at * size];
         }
-        t->expected[rows[i]] = sum / (double)count;
-        t->error[rows[i]] = errors[i];
+        t->error[rows[i]] = e[i + count * size];
     }
     return EPIQ_OK;
 }
 
-/* The steps of signs k: those of the replicates first, then more of the same kind. */
-static int steps_of(epiqp_job *j, ptrdiff_t count, double *steps)
+static epiqp_steps steps_of(const epiqp_job *j)
 {
     const epiqp_retraining *t = &j->retrain;
-    const ptrdiff_t n = j->n, groups = j->data->groups;
-    signed char *of_group = epiqp_alloc(j->e.c, groups, sizeof *of_group);
-    if (!of_group) {
-        return EPIQ_E_NOMEM;
-    }
-    for (ptrdiff_t k = 0; k < count; k++) {
-        epiqp_signs((epiqp_stream){j->o.seed, EPIQP_FOR_WILD, (uint64_t)k}, groups, of_group);
-        for (ptrdiff_t i = 0; i < n; i++) {
-            steps[k * n + i] = of_group[j->data->group[i]] * t->size[i];
+    return (epiqp_steps){.n = j->n,
+                         .d = j->data->d,
+                         .groups = j->data->groups,
+                         .replicates = t->replicates,
+                         .folds = t->folds,
+                         .x = j->data->x,
+                         .group = j->data->group,
+                         .fold = t->fold,
+                         .u = t->u,
+                         .size = t->size};
+}
+
+static void set_steps(const epiqp_job *j, double *steps)
+{
+    const epiqp_retraining *t = &j->retrain;
+    for (ptrdiff_t k = 0; k < sign_count(t); k++) {
+        for (ptrdiff_t i = 0; i < j->n; i++) {
+            steps[k * j->n + i] = t->sign[k * j->n + i] * t->size[i];
         }
     }
-    epiqp_free(j->e.c, of_group);
-    return EPIQ_OK;
+}
+
+/* From u and B u to the answers at the rows. */
+static void answer(epiqp_job *j, const epiqp_ridge *r, const double *u, const double *b)
+{
+    epiqp_retraining *t = &j->retrain;
+    const ptrdiff_t n = j->n;
+    for (ptrdiff_t k = 0; k < sign_count(t) * n; k++) {
+        t->response[k] = u[k] - r->shift * b[k];
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double sum = 0, count = 0;
+        for (ptrdiff_t k = t->fold[i]; k < sign_count(t); k += t->folds, count++) {
+            sum += t->response[k * n + i] * t->response[k * n + i];
+        }
+        t->expected[i] = sum / count;
+    }
+}
+
+/* At the points: not for linearised networks, which a model does not keep. */
+static int answer_points(epiqp_job *j, const epiqp_ridge *r)
+{
+    epiqp_retraining *t = &j->retrain;
+    const epiqp_steps steps = steps_of(j);
+    const ptrdiff_t stride = t->replicates + 1;
+    if (!epiqp_keeps_retrained(&j->o)) {
+        return EPIQ_OK;
+    }
+    t->asked = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * stride, sizeof *t->asked);
+    double *sums = epiqp_arena_alloc(j->e.c, &j->scratch, j->data->groups, sizeof *sums);
+    for (ptrdiff_t p = 0; t->asked && sums && p < j->points; p++) {
+        epiqp_steps_answer(&steps, r->c + p * j->n, t->asked + p * stride, sums);
+    }
+    return t->asked && sums ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
 /* Without the answers themselves: the variance of one at a row without that row alone, 5/4 of it for a fifth less rows.
@@ -172,7 +228,7 @@ static void expect_roughly(epiqp_job *j, const epiqp_ridge *r)
         t->folds = 0;
         j->o.data_by = EPIQ_DATA_BY_IF;
     }
-    t->response = NULL;
+    t->response = t->u = NULL;
     for (ptrdiff_t i = 0; i < j->n; i++) {
         t->expected[i] = 1.25 * fmax(r->norm2[i] / (r->diagonal[i] * r->diagonal[i]) - 1, 0);
         t->error[i] = 0; /* not known */
@@ -182,7 +238,7 @@ static void expect_roughly(epiqp_job *j, const epiqp_ridge *r)
 int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r)
 {
     epiqp_retraining *t = &j->retrain;
-    const ptrdiff_t n = j->n, count = epiqp_max(t->replicates, n <= EPIQP_CHEAP_ROWS ? SIGNS_CHEAP : SIGNS);
+    const ptrdiff_t n = j->n, signs = sign_count(t);
     ptrdiff_t largest = 0;
     if (!t->folds) {
         return EPIQ_OK;
@@ -195,18 +251,27 @@ int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r)
     for (ptrdiff_t f = 0; f < t->folds; f++) {
         largest = epiqp_max(largest, t->rows[f + 1] - t->rows[f]);
     }
-    t->response = epiqp_arena_alloc(j->e.c, &j->scratch, t->replicates * n, sizeof *t->response);
-    double *steps = epiqp_alloc(j->e.c, 2 * n * count + largest * (largest + count + 1), sizeof *steps);
-    int s = t->response && steps ? steps_of(j, count, steps) : EPIQ_E_NOMEM;
-    s = s ? s : epiqp_ridge_times(&j->e, r, count, steps, steps + n * count);
+    epiqp_arena *arena = j->more->keep ? &j->more->keep->arena : &j->scratch; /* a model asks about other points later */
+    t->u = epiqp_arena_alloc(j->e.c, arena, signs * n, sizeof *t->u);
+    t->response = epiqp_arena_alloc(j->e.c, &j->scratch, signs * n, sizeof *t->response);
+    double *b = epiqp_alloc(j->e.c, n * signs + largest * (largest + signs + 1), sizeof *b);
+    int s = t->u && t->response && b ? EPIQ_OK : EPIQ_E_NOMEM;
     bool known = true;
-    for (ptrdiff_t f = 0; !s && known && f < t->folds; f++) {
-        s = answer_fold(j, r, f, count, steps, steps + n * count, steps + 2 * n * count, &known);
+    if (!s) {
+        set_steps(j, t->u);
+        s = epiqp_ridge_times(&j->e, r, signs, t->u, b);
     }
-    epiqp_free(j->e.c, steps);
-    if (!s && !known) {
+    for (ptrdiff_t f = 0; !s && known && f < t->folds; f++) {
+        s = leave_out(j, r, f, t->u, b, b + n * signs, &known);
+    }
+    s = s || !known ? s : epiqp_ridge_times(&j->e, r, signs, t->u, b);
+    if (!s && known) {
+        answer(j, r, t->u, b);
+        s = answer_points(j, r);
+    } else if (!s) {
         expect_roughly(j, r);
     }
+    epiqp_free(j->e.c, b);
     return s;
 }
 
@@ -220,8 +285,9 @@ typedef struct {
     ptrdiff_t *row;   /* n: which of all */
     double *x, *y;    /* n by d, n */
     double *centre;   /* n: the mean of its networks at the rows they were trained on */
-    double *left_out; /* starts by out: predictions at the rows left out */
-    double *fitted;   /* starts by n: and at the others */
+    ptrdiff_t asked;  /* rows left out, and after them the points */
+    double *at;       /* starts by asked: predictions there */
+    double *fitted;   /* starts by n: and at the rows trained on */
 } fold;
 
 static int fold_new(epiqp_job *j, ptrdiff_t number, fold *f)
@@ -230,16 +296,17 @@ static int fold_new(epiqp_job *j, ptrdiff_t number, fold *f)
     const ptrdiff_t d = j->data->d, *rows = t->list + t->rows[number];
     epiqp_arena *arena = &j->scratch;
     f->out = t->rows[number + 1] - t->rows[number];
+    f->asked = f->out + j->points;
     const ptrdiff_t n = f->n = j->n - f->out;
     f->row = epiqp_arena_alloc(j->e.c, arena, n, sizeof *f->row);
-    f->x = epiqp_arena_alloc(j->e.c, arena, j->n * d, sizeof *f->x);
-    f->y = epiqp_arena_alloc(j->e.c, arena, 2 * n + STARTS * j->n, sizeof *f->y);
+    f->x = epiqp_arena_alloc(j->e.c, arena, (j->n + j->points) * d, sizeof *f->x);
+    f->y = epiqp_arena_alloc(j->e.c, arena, 2 * n + STARTS * (j->n + j->points), sizeof *f->y);
     if (!f->row || !f->x || !f->y) {
         return EPIQ_E_NOMEM;
     }
     f->centre = f->y + n;
-    f->left_out = f->centre + n;
-    f->fitted = f->left_out + STARTS * f->out;
+    f->at = f->centre + n;
+    f->fitted = f->at + STARTS * f->asked;
     for (ptrdiff_t i = 0, k = 0; i < j->n; i++) {
         if (t->fold[i] != number) {
             memcpy(f->x + k * d, j->data->x + i * d, (size_t)d * sizeof *f->x);
@@ -251,11 +318,12 @@ static int fold_new(epiqp_job *j, ptrdiff_t number, fold *f)
     for (ptrdiff_t k = 0; k < f->out; k++) {
         memcpy(at + k * d, j->data->x + rows[k] * d, (size_t)d * sizeof *at);
     }
+    memcpy(at + f->out * d, j->at, (size_t)(j->points * d) * sizeof *at);
     f->o = j->o;
     f->o.lambda = j->o.lambda * (double)j->n / (double)n;
     f->o.solver = EPIQ_SOLVER_EXACT;
     const epiqp_env alone = epiqp_alone(&j->e);
-    int s = epiqp_fit_new(&alone, &f->o, n, d, f->x, f->y, f->out, at, &f->fit);
+    int s = epiqp_fit_new(&alone, &f->o, n, d, f->x, f->y, f->asked, at, &f->fit);
     return s || !j->engine->needs_solve(&j->o) ? s : epiqp_fit_solve(&alone, &f->fit);
 }
 
@@ -280,24 +348,24 @@ static int train_folds(epiqp_job *j, fold *folds)
             .kind = EPIQP_FOR_FOLD,
             .index = k,
             .of = count,
-            .at = folds[f].left_out + start * folds[f].out,
+            .at = folds[f].at + start * folds[f].asked,
             .rows = folds[f].fitted + start * folds[f].n,
         };
     }
     int s = epiqp_run_members(j, "folds", count * STARTS, list);
     for (ptrdiff_t f = 0; !s && f < count; f++) {
         for (ptrdiff_t i = 0; i < folds[f].n; i++) {
-            folds[f].centre[i] = epiqp_mean_of(folds[f].fitted + i, STARTS, folds[f].n);
+            folds[f].centre[i] = rounded(epiqp_mean_of(folds[f].fitted + i, STARTS, folds[f].n));
         }
     }
     return s;
 }
 
-/* One retraining: targets moved by sign times the steps, and two networks' predictions at the rows left out. */
+/* One retraining: targets moved by sign times the steps, and two networks' predictions, laid out as the fold's. */
 typedef struct {
     epiqp_fit fit; /* its fold's, with other targets */
     double *y;
-    double *left_out; /* starts by rows left out */
+    double *at, *fitted;
 } moved;
 
 /* A number for the targets, so that networks kept for other ones are not taken. */
@@ -327,11 +395,12 @@ static int retrain(epiqp_job *j, const fold *folds, double step, moved *all)
         const ptrdiff_t r = k / 2, number = r % t->folds;
         const fold *f = &folds[number];
         moved *m = &all[k];
-        m->y = epiqp_arena_alloc(j->e.c, &j->scratch, f->n + STARTS * f->out, sizeof *m->y);
+        m->y = epiqp_arena_alloc(j->e.c, &j->scratch, f->n + STARTS * (f->asked + f->n), sizeof *m->y);
         if (!m->y) {
             return EPIQ_E_NOMEM;
         }
-        m->left_out = m->y + f->n;
+        m->at = m->y + f->n;
+        m->fitted = m->at + STARTS * f->asked;
         for (ptrdiff_t i = 0; i < f->n; i++) {
             double to = step * t->sign[r * j->n + f->row[i]] * t->size[f->row[i]];
             m->y[i] = f->centre[i] + (k % 2 ? -to : to);
@@ -345,11 +414,15 @@ static int retrain(epiqp_job *j, const fold *folds, double step, moved *all)
                 .kind = EPIQP_FOR_RETRAINED,
                 .index = k * STARTS + start,
                 .of = sum_of(m->y, f->n),
-                .at = m->left_out + start * f->out,
+                .at = m->at + start * f->asked,
+                .rows = m->fitted + start * f->n,
             };
         }
     }
-    return epiqp_run_members(j, "retrained", count * STARTS, list);
+    int s = j->more->keep && epiqp_keeps_retrained(&j->o)
+                ? epiqp_keep_members(j, &j->more->keep->retrained, count * STARTS, list)
+                : EPIQ_OK;
+    return s ? s : epiqp_run_members(j, "retrained", count * STARTS, list);
 }
 
 /* ---- from their predictions to the data part ---- */
@@ -368,7 +441,7 @@ static errors errors_of(const epiqp_job *j, ptrdiff_t number, const fold *f)
         const ptrdiff_t i = t->list[t->rows[number] + k];
         double h[STARTS], mean = 0;
         for (int s = 0; s < STARTS; s++) {
-            h[s] = f->left_out[s * f->out + k];
+            h[s] = f->at[s * f->asked + k];
             mean += h[s] / STARTS;
         }
         e.error2 += (j->data->y[i] - mean) * (j->data->y[i] - mean);
@@ -379,26 +452,44 @@ static errors errors_of(const epiqp_job *j, ptrdiff_t number, const fold *f)
     return e;
 }
 
-/* of: the rows where the kernel varies less than at half of all rows, and the others. */
-static void response_of(const epiqp_job *j, ptrdiff_t r, const fold *f, const moved *plus, double step, double middle,
-                        epiqp_response of[2])
+/* What a replicate's step moves where networks of one fold predict, in steps; stride: from one start to the next. */
+static epiqp_answers answers_of(const double *plus, const double *minus, ptrdiff_t stride, double step, double kernel)
+{
+    epiqp_answers a = {.kernel = kernel};
+    for (int s = 0; s < STARTS; s++) {
+        a.start[s] = (plus[s * stride] - minus[s * stride]) / (2 * step);
+    }
+    return a;
+}
+
+static void add(epiqp_response *sum, epiqp_answers a, double square)
+{
+    epiqp_response one = {a.start[0] * a.start[1], (a.start[0] + a.start[1]) / 2 * a.kernel, square};
+    epiqp_response_add(sum, &one);
+}
+
+/* Over the rows that replicate r leaves out, and those it trains on. Without the kernel's answers their expected squares
+ * stand for them, and nothing is known of rows trained on. */
+typedef struct {
+    epiqp_response left_out, trained_on;
+} responses;
+
+static responses responses_of(const epiqp_job *j, ptrdiff_t r, const fold *f, const moved *plus, double step)
 {
     const epiqp_retraining *t = &j->retrain;
     const moved *minus = plus + 1;
+    const double *kernel = t->response ? t->response + r * j->n : NULL;
+    responses out = {0};
     for (ptrdiff_t k = 0; k < f->out; k++) {
         const ptrdiff_t i = t->list[t->rows[r % t->folds] + k];
-        const double kernel = t->response ? t->response[r * j->n + i] : 0, expected = t->expected[i];
-        epiqp_response *sum = &of[expected > middle];
-        double answer[STARTS];
-        for (int s = 0; s < STARTS; s++) {
-            answer[s] = (plus->left_out[s * f->out + k] - minus->left_out[s * f->out + k]) / (2 * step);
-        }
-        sum->products += answer[0] * answer[1];
-        sum->with_kernel += (answer[0] + answer[1]) / 2 * kernel;
-        sum->kernel += kernel * kernel;
-        sum->expected += expected;
-        sum->logs += expected > 0 ? expected * log(expected) : 0;
+        add(&out.left_out, answers_of(plus->at + k, minus->at + k, f->asked, step, kernel ? kernel[i] : 0),
+            kernel ? kernel[i] * kernel[i] : t->expected[i]);
     }
+    for (ptrdiff_t k = 0; kernel && k < f->n; k++) {
+        const double here = kernel[f->row[k]];
+        add(&out.trained_on, answers_of(plus->fitted + k, minus->fitted + k, f->n, step, here), here * here);
+    }
+    return out;
 }
 
 static errors all_but(const errors *of, ptrdiff_t folds, ptrdiff_t skip)
@@ -423,10 +514,6 @@ static double settled(const errors *e)
     return fmax(e->error2 - e->between / STARTS, FLOOR * e->error2) / e->rows;
 }
 
-typedef struct {
-    double kappa, noise; /* and the noise over IF's own */
-} found;
-
 /* What is left of left-out errors `all` without the data part, kappa times expected. That is a variance where rows are in
  * groups, and one of noise 1 where they are not. */
 static double noise_of(bool grouped, double all, double kappa, double expected)
@@ -434,45 +521,65 @@ static double noise_of(bool grouped, double all, double kappa, double expected)
     return grouped ? fmax(all - kappa * expected, FLOOR * all) : all / (1 + kappa * expected);
 }
 
-static found find(const epiqp_job *j, const errors *e, epiqp_response (*response)[2], ptrdiff_t skip)
+/* kappa, slope and noise without fold skip (< 0: with all). */
+static epiqp_followed find(const epiqp_job *j, const errors *e, const responses *of, ptrdiff_t skip)
 {
     const epiqp_retraining *t = &j->retrain;
     const errors sum = all_but(e, t->folds, skip);
     const bool grouped = j->data->groups < j->n;
-    double kappa = fmax(epiqp_follow(response, t->replicates, t->folds, skip).kappa, FLOOR),
-           expected = sum.expected / sum.rows, networks = noise_of(grouped, settled(&sum), kappa, expected),
-           kernel = t->subset ? t->mean_noise : noise_of(grouped, sum.kernel2 / sum.rows, 1, expected);
-    return (found){kappa, kernel > 0 ? networks / kernel : 1};
-}
-
-double epiqp_retrained(const double *numbers, double variance)
-{
-    const double scale = numbers[0], typical = numbers[1], exponent = numbers[2];
-    bool low = variance > 0 && variance < typical && exponent > 0;
-    return scale * variance * (low ? exp(exponent * log(variance / typical)) : 1);
-}
-
-/* Kappa is a mean over rows left out, whose V is 1.25 times that of points asked of all rows: what it is at a point as
- * typical as they are, and which V that has. */
-static void set_scale(epiqp_job *j, double scale, double exponent)
-{
-    epiqp_retraining *t = &j->retrain;
-    const bool unit_noise = j->data->groups == j->n; /* expected is then of noise 1 */
-    const double mean = epiqp_mean(t->expected, j->n);
-    double sum = 0;
-    for (ptrdiff_t i = 0; mean > 0 && i < j->n; i++) {
-        sum += t->expected[i] > 0 ? t->expected[i] / mean * pow(fmin(t->expected[i] / mean, 1), exponent) / (double)j->n
-                                  : 0;
+    responses all = {0};
+    for (ptrdiff_t r = 0; r < t->replicates; r++) {
+        if (r % t->folds != skip) {
+            epiqp_response_add(&all.left_out, &of[r].left_out);
+            epiqp_response_add(&all.trained_on, &of[r].trained_on);
+        }
     }
-    t->scale = sum > 0 ? scale / sum : scale;
-    t->exponent = mean > 0 ? exponent : 0;
-    t->typical = mean * (t->subset ? 1 : 0.8) * (unit_noise ? t->mean_noise : 1);
+    double kappa = fmax(epiqp_kappa(&all.left_out), FLOOR), expected = sum.expected / sum.rows,
+           networks = noise_of(grouped, settled(&sum), kappa, expected),
+           kernel = t->subset ? t->mean_noise : noise_of(grouped, sum.kernel2 / sum.rows, 1, expected);
+    return (epiqp_followed){
+        .kappa = kappa,
+        .at_rows = all.trained_on.kernel > 0 ? fmax(epiqp_kappa(&all.trained_on), FLOOR) : kappa,
+        .slope = all.left_out.kernel > 0 ? fmax(all.left_out.with_kernel / all.left_out.kernel, 0) : 0,
+        .noise = kernel > 0 ? networks / kernel : 1,
+    };
 }
 
-epiq_part epiqp_retrained_part(const double *numbers, epiq_part part, double level)
+/* The jackknife's variance over folds. */
+static double over_folds(const double *of, ptrdiff_t folds)
 {
-    double df = part.df > 0 ? 1 / (1 / part.df + numbers[3] / 2) : 0;
-    return part.known ? epiq_part_of(epiqp_retrained(numbers, part.variance), df, level, EPIQ_BY_RETRAIN) : part;
+    const double count = (double)folds;
+    return (count - 1) / count * (count - 1) * epiqp_variance(of, folds);
+}
+
+/* From all folds, and from all but one at a time. *kappa_se: of kappa itself. */
+static epiqp_followed find_all(const epiqp_job *j, const errors *e, const responses *of, double *kappa_se)
+{
+    const epiqp_retraining *t = &j->retrain;
+    epiqp_followed all = find(j, e, of, -1);
+    double kappa[FOLDS], noise[FOLDS], both[FOLDS];
+    for (ptrdiff_t f = 0; f < t->folds; f++) {
+        epiqp_followed one = find(j, e, of, f);
+        kappa[f] = one.kappa;
+        noise[f] = log(one.noise);
+    }
+    /* a part of the rows tells of V with noise 1, and then noise is the variance itself */
+    double weight = t->subset ? 1 : UNLIKE / (UNLIKE + over_folds(noise, t->folds));
+    for (ptrdiff_t f = 0; f < t->folds; f++) {
+        both[f] = log(kappa[f]) + weight * noise[f];
+    }
+    all.noise = exp(weight * log(all.noise));
+    all.spread = over_folds(both, t->folds) + (t->subset ? ROUGHLY : ELSEWHERE);
+    *kappa_se = sqrt(over_folds(kappa, t->folds));
+    all.told = t->subset ? 0 : all.kappa; /* kappa is against another kernel than that of all rows */
+    all.left = all.noise * t->mean_noise;
+    return all;
+}
+
+epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, epiq_part part, double level)
+{
+    double df = part.df > 0 ? 1 / (1 / part.df + f->spread / 2) : 0;
+    return part.known ? epiq_part_of(kappa * f->noise * part.variance, df, level, EPIQ_BY_RETRAIN) : part;
 }
 
 /* The noise of an answer by networks is that which they leave. */
@@ -522,45 +629,51 @@ static int warn(epiqp_job *j, double kappa)
     return s;
 }
 
-static int settle(epiqp_job *j, const errors *e, epiqp_response (*response)[2], double step)
+static int settle(epiqp_job *j, const errors *e, const responses *of, double step)
 {
     epiqp_retraining *t = &j->retrain;
     epiq_result *r = &j->answer->result;
-    const double unit = j->data->y_factor, folds = (double)t->folds;
-    const found all = find(j, e, response, -1);
+    const double unit = j->data->y_factor;
     const errors sum = all_but(e, t->folds, -1);
-    double mean = 0, square = 0, kappa_square = 0;
-    for (ptrdiff_t f = 0; f < t->folds; f++) {
-        found one = find(j, e, response, f);
-        double away = log(one.kappa / all.kappa * (one.noise / all.noise));
-        mean += away / folds;
-        square += away * away;
-        kappa_square += (one.kappa - all.kappa) * (one.kappa - all.kappa);
-    }
-    set_scale(j, all.kappa * all.noise, epiqp_follow(response, t->replicates, t->folds, -1).exponent);
-    t->spread = (folds - 1) / folds * (square - folds * mean * mean) + (t->subset ? ROUGHLY : ELSEWHERE);
+    t->found = find_all(j, e, of, &r->retrain.kappa_se);
+    t->found.step = step;
     r->retrain.known = 1;
     r->retrain.replicates = t->replicates;
     r->retrain.starts = STARTS;
     r->retrain.networks = (t->folds + 2 * t->replicates) * STARTS;
     r->retrain.left_out_rmse = unit * sqrt(sum.error2 / sum.rows);
-    r->retrain.kappa = all.kappa;
-    r->retrain.kappa_se = sqrt((folds - 1) / folds * kappa_square);
+    r->retrain.kappa = t->found.told;
+    r->retrain.kappa_se = t->found.told > 0 ? r->retrain.kappa_se : 0;
     r->retrain.step = step * unit;
-    if (t->subset) { /* kappa is against another kernel than that of all rows */
-        r->retrain.kappa = r->retrain.kappa_se = 0;
-    }
     r->retrain.reason = epiqp_arena_printf(
         j->e.c, &j->answer->arena,
         "networks of finite width follow the data more or less than infinitely wide ones: how much is measured on %td "
         "networks, trained without a fifth of the rows and again on changed targets",
         r->retrain.networks);
-    for (ptrdiff_t p = 0; p < j->points; p++) {
-        const double numbers[] = {t->scale, t->typical, t->exponent, t->spread};
-        j->inf[p] = epiqp_retrained_part(numbers, j->inf[p], j->o.level);
+    report_noise(j, t->found.left);
+    return r->retrain.reason ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+static int scale_points(epiqp_job *j, const fold *folds, const moved *all, double step)
+{
+    const epiqp_retraining *t = &j->retrain;
+    const epiqp_steps steps = steps_of(j);
+    epiqp_answers *here = epiqp_arena_alloc(j->e.c, &j->scratch, t->replicates, sizeof *here);
+    if (!here) {
+        return EPIQ_E_NOMEM;
     }
-    report_noise(j, all.noise * t->mean_noise);
-    return r->retrain.reason ? warn(j, all.kappa) : EPIQ_E_NOMEM;
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        for (ptrdiff_t r = 0; r < t->replicates; r++) {
+            const fold *f = &folds[r % t->folds];
+            const ptrdiff_t at = f->out + p;
+            here[r] = answers_of(all[2 * r].at + at, all[2 * r + 1].at + at, f->asked, step, 0);
+        }
+        const double *kernel = t->asked ? t->asked + p * (t->replicates + 1) : NULL;
+        double kappa = epiqp_kappa_at(&t->found, &steps, j->at + p * steps.d, kernel, here);
+        j->inf[p] = epiqp_retrained_part(&t->found, kappa, j->inf[p], j->o.level);
+        j->answer->points[p].kappa = t->found.told > 0 ? kappa : 0;
+    }
+    return warn(j, t->found.kappa);
 }
 
 static int run(epiqp_job *j)
@@ -568,10 +681,9 @@ static int run(epiqp_job *j)
     epiqp_retraining *t = &j->retrain;
     fold *folds = epiqp_arena_alloc(j->e.c, &j->scratch, t->folds, sizeof *folds);
     errors *e = epiqp_arena_alloc(j->e.c, &j->scratch, t->folds, sizeof *e);
-    epiqp_response(*response)[2] = epiqp_arena_alloc(j->e.c, &j->scratch, t->replicates, sizeof *response);
-    double *sorted = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof *sorted);
+    responses *of = epiqp_arena_alloc(j->e.c, &j->scratch, t->replicates, sizeof *of);
     moved *all = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * t->replicates, sizeof *all);
-    int s = folds && e && response && sorted && all ? EPIQ_OK : EPIQ_E_NOMEM;
+    int s = folds && e && of && all ? EPIQ_OK : EPIQ_E_NOMEM;
     for (ptrdiff_t f = 0; !s && f < t->folds; f++) {
         s = fold_new(j, f, &folds[f]);
     }
@@ -584,18 +696,17 @@ static int run(epiqp_job *j)
             e[f] = errors_of(j, f, &folds[f]);
         }
         const errors sum = all_but(e, t->folds, -1);
-        step = j->data->groups < j->n ? 1 : sqrt(STEP * settled(&sum));
+        step = j->data->groups < j->n ? 1 : rounded(sqrt(STEP * settled(&sum)));
     }
     if (!s && !(step > 0)) {
         j->o.data_by = EPIQ_DATA_BY_IF; /* no errors, no noise, no variance */
     } else if (!s) {
-        memcpy(sorted, t->expected, (size_t)j->n * sizeof *sorted);
-        const double middle = epiqp_median(sorted, j->n);
         s = retrain(j, folds, step, all);
         for (ptrdiff_t r = 0; !s && r < t->replicates; r++) {
-            response_of(j, r, &folds[r % t->folds], &all[2 * r], step, middle, response[r]);
+            of[r] = responses_of(j, r, &folds[r % t->folds], &all[2 * r], step);
         }
-        s = s ? s : settle(j, e, response, step);
+        s = s ? s : settle(j, e, of, step);
+        s = s ? s : scale_points(j, folds, all, step);
     }
     for (ptrdiff_t f = 0; folds && f < t->folds; f++) {
         epiqp_fit_free(j->e.c, &folds[f].fit);

@@ -21,6 +21,14 @@ bool epiqp_model_has_retrain(const epiq_model *m)
 {
     return epiqp_model_has_influence(m) && m->o.data_by == EPIQ_DATA_BY_RETRAIN;
 }
+bool epiqp_model_has_retrained(const epiq_model *m)
+{
+    return epiqp_keeps_retrained(&m->o);
+}
+ptrdiff_t epiqp_model_retrained(const epiq_model *m)
+{
+    return epiqp_model_has_retrained(m) ? 4 * m->o.replicates : 0;
+}
 bool epiqp_model_has_factor(const epiq_model *m)
 {
     return epiqp_model_has_influence(m) || m->o.engine == EPIQ_ENGINE_INFINITE;
@@ -48,6 +56,7 @@ void epiq_model_free(epiq_ctx *c, epiq_model *m)
     epiqp_rows_free(c, &m->fit.rows);
     epiqp_single_free(c, &m->single_members);
     epiqp_single_free(c, &m->single_batches);
+    epiqp_single_free(c, &m->single_retrained);
     epiqp_small_free(c, m);
     if (m->map) {
         munmap(m->map, m->size);
@@ -112,6 +121,9 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
     }
     if (!s && network && epiqp_model_has_batches(m)) {
         s = epiqp_single_new(c, &m->fit.net, m->o.batches, m->batches.theta, &m->single_batches);
+    }
+    if (!s && network && epiqp_model_has_retrained(m)) {
+        s = epiqp_single_new(c, &m->fit.net, epiqp_model_retrained(m), m->retrained.theta, &m->single_retrained);
     }
     return s ? s : epiqp_small_new(c, m);
 }
@@ -197,11 +209,15 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiqp_keep *keep, con
     }
     m->members = keep->members;
     m->batches = keep->batches;
+    m->retrained = keep->retrained;
+    m->step = keep->step;
+    m->step_size = keep->step_size;
+    m->fold = keep->fold;
     m->alpha = keep->alpha;
     m->used = keep->used;
     m->residual = keep->residual;
     m->excess = keep->excess;
-    m->retrain = keep->retrain;
+    m->retrain = keep->retrain ? &keep->retrain->kappa : NULL; /* all of it are numbers */
     m->smoothed = keep->smoothed;
     m->spread = keep->spread;
     int s = copy_names(c, m, data);

@@ -32,9 +32,11 @@ struct epiq_model {
     const double *factor;                           /* d */
     const double *target_scaling;                   /* 2: shift, factor */
     const ptrdiff_t *group;                         /* n */
-    epiqp_kept members, batches;                    /* never written to */
+    epiqp_kept members, batches, retrained;         /* never written to */
     const double *alpha, *used, *residual, *excess; /* n */
     const double *retrain;                          /* EPIQP_KEPT_RETRAIN; the data part is IF's alone without */
+    const double *step, *step_size;                 /* o.replicates by n; n: as in epiqp_keep */
+    const ptrdiff_t *fold;                          /* n */
     const double *smoothed, *spread;                /* n */
     const double *unit;                             /* 1: of excess, smoothed and spread */
     const double *law;                              /* 3: of moderated: kurtosis, how far the noise varies, its mean */
@@ -45,7 +47,7 @@ struct epiq_model {
     double norm2;         /* of the longest row */
     double kurtosis;      /* of the residuals used; 0: they are not taken row by row */
     double *least, *most; /* d: of the scaled features */
-    epiqp_single single_members, single_batches;
+    epiqp_single single_members, single_batches, single_retrained;
     struct {
         epiqp_tri all;            /* the factor of all rows where tri is not there */
         epiqp_small_batch *batch; /* o.batches; NULL: BA is not corrected, or not needed */
@@ -61,6 +63,8 @@ bool epiqp_model_has_members(const epiq_model *m);
 bool epiqp_model_has_batches(const epiq_model *m);
 bool epiqp_model_has_influence(const epiq_model *m);
 bool epiqp_model_has_retrain(const epiq_model *m);
+bool epiqp_model_has_retrained(const epiq_model *m); /* the networks, beside what they told */
+ptrdiff_t epiqp_model_retrained(const epiq_model *m); /* how many */
 bool epiqp_model_has_factor(const epiq_model *m);
 bool epiqp_model_has_alpha(const epiq_model *m);
 

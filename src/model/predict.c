@@ -26,6 +26,7 @@ typedef struct {
     epiq_predictions *out;
     bool members, batches, influence, infinite, kernel; /* what has to be computed */
     bool correct;                                       /* BA, for small batches */
+    bool retrained;                                     /* their answers at the points */
     bool exact;
     /* of the block */
     ptrdiff_t points, before;
@@ -35,6 +36,8 @@ typedef struct {
     double *prediction; /* points, scaled */
     double *phi;        /* points; 0: BA is not corrected */
     epiq_part *ev, *inf, *ba;
+    epiqp_answers *answers; /* points by replicates */
+    double *kernel_answers; /* points by replicates + 1 */
     /* of each thread */
     epiqp_pass *pass;
     epiqp_thin *thin;
@@ -64,7 +67,9 @@ static void plan(asking *a)
                 (w->prediction && !epiqp_model_has_members(m));
     /* a difference of two variances may lose every digit that single precision has */
     a->exact = w->exact || (data && !influence) || (procedural && !ev && !a->infinite);
+    a->retrained = a->influence && epiqp_model_has_retrained(m);
     a->most = epiqp_max(a->members ? m->o.members : 0, a->batches ? m->o.batches : 0);
+    a->most = epiqp_max(a->most, a->retrained ? epiqp_model_retrained(m) : 0);
 }
 
 static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
@@ -80,7 +85,10 @@ static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
     a->thin = epiqp_arena_alloc(c, arena, threads, sizeof *a->thin);
     a->h = epiqp_arena_alloc(c, arena, threads * (2 * a->most + m->d) * CHUNK, sizeof *a->h);
     a->scratch = epiqp_arena_alloc(c, arena, a->influence ? threads * 2 * m->n : 0, sizeof *a->scratch);
-    if (!a->x || !a->k0 || !a->tau2 || !a->ev || !a->pass || !a->thin || !a->h || !a->scratch) {
+    a->answers = epiqp_arena_alloc(c, arena, a->retrained ? points * m->o.replicates : 0, sizeof *a->answers);
+    a->kernel_answers =
+        epiqp_arena_alloc(c, arena, a->retrained ? points * (m->o.replicates + 1) : 0, sizeof *a->kernel_answers);
+    if (!a->answers || !a->kernel_answers || !a->x || !a->k0 || !a->tau2 || !a->ev || !a->pass || !a->thin || !a->h || !a->scratch) {
         return EPIQ_E_NOMEM;
     }
     a->q00 = a->tau2 + points;
@@ -91,7 +99,7 @@ static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
     int s = EPIQ_OK;
     for (int t = 0; !s && a->most && t < threads; t++) {
         s = epiqp_pass_new(c, &m->fit.net, &a->pass[t]);
-        if (!s && (m->single_members.w || m->single_batches.w)) {
+        if (!s && (m->single_members.w || m->single_batches.w || m->single_retrained.w)) {
             s = epiqp_thin_new(c, m->d, m->o.width, &a->thin[t]);
         }
     }
@@ -200,6 +208,17 @@ static void ask(const asking *a, const epiqp_single *single, const epiqp_kept *a
     ask_again(a, single, all, points, x, h, h + count * CHUNK, &a->pass[thread]);
 }
 
+/* Networks 4r to 4r + 3: targets moved up from two starts, then down. */
+static void take_answers(const epiq_model *m, const double *h, epiqp_answers *out)
+{
+    epiqp_followed f;
+    memcpy(&f, m->retrain, sizeof f);
+    for (ptrdiff_t k = 0; k < 2 * m->o.replicates; k++) {
+        const double *plus = h + (4 * (k / 2) + k % 2) * CHUNK, *minus = plus + 2 * CHUNK;
+        out[k / 2].start[k % 2] = (*plus - *minus) / (2 * f.step);
+    }
+}
+
 static void networks(const asking *a, ptrdiff_t from)
 {
     const epiq_model *m = a->m;
@@ -219,6 +238,12 @@ static void networks(const asking *a, ptrdiff_t from)
         ask(a, &m->single_batches, &m->batches, m->o.batches, from, points, h);
         for (ptrdiff_t p = 0; p < points; p++) {
             a->ba[from + p] = epiqp_ba(h + p, m->o.batches, CHUNK, 0);
+        }
+    }
+    if (a->retrained) {
+        ask(a, &m->single_retrained, &m->retrained, epiqp_model_retrained(m), from, points, h);
+        for (ptrdiff_t p = 0; p < points; p++) {
+            take_answers(m, h + p, a->answers + (from + p) * m->o.replicates);
         }
     }
 }
@@ -262,8 +287,30 @@ static epiq_part influence_alone(const asking *a, ptrdiff_t p)
 /* The data part: of the networks that were trained, if some were retrained to tell. */
 static epiq_part influence_at(const asking *a, ptrdiff_t p)
 {
+    const epiq_model *m = a->m;
     epiq_part part = influence_alone(a, p);
-    return a->m->retrain ? epiqp_retrained_part(a->m->retrain, part, 0) : part;
+    if (!m->retrain) {
+        return part;
+    }
+    const epiqp_steps steps = {.n = m->n,
+                               .d = m->d,
+                               .groups = m->groups,
+                               .replicates = m->o.replicates,
+                               .folds = epiqp_min(EPIQP_FOLDS, m->groups),
+                               .x = m->x,
+                               .group = m->group,
+                               .fold = m->fold,
+                               .u = m->step,
+                               .size = m->step_size};
+    epiqp_followed f;
+    memcpy(&f, m->retrain, sizeof f);
+    double *kernel = a->kernel_answers + p * (m->o.replicates + 1);
+    if (a->retrained) {
+        epiqp_steps_answer(&steps, a->k0 + p * m->n, kernel, a->scratch + omp_get_thread_num() * 2 * m->n);
+    }
+    double kappa = epiqp_kappa_at(&f, &steps, a->x + p * m->d, a->retrained ? kernel : NULL,
+                                  a->answers + p * m->o.replicates);
+    return epiqp_retrained_part(&f, kappa, part, 0);
 }
 
 /* c = A^-1 k0, the closed form of tau^2, what corrects BA, and the data variance. */

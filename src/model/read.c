@@ -175,9 +175,9 @@ static int take_sizes(epiq_ctx *c, const char *file, const epiqp_header *h, ptrd
     }
     ptrdiff_t all;
     double net = (double)m->d + (double)m->o.width * (double)m->o.depth;
+    double networks = (double)m->o.members + (double)m->o.batches + 4 * (double)m->o.replicates;
     bool bad = m->n < 2 || m->d < 1 || __builtin_mul_overflow(m->n, m->d, &all) || all > room / 8 ||
-               (double)m->o.width * net * (double)(m->o.members + m->o.batches) > 1e17 ||
-               (double)m->n * (double)(m->n + m->o.members + m->o.batches) > 1e17;
+               (double)m->o.width * net * networks > 1e17 || (double)m->n * ((double)m->n + networks) > 1e17;
     return bad ? wrong_tensor(c, file, "rows", "is not there, or its sizes cannot be") : EPIQ_OK;
 }
 
@@ -248,6 +248,7 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
     for (ptrdiff_t i = 0; good && i < m->n; i++) {
         good = m->group[i] >= 0 && m->group[i] < m->n && (!m->tri.a || epiqp_tri_get(&m->tri, i, i) > 0);
         good = good && (!m->smoothed || (m->smoothed[i] >= 0 && m->spread[i] >= 0));
+        good = good && (!m->fold || (m->fold[i] >= 0 && m->fold[i] < EPIQP_FOLDS));
         m->groups = good ? epiqp_max(m->groups, m->group[i] + 1) : 0;
     }
     bool groups = m->groups > 1 || !epiqp_model_has_influence(m);

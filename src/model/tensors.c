@@ -72,6 +72,13 @@ static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiq
     if (epiqp_model_has_retrain(m)) {
         add(list, &count, "retrain", &m->retrain, 1, EPIQP_KEPT_RETRAIN, 0);
     }
+    if (epiqp_model_has_retrained(m)) {
+        add_kept(m, list, &count, "retrained", &m->retrained, epiqp_model_retrained(m));
+        add(list, &count, "retrain_step", &m->step, 2, m->o.replicates, n);
+        add(list, &count, "retrain_size", &m->step_size, 1, n, 0);
+        add(list, &count, "retrain_fold", &m->fold, 1, n, 0);
+        list[count - 1].whole = true;
+    }
     if (epiqp_model_has_influence(m) && moderated) {
         add(list, &count, "noise_smoothed", &m->smoothed, 1, n, 0);
         add(list, &count, "noise_spread", &m->spread, 1, n, 0);
