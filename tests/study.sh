@@ -113,6 +113,17 @@ must 'linearised networks follow the data fully' trained.json '"quantity": "kapp
 expect_ok "$epiq" study trained --cell set1-n200-d2 --reps 40 --json trained.json --quiet
 must 'trained ones do not' trained.json '"quantity": "kappa"' 'truth + 3 * truth_error < 1 && truth > 0.3'
 must 'so that IF is too large, most at x0' trained.json '"at": "x0".*"correction": "rowwise"' 'ratio > 1.4 && ratio < 4'
+# five answers of six points, each to 0.35 in its logarithm, and a truth known to 8 %
+must 'and the answer, by retraining, is not' trained.json '"at": "all".*"quantity": "answer", "method": "retrain"' \
+    'ratio > 0.75 && ratio < 1.45 && coverage > 0.8'
+must 'nor at x0' trained.json '"at": "x0".*"quantity": "answer", "method": "retrain"' 'ratio > 0.7 && ratio < 2'
+if [ -n "$long" ]; then
+    for name in set2-n200-d4 smooth-width256; do # ten answers: 1.0 +- 0.1
+        expect_ok "$epiq" study trained --cell $name --reps 80 --json trained.json --quiet
+        must 'the answer is right where IF is too large and where it is too noisy' trained.json \
+            '"cell": "'$name'", "at": "all".*"quantity": "answer", "method": "retrain"' 'ratio > 0.75 && ratio < 1.3 && coverage > 0.88'
+    done
+fi
 
 # ---- solver divided, beside the exact solution on the same rows ----
 expect_ok env -u EPIQ_DATA "$epiq" study divided --quick --json divided.json --quiet # made-up sets alone

@@ -13,16 +13,18 @@ typedef struct epiqp_state epiqp_state; /* finished members in a file; see state
 
 /* What retraining found out: IF's V is multiplied by kappa and by noise. Numbers alone, since a model file holds them. */
 typedef struct {
-    double kappa;   /* how much the networks follow the data, in variance, against kernel regression, over rows left out */
+    double
+        kappa; /* how much the networks follow the data, in variance, against kernel regression, over rows left out */
     double at_rows; /* the same at rows that they were trained on */
     double slope;   /* of their answers on the kernel's, at rows left out */
     double noise;   /* that the networks leave, over IF's own */
     double spread;  /* relative variance of kappa noise */
-    double told;    /* kappa as the answer tells it, 0: not at all */
-    double left;    /* the noise that the networks leave, scaled */
     double step;    /* by which targets were moved, scaled */
 } epiqp_followed;
-enum { EPIQP_FOLDS = 5 }; /* a fifth of the rows is left out: the networks are nearly those of all rows */
+enum {
+    EPIQP_FOLDS = 5, /* a fifth of the rows is left out: the networks are nearly those of all rows */
+    EPIQP_STARTS = 2 /* products of two starts' answers do not hold what is one start's own */
+};
 enum { EPIQP_KEPT_RETRAIN = sizeof(epiqp_followed) / sizeof(double) };
 
 /* What a model needs of an estimate: filled in on its way if the job has one. */
@@ -35,7 +37,8 @@ typedef struct {
     double *used, *residual;     /* n: residuals as the correction takes them, and as they are; NULL: no IF */
     double *excess;              /* n: of rows whose noise differs; NULL: another correction */
     epiqp_followed *retrain;     /* NULL: nothing */
-    epiqp_kept retrained;        /* its networks, 4 o.replicates: plus and minus, two starts each; theta NULL: not kept */
+    epiqp_kept retrained;        /* its networks: of each replicate the starts with plus, then those with minus; theta
+                                  * NULL: not kept */
     double *step, *step_size;    /* o.replicates by n: u of retrain.c, 0: unknown; n: sizes, 0: unknown */
     ptrdiff_t *fold;             /* n: the fold that leaves row i out; replicate r belongs to fold r mod EPIQP_FOLDS */
     double *smoothed, *spread;   /* n: of moderated; NULL: another correction */
@@ -64,16 +67,16 @@ typedef struct {
 /* What retraining measures the data part with (retrain.c, docs/method.md section 3): rows are dealt into folds, and networks
  * that have not seen a fold are retrained on targets moved by random signs times a size for every row. */
 typedef struct {
-    bool subset; /* how the part varies over x is taken from a part of the rows (subset.c), */
+    bool subset; /* how the part varies over x is taken from a part of the rows (subset.c) */
     ptrdiff_t folds, replicates;
     ptrdiff_t *fold;   /* n: the fold that leaves row i out */
     ptrdiff_t *rows;   /* folds + 1: fold f leaves out rows[f + 1] - rows[f] rows, listed in */
     ptrdiff_t *list;   /* n */
-    signed char *sign; /* replicates by n; replicate r belongs to fold r mod folds */
+    signed char *sign; /* vectors by n; vector r belongs to fold r mod folds; as many as replicates, or folds if more */
     double *size;      /* n: of a row's step, in units of one step for all rows */
-    double *u;         /* replicates by n: c'u is kernel regression's answer at a point, without the fold; NULL: no kernel */
-    double *asked;     /* points by replicates + 1: these answers, and their expected square; NULL: not to be told */
-    double *response;  /* replicates by n: kernel regression's answer to the steps, at the rows */
+    double *u;     /* vectors by n: c'u is kernel regression's answer at a point, without the fold; NULL: no kernel */
+    double *asked; /* points by replicates + 1: these answers, and their expected square; NULL: not to be told */
+    double *response;  /* vectors by n: kernel regression's answer to the steps, at the rows */
     double *expected;  /* n: of its answer at the row left out, squared */
     double *error;     /* n: kernel regression's left-out errors */
     double mean_noise; /* of the shape behind size: IF's own noise, scaled */
@@ -314,8 +317,10 @@ double epiqp_kappa(const epiqp_response *sum);
 
 /* What one step moves at a point: two networks, and kernel regression. */
 typedef struct {
-    double start[2], kernel;
+    double start[EPIQP_STARTS], kernel;
 } epiqp_answers;
+/* From predictions of networks trained with plus and with minus a step, stride apart from start to start; in steps. */
+epiqp_answers epiqp_answers_of(const double *plus, const double *minus, ptrdiff_t stride, double step);
 /* kappa drawn towards what the networks answer at one point. slope: of their answers on the kernel's, over all rows.
  * expected: the mean square of the kernel's answer there over all signs. */
 double epiqp_kappa_here(double kappa, double slope, ptrdiff_t count, const epiqp_answers *of, double expected);

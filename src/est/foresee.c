@@ -121,7 +121,10 @@ static double foresee_bytes(const epiqp_job *j, const epiq_options *o)
     }
     if (j->more->keep) { /* the factor beside the inverse, and every network */
         epiqp_net net = epiqp_net_of(o, j->data->d);
-        need += triangle + 8 * (double)(o->members + o->batches) * (n + (double)epiqp_net_params(&net));
+        double again = epiqp_keeps_retrained(o) ? 2 * EPIQP_STARTS * (double)o->replicates : 0,
+               networks = (double)(o->members + o->batches) + again;
+        need +=
+            triangle + 8 * networks * (n + 1.5 * (double)epiqp_net_params(&net)); /* half: in single precision too */
     }
     return need;
 }

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Relative standard deviation of kappa from point to point: 0.25 to 0.35 over many settings of known truth. */
-static const double ELSEWHERE = 0.3;
+/* Variance of kappa from point to point, over its square: 0.3 is the standard deviation over many settings of known truth. */
+static const double BETWEEN_POINTS = 0.09;
 static const double LEAST = 0.2; /* of kappa over all rows: no point has less, about */
 static const double FEWER = 1.1; /* the kernel's variance at a point without a fifth of the rows, lambda n as before */
 static const double PRIOR = 2;   /* so many answers is the slope over all rows worth at a point */
@@ -22,6 +22,15 @@ void epiqp_response_add(epiqp_response *sum, const epiqp_response *more)
 double epiqp_kappa(const epiqp_response *sum)
 {
     return sum->kernel > 0 ? sum->products / sum->kernel : 0;
+}
+
+epiqp_answers epiqp_answers_of(const double *plus, const double *minus, ptrdiff_t stride, double step)
+{
+    epiqp_answers a = {0};
+    for (int s = 0; s < EPIQP_STARTS; s++) {
+        a.start[s] = (plus[s * stride] - minus[s * stride]) / (2 * step);
+    }
+    return a;
 }
 
 /* Answers G_1, G_2 of two starts and d of the kernel, whose expected square over signs is E; over R of them
@@ -41,25 +50,26 @@ double epiqp_kappa_here(double kappa, double slope, ptrdiff_t count, const epiqp
         with_kernel += (of[k].start[0] + of[k].start[1]) / 2 * of[k].kernel;
         kernel += of[k].kernel * of[k].kernel;
     }
-    double prior = PRIOR * expected,
-           b = (with_kernel + prior * fmin(fmax(slope, 0), sqrt(kappa))) / (kernel + prior);
+    double prior = PRIOR * expected, b = (with_kernel + prior * fmin(fmax(slope, 0), sqrt(kappa))) / (kernel + prior);
     for (ptrdiff_t k = 0; k < count; k++) {
         double e = (of[k].start[0] + of[k].start[1]) / 2 - b * of[k].kernel;
         rest += e * e;
     }
     double here = products / (R * expected) + b * b * (1 - kernel / (R * expected)),
            u = rest / (R - 1) / expected / kappa, variance = (4 * u + 2 * u * u) / R,
-           weight = ELSEWHERE * ELSEWHERE / (ELSEWHERE * ELSEWHERE + variance);
-    return fmax(kappa + weight * (here - kappa), LEAST * kappa);
+           mixed = kappa + BETWEEN_POINTS / (BETWEEN_POINTS + variance) * (here - kappa);
+    return isfinite(mixed) ? fmax(mixed, LEAST * kappa) : kappa;
 }
 
+/* To six digits, which is what tables of text or single precision leave. */
 static bool same(ptrdiff_t d, const double *a, const double *b)
 {
-    ptrdiff_t k = 0;
-    while (k < d && a[k] == b[k]) {
-        k++;
+    double apart = 0, size = 0;
+    for (ptrdiff_t k = 0; k < d; k++) {
+        apart += (a[k] - b[k]) * (a[k] - b[k]);
+        size += a[k] * a[k] + b[k] * b[k];
     }
-    return k == d;
+    return apart <= 1e-12 * size;
 }
 
 void epiqp_steps_answer(const epiqp_steps *s, const double *c, double *answers, double *sums)
@@ -83,7 +93,7 @@ double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const doubl
     for (ptrdiff_t i = 0; i < s->n; i++) {
         if (same(s->d, s->x + i * s->d, at)) {
             row = true;
-            without[s->fold ? s->fold[i] : 0] = true;
+            without[answers ? s->fold[i] : 0] = true;
         }
     }
     for (ptrdiff_t r = 0; answers && r < s->replicates; r++) {

@@ -13,15 +13,13 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    FOLDS = EPIQP_FOLDS,
-    STARTS = 2 /* products of two starts' answers do not hold what is one start's own */
-};
+enum { FOLDS = EPIQP_FOLDS, STARTS = EPIQP_STARTS };
 static const double STEP = 0.8; /* of the left-out errors' variance: about the noise, which is not known yet */
-/* Relative variance of kappa from point to point, beside what is measured; and where a part of the rows tells how the data
- * part varies over x, as if the noise were equal. */
+/* What kappa differs by from point to point beyond what is measured, as a relative variance; and where nothing is measured
+ * at the points, or a part of the rows tells how the data part varies over x as if the noise were equal. */
 static const double ELSEWHERE = 0.03, ROUGHLY = 0.1;
-static const double UNLIKE = 0.04; /* variance of log rho over tables: what is measured is drawn to 0 as far as it varies */
+static const double UNLIKE =
+    0.04; /* variance of log rho over tables: what is measured is drawn to 0 as far as it varies */
 static const double FLOOR = 0.05; /* of the left-out errors: noise can hardly be less, and kappa hardly be 0 */
 
 /* ---- folds and signs ---- */
@@ -251,7 +249,8 @@ int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r)
     for (ptrdiff_t f = 0; f < t->folds; f++) {
         largest = epiqp_max(largest, t->rows[f + 1] - t->rows[f]);
     }
-    epiqp_arena *arena = j->more->keep ? &j->more->keep->arena : &j->scratch; /* a model asks about other points later */
+    epiqp_arena *arena =
+        j->more->keep ? &j->more->keep->arena : &j->scratch; /* a model asks about other points later */
     t->u = epiqp_arena_alloc(j->e.c, arena, signs * n, sizeof *t->u);
     t->response = epiqp_arena_alloc(j->e.c, &j->scratch, signs * n, sizeof *t->response);
     double *b = epiqp_alloc(j->e.c, n * signs + largest * (largest + signs + 1), sizeof *b);
@@ -452,19 +451,10 @@ static errors errors_of(const epiqp_job *j, ptrdiff_t number, const fold *f)
     return e;
 }
 
-/* What a replicate's step moves where networks of one fold predict, in steps; stride: from one start to the next. */
-static epiqp_answers answers_of(const double *plus, const double *minus, ptrdiff_t stride, double step, double kernel)
+/* kernel, square: its answer, and that squared or what is expected of it */
+static void add(epiqp_response *sum, epiqp_answers a, double kernel, double square)
 {
-    epiqp_answers a = {.kernel = kernel};
-    for (int s = 0; s < STARTS; s++) {
-        a.start[s] = (plus[s * stride] - minus[s * stride]) / (2 * step);
-    }
-    return a;
-}
-
-static void add(epiqp_response *sum, epiqp_answers a, double square)
-{
-    epiqp_response one = {a.start[0] * a.start[1], (a.start[0] + a.start[1]) / 2 * a.kernel, square};
+    epiqp_response one = {a.start[0] * a.start[1], (a.start[0] + a.start[1]) / 2 * kernel, square};
     epiqp_response_add(sum, &one);
 }
 
@@ -482,12 +472,12 @@ static responses responses_of(const epiqp_job *j, ptrdiff_t r, const fold *f, co
     responses out = {0};
     for (ptrdiff_t k = 0; k < f->out; k++) {
         const ptrdiff_t i = t->list[t->rows[r % t->folds] + k];
-        add(&out.left_out, answers_of(plus->at + k, minus->at + k, f->asked, step, kernel ? kernel[i] : 0),
+        add(&out.left_out, epiqp_answers_of(plus->at + k, minus->at + k, f->asked, step), kernel ? kernel[i] : 0,
             kernel ? kernel[i] * kernel[i] : t->expected[i]);
     }
     for (ptrdiff_t k = 0; kernel && k < f->n; k++) {
         const double here = kernel[f->row[k]];
-        add(&out.trained_on, answers_of(plus->fitted + k, minus->fitted + k, f->n, step, here), here * here);
+        add(&out.trained_on, epiqp_answers_of(plus->fitted + k, minus->fitted + k, f->n, step), here, here * here);
     }
     return out;
 }
@@ -541,7 +531,7 @@ static epiqp_followed find(const epiqp_job *j, const errors *e, const responses 
         .kappa = kappa,
         .at_rows = all.trained_on.kernel > 0 ? fmax(epiqp_kappa(&all.trained_on), FLOOR) : kappa,
         .slope = all.left_out.kernel > 0 ? fmax(all.left_out.with_kernel / all.left_out.kernel, 0) : 0,
-        .noise = kernel > 0 ? networks / kernel : 1,
+        .noise = kernel >= DBL_MIN && networks / kernel <= DBL_MAX ? networks / kernel : 1,
     };
 }
 
@@ -569,10 +559,11 @@ static epiqp_followed find_all(const epiqp_job *j, const errors *e, const respon
         both[f] = log(kappa[f]) + weight * noise[f];
     }
     all.noise = exp(weight * log(all.noise));
-    all.spread = over_folds(both, t->folds) + (t->subset ? ROUGHLY : ELSEWHERE);
+    all.spread = over_folds(both, t->folds) + (t->response ? ELSEWHERE : ROUGHLY);
     *kappa_se = sqrt(over_folds(kappa, t->folds));
-    all.told = t->subset ? 0 : all.kappa; /* kappa is against another kernel than that of all rows */
-    all.left = all.noise * t->mean_noise;
+    if (all.kappa <= FLOOR) { /* it may be anything below */
+        *kappa_se = fmax(*kappa_se, all.kappa);
+    }
     return all;
 }
 
@@ -642,15 +633,15 @@ static int settle(epiqp_job *j, const errors *e, const responses *of, double ste
     r->retrain.starts = STARTS;
     r->retrain.networks = (t->folds + 2 * t->replicates) * STARTS;
     r->retrain.left_out_rmse = unit * sqrt(sum.error2 / sum.rows);
-    r->retrain.kappa = t->found.told;
-    r->retrain.kappa_se = t->found.told > 0 ? r->retrain.kappa_se : 0;
+    r->retrain.kappa = t->subset ? 0 : t->found.kappa; /* else it is against another kernel than that of all rows */
+    r->retrain.kappa_se = t->subset ? 0 : r->retrain.kappa_se;
     r->retrain.step = step * unit;
     r->retrain.reason = epiqp_arena_printf(
         j->e.c, &j->answer->arena,
         "networks of finite width follow the data more or less than infinitely wide ones: how much is measured on %td "
         "networks, trained without a fifth of the rows and again on changed targets",
         r->retrain.networks);
-    report_noise(j, t->found.left);
+    report_noise(j, t->found.noise * t->mean_noise);
     return r->retrain.reason ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
@@ -666,12 +657,12 @@ static int scale_points(epiqp_job *j, const fold *folds, const moved *all, doubl
         for (ptrdiff_t r = 0; r < t->replicates; r++) {
             const fold *f = &folds[r % t->folds];
             const ptrdiff_t at = f->out + p;
-            here[r] = answers_of(all[2 * r].at + at, all[2 * r + 1].at + at, f->asked, step, 0);
+            here[r] = epiqp_answers_of(all[2 * r].at + at, all[2 * r + 1].at + at, f->asked, step);
         }
         const double *kernel = t->asked ? t->asked + p * (t->replicates + 1) : NULL;
         double kappa = epiqp_kappa_at(&t->found, &steps, j->at + p * steps.d, kernel, here);
         j->inf[p] = epiqp_retrained_part(&t->found, kappa, j->inf[p], j->o.level);
-        j->answer->points[p].kappa = t->found.told > 0 ? kappa : 0;
+        j->answer->points[p].kappa = t->subset ? 0 : kappa;
     }
     return warn(j, t->found.kappa);
 }
@@ -696,7 +687,11 @@ static int run(epiqp_job *j)
             e[f] = errors_of(j, f, &folds[f]);
         }
         const errors sum = all_but(e, t->folds, -1);
-        step = j->data->groups < j->n ? 1 : rounded(sqrt(STEP * settled(&sum)));
+        step = rounded(sqrt(STEP * settled(&sum)));
+        if (j->data->groups < j->n) { /* sizes are those of the noise already, but may be far below what starts leave */
+            double sizes = sqrt(epiqp_dot(j->n, t->size, t->size) / (double)j->n);
+            step = sizes > 0 ? fmax(1, rounded(step / sizes)) : 0;
+        }
     }
     if (!s && !(step > 0)) {
         j->o.data_by = EPIQ_DATA_BY_IF; /* no errors, no noise, no variance */

@@ -27,7 +27,7 @@ bool epiqp_model_has_retrained(const epiq_model *m)
 }
 ptrdiff_t epiqp_model_retrained(const epiq_model *m)
 {
-    return epiqp_model_has_retrained(m) ? 4 * m->o.replicates : 0;
+    return epiqp_model_has_retrained(m) ? 2 * EPIQP_STARTS * m->o.replicates : 0;
 }
 bool epiqp_model_has_factor(const epiq_model *m)
 {
@@ -180,7 +180,8 @@ static int copy_texts(epiq_ctx *c, epiq_model *m)
 static bool about_the_point(const epiq_warning *w)
 {
     static const char *const codes[] = {"zero_by_construction", "jump",         "outside_range", "lost_in_rounding",
-                                        "negative_difference",  "noise_by_row", "out_of_range",  "few_rows_decide"};
+                                        "negative_difference",  "noise_by_row", "out_of_range",  "few_rows_decide",
+                                        "hidden_by_starts"};
     for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
         if (strcmp(w->code, codes[k]) == 0) {
             return true;

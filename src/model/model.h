@@ -63,7 +63,7 @@ bool epiqp_model_has_members(const epiq_model *m);
 bool epiqp_model_has_batches(const epiq_model *m);
 bool epiqp_model_has_influence(const epiq_model *m);
 bool epiqp_model_has_retrain(const epiq_model *m);
-bool epiqp_model_has_retrained(const epiq_model *m); /* the networks, beside what they told */
+bool epiqp_model_has_retrained(const epiq_model *m);  /* the networks, beside what they told */
 ptrdiff_t epiqp_model_retrained(const epiq_model *m); /* how many */
 bool epiqp_model_has_factor(const epiq_model *m);
 bool epiqp_model_has_alpha(const epiq_model *m);

@@ -36,6 +36,7 @@ typedef struct {
     double *prediction; /* points, scaled */
     double *phi;        /* points; 0: BA is not corrected */
     epiq_part *ev, *inf, *ba;
+    epiqp_followed found;   /* by retraining, if the model has it */
     epiqp_answers *answers; /* points by replicates */
     double *kernel_answers; /* points by replicates + 1 */
     /* of each thread */
@@ -68,6 +69,9 @@ static void plan(asking *a)
     /* a difference of two variances may lose every digit that single precision has */
     a->exact = w->exact || (data && !influence) || (procedural && !ev && !a->infinite);
     a->retrained = a->influence && epiqp_model_has_retrained(m);
+    if (m->retrain) {
+        memcpy(&a->found, m->retrain, sizeof a->found);
+    }
     a->most = epiqp_max(a->members ? m->o.members : 0, a->batches ? m->o.batches : 0);
     a->most = epiqp_max(a->most, a->retrained ? epiqp_model_retrained(m) : 0);
 }
@@ -88,7 +92,8 @@ static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
     a->answers = epiqp_arena_alloc(c, arena, a->retrained ? points * m->o.replicates : 0, sizeof *a->answers);
     a->kernel_answers =
         epiqp_arena_alloc(c, arena, a->retrained ? points * (m->o.replicates + 1) : 0, sizeof *a->kernel_answers);
-    if (!a->answers || !a->kernel_answers || !a->x || !a->k0 || !a->tau2 || !a->ev || !a->pass || !a->thin || !a->h || !a->scratch) {
+    if (!a->answers || !a->kernel_answers || !a->x || !a->k0 || !a->tau2 || !a->ev || !a->pass || !a->thin || !a->h ||
+        !a->scratch) {
         return EPIQ_E_NOMEM;
     }
     a->q00 = a->tau2 + points;
@@ -208,17 +213,6 @@ static void ask(const asking *a, const epiqp_single *single, const epiqp_kept *a
     ask_again(a, single, all, points, x, h, h + count * CHUNK, &a->pass[thread]);
 }
 
-/* Networks 4r to 4r + 3: targets moved up from two starts, then down. */
-static void take_answers(const epiq_model *m, const double *h, epiqp_answers *out)
-{
-    epiqp_followed f;
-    memcpy(&f, m->retrain, sizeof f);
-    for (ptrdiff_t k = 0; k < 2 * m->o.replicates; k++) {
-        const double *plus = h + (4 * (k / 2) + k % 2) * CHUNK, *minus = plus + 2 * CHUNK;
-        out[k / 2].start[k % 2] = (*plus - *minus) / (2 * f.step);
-    }
-}
-
 static void networks(const asking *a, ptrdiff_t from)
 {
     const epiq_model *m = a->m;
@@ -243,7 +237,10 @@ static void networks(const asking *a, ptrdiff_t from)
     if (a->retrained) {
         ask(a, &m->single_retrained, &m->retrained, epiqp_model_retrained(m), from, points, h);
         for (ptrdiff_t p = 0; p < points; p++) {
-            take_answers(m, h + p, a->answers + (from + p) * m->o.replicates);
+            for (ptrdiff_t r = 0; r < m->o.replicates; r++) {
+                const double *plus = h + 2 * EPIQP_STARTS * r * CHUNK + p, *minus = plus + EPIQP_STARTS * CHUNK;
+                a->answers[(from + p) * m->o.replicates + r] = epiqp_answers_of(plus, minus, CHUNK, a->found.step);
+            }
         }
     }
 }
@@ -302,15 +299,13 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
                                .fold = m->fold,
                                .u = m->step,
                                .size = m->step_size};
-    epiqp_followed f;
-    memcpy(&f, m->retrain, sizeof f);
     double *kernel = a->kernel_answers + p * (m->o.replicates + 1);
     if (a->retrained) {
         epiqp_steps_answer(&steps, a->k0 + p * m->n, kernel, a->scratch + omp_get_thread_num() * 2 * m->n);
     }
-    double kappa = epiqp_kappa_at(&f, &steps, a->x + p * m->d, a->retrained ? kernel : NULL,
+    double kappa = epiqp_kappa_at(&a->found, &steps, a->x + p * m->d, a->retrained ? kernel : NULL,
                                   a->answers + p * m->o.replicates);
-    return epiqp_retrained_part(&f, kappa, part, 0);
+    return epiqp_retrained_part(&a->found, kappa, part, 0);
 }
 
 /* c = A^-1 k0, the closed form of tau^2, what corrects BA, and the data variance. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,7 +176,7 @@ static int take_sizes(epiq_ctx *c, const char *file, const epiqp_header *h, ptrd
     }
     ptrdiff_t all;
     double net = (double)m->d + (double)m->o.width * (double)m->o.depth;
-    double networks = (double)m->o.members + (double)m->o.batches + 4 * (double)m->o.replicates;
+    double networks = (double)m->o.members + (double)m->o.batches + 2.0 * EPIQP_STARTS * (double)m->o.replicates;
     bool bad = m->n < 2 || m->d < 1 || __builtin_mul_overflow(m->n, m->d, &all) || all > room / 8 ||
                (double)m->o.width * net * networks > 1e17 || (double)m->n * ((double)m->n + networks) > 1e17;
     return bad ? wrong_tensor(c, file, "rows", "is not there, or its sizes cannot be") : EPIQ_OK;
@@ -241,6 +242,11 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
                 (!m->smoothed || (m->law[0] >= 0 && m->law[1] >= 0 && m->law[2] >= 0));
     for (int k = 0; m->retrain && k < EPIQP_KEPT_RETRAIN; k++) {
         good = good && m->retrain[k] >= 0;
+    }
+    if (m->retrain) {
+        epiqp_followed f;
+        memcpy(&f, m->retrain, sizeof f);
+        good = good && f.kappa > 0 && f.at_rows > 0 && f.noise > 0 && f.step >= DBL_MIN;
     }
     for (ptrdiff_t k = 0; k < m->d; k++) {
         good = good && m->factor[k] > 0;

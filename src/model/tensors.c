@@ -35,7 +35,7 @@ static void add_kept(const epiq_model *m, epiqp_tensor *list, ptrdiff_t *count, 
     }
 }
 
-/* All tensors of the model's options, in the order of the file; the list has room for 20 and the factor's panels. The
+/* All tensors of the model's options, in the order of the file; the list has room for 24 and the factor's panels. The
  * panels lie one after the other: at is that of the first, and NULL for the rest. */
 static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiqp_tensor *list)
 {
@@ -93,7 +93,7 @@ static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiq
 int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **list, ptrdiff_t *count)
 {
     epiqp_tri panels = epiqp_tri_shape(m->n);
-    *list = epiqp_arena_alloc(c, arena, panels.panels + 20, sizeof **list);
+    *list = epiqp_arena_alloc(c, arena, panels.panels + 24, sizeof **list);
     *count = *list ? list_tensors(m, &panels, *list) : 0;
     return *list ? EPIQ_OK : EPIQ_E_NOMEM;
 }

@@ -363,7 +363,7 @@ TEST(what_iteration_lacks_is_bounded)
             }
             epiqp_operator_times(&e, &a, 1, lacks, strip, times);
             double error = sqrt(epiqp_dot(N, lacks, times));
-            TRUE(bound[k] >= error && bound[k] <= 20 * error); /* 2 to 10, as the last steps of iteration fall */
+            TRUE(bound[k] >= error && bound[k] <= 20 * error);   /* 2 to 10, as the last steps of iteration fall */
             const double *v = more ? exact : x + (COLS - 1) * N; /* A lacks is the residual, but for rounding */
             NEAR(first[k], epiqp_dot(N, times, v), 1e-7 * sqrt(epiqp_dot(N, times, times) * epiqp_dot(N, v, v)));
             wanted[k] = bound[k] / 1000;
