@@ -158,6 +158,7 @@ const verb VERB_COMPARE = {
     .flags = FLAGS,
     .model = true,
     .reads = true,
-    .without = (const char *const[]){"methods", "batches", "influential", "sweep", "state", "kernel", "hbar", NULL},
+    .without = (const char *const[]){"methods", "batches", "influential", "sweep", "state", "kernel", "hbar", "data-by",
+                                     "replicates", NULL},
     .run = run,
 };

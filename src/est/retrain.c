@@ -613,7 +613,7 @@ static int warn(epiqp_job *j, double kappa)
     if (!s && small) {
         s = epiqp_warn(
             j->e.c, j->warnings, "hidden_by_starts",
-            "at %td of %td points retraining moves the prediction far more than other rows would (first: %s, "
+            "at %td of %td points another random start moves the prediction far more than other rows would (first: %s, "
             "%.0f times the variance): the data part there may be off by a factor of 2",
             small, j->asked, j->name[first], fmin(j->ev[first].variance / j->inf[first].variance, 1e6));
     }
