@@ -111,7 +111,7 @@ int epiqp_belief_new(epiqp_job *j, ptrdiff_t picks, epiqp_belief *out)
     fill_own(out, room);
     for (ptrdiff_t p = 0; p < points; p++) {
         double mixed = mix(out, p);
-        out->scale[p] = (j->share || j->retrain.found.kappa > 0) && mixed > 0 ? j->inf[p].variance / mixed : 1;
+        out->scale[p] = (j->share || j->retrain.found.left_out.kappa > 0) && mixed > 0 ? j->inf[p].variance / mixed : 1;
     }
     return EPIQ_OK;
 }

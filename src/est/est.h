@@ -11,15 +11,20 @@
 
 typedef struct epiqp_state epiqp_state; /* finished members in a file; see state.c */
 
+/* How networks answer to changed targets: about as `kernel` times kernel regression and `linear` times linear regression. */
+typedef struct {
+    double kappa;          /* how much they follow the data, in variance, against kernel regression */
+    double kernel, linear; /* at least 0; both 0: not known */
+    double rest;           /* how much they follow the data, in variance, against that sum */
+} epiqp_following;
+
 /* What retraining found out: IF's V is multiplied by kappa and by noise. Numbers alone, since a model file holds them. */
 typedef struct {
-    double
-        kappa; /* how much the networks follow the data, in variance, against kernel regression, over rows left out */
-    double at_rows; /* the same at rows that they were trained on */
-    double slope;   /* of their answers on the kernel's, at rows left out */
-    double noise;   /* that the networks leave, over IF's own */
-    double spread;  /* relative variance of kappa noise */
-    double step;    /* by which targets were moved, scaled */
+    epiqp_following left_out; /* over rows left out */
+    epiqp_following at_rows;  /* over rows that the networks were trained on */
+    double noise;             /* that the networks leave, over IF's own */
+    double spread;            /* relative variance of kappa noise */
+    double step;              /* by which targets were moved, scaled */
 } epiqp_followed;
 enum {
     EPIQP_FOLDS = 5, /* a fifth of the rows is left out: the networks are nearly those of all rows */
@@ -40,6 +45,7 @@ typedef struct {
     epiqp_kept retrained;        /* its networks: of each replicate the starts with plus, then those with minus; theta
                                   * NULL: not kept */
     double *step, *step_size;    /* o.replicates by n: u of retrain.c, 0: unknown; n: sizes, 0: unknown */
+    double *alone;               /* n: noise of the row without misfit, 0: unknown */
     ptrdiff_t *fold;             /* n: the fold that leaves row i out; replicate r belongs to fold r mod EPIQP_FOLDS */
     double *smoothed, *spread;   /* n: of moderated; NULL: another correction */
     double unit, law[3];         /* law: that of the job */
@@ -64,6 +70,15 @@ typedef struct {
     const char *made;                     /* what members are: "trained here" */
 } epiqp_remedies;
 
+/* Linear regression on features and a constant, and its answers to the steps of retraining: ols.c. */
+typedef struct {
+    ptrdiff_t n, p;        /* p: features and one; 0: too many for the rows, and every answer is 0 */
+    double *shift, *scale; /* p - 1: a feature enters as (x - shift) scale, with mean 0 and variance 1 */
+    double *w;             /* n by p: these, after a 1 */
+    double *root;          /* p by p: the Cholesky factor of W'W, kept off 0 */
+    double *beta;          /* vectors by p: coefficients without the fold, for each of the steps */
+} epiqp_ols;
+
 /* What retraining measures the data part with (retrain.c, docs/method.md section 3): rows are dealt into folds, and networks
  * that have not seen a fold are retrained on targets moved by random signs times a size for every row. */
 typedef struct {
@@ -74,11 +89,14 @@ typedef struct {
     ptrdiff_t *list;   /* n */
     signed char *sign; /* vectors by n; vector r belongs to fold r mod folds; as many as replicates, or folds if more */
     double *size;      /* n: of a row's step, in units of one step for all rows */
-    double *u;     /* vectors by n: c'u is kernel regression's answer at a point, without the fold; NULL: no kernel */
-    double *asked; /* points by replicates + 1: these answers, and their expected square; NULL: not to be told */
+    double *u; /* vectors by n: c'u is kernel regression's answer at a point, without the fold; NULL: no kernel */
+    epiqp_ols ols;
+    double *asked; /* points by epiqp_told(replicates): what kernel and linear regression answer there; NULL: not to be
+                    * told */
     double *response;  /* vectors by n: kernel regression's answer to the steps, at the rows */
     double *expected;  /* n: of its answer at the row left out, squared */
     double *error;     /* n: kernel regression's left-out errors */
+    double *alone;     /* n: noise of each row without misfit, 0: not known; NULL: of none */
     double mean_noise; /* of the shape behind size: IF's own noise, scaled */
     epiqp_followed found;
 } epiqp_retraining;
@@ -223,6 +241,10 @@ typedef struct {
     double varies;                      /* how far noise varies over x, as a relative variance of the smoothed V */
     double without[EPIQP_PROBE_GROUPS]; /* times so much it is without one group of probes, about */
 } epiqp_moderated;
+/* The noise variance of every row (n, scaled; 0: not known) without what the fit misses of the function, from the ridge's
+ * inverse; and the bytes it takes meanwhile. */
+int epiqp_noise_alone(epiqp_job *j, const epiqp_ridge *r, double *noise);
+double epiqp_noise_alone_bytes(ptrdiff_t n);
 typedef struct {
     double rowwise; /* the rowwise V's share in V */
     bool floored;
@@ -306,24 +328,29 @@ int epiqp_subset_if(epiqp_job *j);                            /* instead, where 
 double epiqp_retrain_bytes(const epiqp_job *j);               /* that it takes */
 int epiqp_estimate_retrain(epiqp_job *j);                     /* trains, then scales IF's data part */
 
-/* Sums over rows, of networks' answers G_s to a step (s: starts) and of the kernel's, d. */
+/* What one step moves at a place: two networks, kernel and linear regression, and the reference, which is so much of each
+ * as the networks follow. */
 typedef struct {
-    double products;    /* of G_1 G_2 */
-    double with_kernel; /* of (G_1 + G_2)/2 d */
-    double kernel;      /* of d^2 */
+    double start[EPIQP_STARTS], kernel, linear, reference;
+} epiqp_answers;
+/* The networks', in steps, from predictions of those trained with plus and with minus a step, stride apart from start to
+ * start. */
+epiqp_answers epiqp_answers_of(const double *plus, const double *minus, ptrdiff_t stride, double step);
+
+/* Sums over rows, with G_s the answers of the networks (s: starts), G their mean, d the kernel's, l linear regression's. */
+typedef struct {
+    double products;                 /* of G_1 G_2 */
+    double with_kernel, with_linear; /* of G d and G l */
+    double kernel, linear, both;     /* of d^2, l^2 and d l */
 } epiqp_response;
 void epiqp_response_add(epiqp_response *sum, const epiqp_response *more);
-double epiqp_kappa(const epiqp_response *sum);
+epiqp_response epiqp_response_of(const epiqp_answers *a);
+epiqp_following
+epiqp_follow(const epiqp_response *sum); /* by least squares; kappa 0 where the kernel answers nothing */
 
-/* What one step moves at a point: two networks, and kernel regression. */
-typedef struct {
-    double start[EPIQP_STARTS], kernel;
-} epiqp_answers;
-/* From predictions of networks trained with plus and with minus a step, stride apart from start to start; in steps. */
-epiqp_answers epiqp_answers_of(const double *plus, const double *minus, ptrdiff_t stride, double step);
-/* kappa drawn towards what the networks answer at one point. slope: of their answers on the kernel's, over all rows.
- * expected: the mean square of the kernel's answer there over all signs. */
-double epiqp_kappa_here(double kappa, double slope, ptrdiff_t count, const epiqp_answers *of, double expected);
+/* `rest` drawn towards what the networks answer at one point against the reference. expected: the mean square of the
+ * reference there over all signs. */
+double epiqp_rest_here(double rest, ptrdiff_t count, const epiqp_answers *of, double expected);
 
 /* The steps, for points to be asked about. */
 typedef struct {
@@ -331,13 +358,33 @@ typedef struct {
     const double *x;               /* n by d */
     const ptrdiff_t *group, *fold; /* n */
     const double *u, *size;        /* replicates by n, and n */
+    const double *alone;           /* n: noise of a row alone, 0: not known; NULL: of none */
+    const epiqp_ols *ols;
 } epiqp_steps;
-/* Kernel regression's answers at a point of weights c (replicates + 1): these, then their expected square over all signs,
- * about. sums: room for a number a group. */
-void epiqp_steps_answer(const epiqp_steps *s, const double *c, double *answers, double *sums);
+int epiqp_ols_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_steps *s, ptrdiff_t vectors, epiqp_ols *out);
+double epiqp_ols_at(const epiqp_ols *o, ptrdiff_t vector, ptrdiff_t row); /* its answer to a step, at a row */
+double epiqp_ols_bytes(ptrdiff_t n, ptrdiff_t d, ptrdiff_t vectors);
+
+/* Both regressions' answers at a point whose kernel weights are c: told of them. First the kernel's, replicates of them,
+ * then linear regression's, then the expected squares over all signs, about: of the first, of the second, and of their
+ * product; then what epiqp_own_noise has. room: epiqp_told_room. */
+static inline ptrdiff_t epiqp_told(ptrdiff_t replicates)
+{
+    return 2 * replicates + 5;
+}
+static inline ptrdiff_t epiqp_told_room(ptrdiff_t n)
+{
+    return 3 * n;
+}
+void epiqp_steps_answer(const epiqp_env *e, const epiqp_steps *s, const double *c, const double *at, double *told,
+                        double *room);
 /* kappa at a point, from those (NULL: not known) and the networks' (replicates, written to). */
-double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const double *answers,
+double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const double *told,
                       epiqp_answers *of);
+/* What IF's variance at a point that is a row is multiplied by to be made of that row's noise alone, from what was told; 1 at
+ * any other point. First how large the row's own part of it is, and what its noise alone would make of that. */
+void epiqp_own_noise(const epiqp_steps *s, const double *c, const double *at, double *share, double *alone);
+double epiqp_own_factor(const double *told, ptrdiff_t replicates, double variance);
 /* IF's part made that of the networks, which follow the data kappa times as much at that point. */
 epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, epiq_part part, double level);
 

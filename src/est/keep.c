@@ -86,8 +86,9 @@ static int keep_answers(epiqp_job *j)
     const size_t n = (size_t)j->n;
     keep->step = t->u ? t->u : epiqp_arena_alloc(j->e.c, &keep->arena, t->replicates * j->n, sizeof *keep->step);
     keep->step_size = epiqp_arena_alloc(j->e.c, &keep->arena, j->n, sizeof *keep->step_size);
+    keep->alone = epiqp_arena_alloc(j->e.c, &keep->arena, j->n, sizeof *keep->alone);
     keep->fold = epiqp_arena_alloc(j->e.c, &keep->arena, j->n, sizeof *keep->fold);
-    if (!keep->step || !keep->step_size || !keep->fold) {
+    if (!keep->step || !keep->step_size || !keep->alone || !keep->fold) {
         return EPIQ_E_NOMEM;
     }
     if (t->u) {
@@ -95,6 +96,11 @@ static int keep_answers(epiqp_job *j)
     } else {
         memset(keep->step, 0, (size_t)t->replicates * n * sizeof *keep->step);
         memset(keep->step_size, 0, n * sizeof *keep->step_size);
+    }
+    if (t->alone) {
+        memcpy(keep->alone, t->alone, n * sizeof *t->alone);
+    } else {
+        memset(keep->alone, 0, n * sizeof *keep->alone);
     }
     memcpy(keep->fold, t->fold, n * sizeof *t->fold);
     return EPIQ_OK;
@@ -119,7 +125,7 @@ int epiqp_keep_rest(epiqp_job *j)
                       (j->spread && (!keep->smoothed || !keep->spread)))) {
         return EPIQ_E_NOMEM;
     }
-    if (j->retrain.found.kappa > 0) {
+    if (j->retrain.found.left_out.kappa > 0) {
         keep->retrain = epiqp_arena_alloc(j->e.c, &keep->arena, 1, sizeof *keep->retrain);
         if (!keep->retrain) {
             return EPIQ_E_NOMEM;

@@ -309,34 +309,66 @@ static int smooth(epiqp_job *j, smoothing *w, epiqp_moderated *out)
     return EPIQ_OK;
 }
 
+/* From q and N to the noise of every row: a smoothing's room, with q and weight for the caller to fill in first. */
+static int smoothing_new(epiqp_job *j, smoothing *w, double **room, double **q, double **weight)
+{
+    const ptrdiff_t n = j->n;
+    *w = (smoothing){.n = n, .closest = epiqp_min(n - 1, epiqp_max(LEAST, n / 16))};
+    w->levels = sizes_of(n, w->size);
+    *room = epiqp_alloc(j->e.c, (3 + 4 * w->levels) * n, sizeof **room);
+    if (!*room) {
+        return EPIQ_E_NOMEM;
+    }
+    *q = *room;
+    *weight = *q + n;
+    w->q = *q;
+    w->weight = *weight;
+    w->lag = *weight + n;
+    w->alone = w->lag + n;
+    w->sum = w->alone + w->levels * n;
+    return EPIQ_OK;
+}
+
+static int smooth_noise(epiqp_job *j, smoothing *w, epiqp_moderated *out)
+{
+    const ptrdiff_t n = w->n;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        w->mean += w->q[i] / (double)n;
+        w->all[0] += w->weight[i];
+        w->all[1] += w->weight[i] * w->q[i];
+        w->all[2] += w->weight[i] * w->weight[i];
+    }
+    out->mean = w->all[0] > 0 ? w->all[1] / w->all[0] : 0;
+    if (!(w->mean > 0 && n > 1)) {
+        memset(out->noise, 0, (size_t)n * sizeof *out->noise);
+        memset(out->spread, 0, (size_t)n * sizeof *out->spread);
+        return EPIQ_OK;
+    }
+    epiqp_near own = {0};
+    int s = j->near ? EPIQ_OK : epiqp_near_rows(j, &own);
+    w->near = j->near ? j->near : &own;
+    s = s ? s : smooth(j, w, out);
+    epiqp_near_free(j->e.c, &own);
+    return s;
+}
+
 int epiqp_moderated_new(epiqp_job *j, const epiqp_ridge *r, const epiqp_probes *probes, const double *used,
                         const epiqp_rowwise *rows, epiqp_moderated *out)
 {
     const ptrdiff_t n = j->n;
-    smoothing w = {.n = n, .closest = epiqp_min(n - 1, epiqp_max(LEAST, n / 16))};
-    w.levels = sizes_of(n, w.size);
-    double *kept = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n, sizeof *kept);
-    double *room = epiqp_alloc(j->e.c, (3 + 4 * w.levels) * n, sizeof *room);
-    if (!kept || !room) {
-        epiqp_free(j->e.c, room);
-        return EPIQ_E_NOMEM;
+    smoothing w;
+    double *kept = epiqp_arena_alloc(j->e.c, &j->scratch, 2 * n, sizeof *kept), *room, *q, *weight;
+    int s = kept ? smoothing_new(j, &w, &room, &q, &weight) : EPIQ_E_NOMEM;
+    if (s) {
+        return s;
     }
     *out = (epiqp_moderated){.noise = kept, .spread = kept + n};
-    double *q = room, *weight = q + n;
-    w.q = q;
-    w.weight = weight;
-    w.lag = weight + n;
-    w.alone = w.lag + n;
-    w.sum = w.alone + w.levels * n;
     for (ptrdiff_t i = 0; i < n; i++) {
         double z = rows->unit > 0 ? used[i] / rows->unit : 0;
         q[i] = z * z;
         weight[i] = r->shift * r->shift * r->norm2[i];
-        w.mean += q[i] / (double)n;
-        w.all[0] += weight[i];
-        w.all[1] += weight[i] * q[i];
-        w.all[2] += weight[i] * weight[i];
     }
+    s = smooth_noise(j, &w, out);
     for (ptrdiff_t g = 0; g < EPIQP_PROBE_GROUPS; g++) {
         double sum = 0;
         for (ptrdiff_t i = 0; probes->count && i < n; i++) {
@@ -344,16 +376,68 @@ int epiqp_moderated_new(epiqp_job *j, const epiqp_ridge *r, const epiqp_probes *
         }
         out->without[g] = sum > 0 ? w.all[0] / sum : 1;
     }
-    out->mean = w.all[0] > 0 ? w.all[1] / w.all[0] : 0;
-    epiqp_near own = {0};
+    epiqp_free(j->e.c, room);
+    return s;
+}
+
+/* ---- noise alone ---- */
+
+enum { SIGNS = 64 }; /* random vectors: (M^4)_ii is told to 18 %, and averaged over the neighbours of a row */
+
+double epiqp_noise_alone_bytes(ptrdiff_t n)
+{
+    return 8 * (double)n * (2 * SIGNS + 3 + 4 * LEVELS);
+}
+
+/* M y, M = shift B, and again: what is left of the function falls far faster than the noise. (N1) */
+static int twice(epiqp_job *j, const epiqp_ridge *r, double *v, double *room)
+{
+    const ptrdiff_t n = j->n, count = (SIGNS + 1) * n;
     int s = EPIQ_OK;
-    if (w.mean > 0 && n > 1) {
-        s = j->near ? EPIQ_OK : epiqp_near_rows(j, &own);
-        w.near = j->near ? j->near : &own;
-        s = s ? s : smooth(j, &w, out);
-        epiqp_near_free(j->e.c, &own);
+    for (int k = 0; !s && k < 2; k++) {
+        s = epiqp_ridge_times(&j->e, r, SIGNS + 1, v, room);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            v[i] = r->shift * room[i];
+        }
+    }
+    return s;
+}
+
+int epiqp_noise_alone(epiqp_job *j, const epiqp_ridge *r, double *noise)
+{
+    const ptrdiff_t n = j->n;
+    smoothing w;
+    double *v = epiqp_alloc(j->e.c, 2 * (SIGNS + 1) * n, sizeof *v), *room = NULL, *q, *weight;
+    epiqp_moderated out = {.noise = noise, .spread = epiqp_arena_alloc(j->e.c, &j->scratch, n, sizeof *out.spread)};
+    signed char *sign = epiqp_arena_alloc(j->e.c, &j->scratch, n, sizeof *sign);
+    int s = v && sign && out.spread ? smoothing_new(j, &w, &room, &q, &weight) : EPIQ_E_NOMEM;
+    if (s) {
+        epiqp_free(j->e.c, v);
+        return s;
+    }
+    for (ptrdiff_t k = 0; k < SIGNS; k++) {
+        epiqp_signs((epiqp_stream){j->o.seed, EPIQP_FOR_ALONE, (uint64_t)k}, n, sign);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            v[(k + 1) * n + i] = sign[i];
+        }
+    }
+    memcpy(v, j->data->y, (size_t)n * sizeof *v);
+    s = twice(j, r, v, v + (SIGNS + 1) * n);
+    bool known = !s;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (ptrdiff_t k = 1; k <= SIGNS; k++) {
+            sum += v[k * n + i] * v[k * n + i] / SIGNS;
+        }
+        weight[i] = sum;
+        q[i] = sum > 0 ? v[i] * v[i] / sum : 0;
+        known = known && sum >= DBL_MIN && isfinite(q[i]);
+    }
+    epiqp_free(j->e.c, v);
+    if (known) {
+        s = smooth_noise(j, &w, &out);
     } else {
-        memset(kept, 0, (size_t)(2 * n) * sizeof *kept);
+        memset(noise, 0, (size_t)n * sizeof *noise);
     }
     epiqp_free(j->e.c, room);
     return s;

@@ -4,25 +4,15 @@
 #include "est/est.h"
 
 #include <math.h>
-#include <string.h>
 
-/* Variance of kappa from point to point, over its square: 0.3 is the standard deviation over many settings of known truth. */
-static const double BETWEEN_POINTS = 0.09;
-static const double LEAST = 0.2; /* of kappa over all rows: no point has less, about */
-static const double FEWER = 1.1; /* the kernel's variance at a point without a fifth of the rows, lambda n as before */
-static const double PRIOR = 2;   /* so many answers is the slope over all rows worth at a point */
-
-void epiqp_response_add(epiqp_response *sum, const epiqp_response *more)
-{
-    sum->products += more->products;
-    sum->with_kernel += more->with_kernel;
-    sum->kernel += more->kernel;
-}
-
-double epiqp_kappa(const epiqp_response *sum)
-{
-    return sum->kernel > 0 ? sum->products / sum->kernel : 0;
-}
+/* Variance of the networks' own answers from point to point beside that of the reference, over its square: from many
+ * settings of known truth. */
+static const double BETWEEN_POINTS = 0.03;
+static const double LEAST = 0.2; /* of that over all rows: no point has less, about */
+static const double LEAST_OWN =
+    0.25; /* of IF's variance at a row, as moderated gives a quarter of the smoothed one at least */
+static const double PRIOR = 2;    /* so many answers is the reference itself worth at a point */
+static const double ALIKE = 1e-9; /* of the squares: two regressions that cannot be told apart */
 
 epiqp_answers epiqp_answers_of(const double *plus, const double *minus, ptrdiff_t stride, double step)
 {
@@ -33,32 +23,87 @@ epiqp_answers epiqp_answers_of(const double *plus, const double *minus, ptrdiff_
     return a;
 }
 
-/* Answers G_1, G_2 of two starts and d of the kernel, whose expected square over signs is E; over R of them
- *     kappa_x = sum G_1 G_2/(R E) + b^2 (1 - sum d^2/(R E)),   b the slope of the mean answer on d
- * The kernel is a control variate: where the signs drawn move it more than signs do on average, they move the networks
- * more as well, b^2 times as much. What it leaves unexplained, u of E, gives kappa_x a relative variance, and that its
- * weight beside kappa over all rows. */
-double epiqp_kappa_here(double kappa, double slope, ptrdiff_t count, const epiqp_answers *of, double expected)
+static double mean_of(const epiqp_answers *a)
+{
+    return (a->start[0] + a->start[1]) / 2;
+}
+
+epiqp_response epiqp_response_of(const epiqp_answers *a)
+{
+    return (epiqp_response){.products = a->start[0] * a->start[1],
+                            .with_kernel = mean_of(a) * a->kernel,
+                            .with_linear = mean_of(a) * a->linear,
+                            .kernel = a->kernel * a->kernel,
+                            .linear = a->linear * a->linear,
+                            .both = a->kernel * a->linear};
+}
+
+void epiqp_response_add(epiqp_response *sum, const epiqp_response *more)
+{
+    sum->products += more->products;
+    sum->with_kernel += more->with_kernel;
+    sum->with_linear += more->with_linear;
+    sum->kernel += more->kernel;
+    sum->linear += more->linear;
+    sum->both += more->both;
+}
+
+static double reference_square(const epiqp_following *f, double kernel, double linear, double both)
+{
+    return f->kernel * f->kernel * kernel + 2 * f->kernel * f->linear * both + f->linear * f->linear * linear;
+}
+
+/* G about a d + b l, by least squares, neither below 0: a negative part fits the rows and misleads elsewhere. */
+epiqp_following epiqp_follow(const epiqp_response *sum)
+{
+    epiqp_following f = {0};
+    const double apart = sum->kernel * sum->linear - sum->both * sum->both;
+    if (!(sum->kernel > 0)) {
+        return f;
+    }
+    f.kappa = sum->products / sum->kernel;
+    if (apart > ALIKE * sum->kernel * sum->linear) {
+        f.kernel = (sum->with_kernel * sum->linear - sum->with_linear * sum->both) / apart;
+        f.linear = (sum->with_linear * sum->kernel - sum->with_kernel * sum->both) / apart;
+    }
+    if (!(f.linear > 0)) {
+        f.linear = 0;
+        f.kernel = fmax(sum->with_kernel / sum->kernel, 0);
+    } else if (!(f.kernel > 0)) {
+        f.kernel = 0;
+        f.linear = fmax(sum->with_linear / sum->linear, 0);
+    }
+    double square = reference_square(&f, sum->kernel, sum->linear, sum->both);
+    f.rest = square > 0 ? sum->products / square : 0;
+    return f;
+}
+
+/* Answers G_1, G_2 of two starts and m of the reference, whose expected square over signs is E; over R of them
+ *     rest_x = sum G_1 G_2/(R E) + b^2 (1 - sum m^2/(R E)),   b the slope of the mean answer on m
+ * The reference is a control variate: where the signs drawn move it more than signs do on average, they move the networks
+ * more as well, b^2 times as much. What it leaves unexplained, u of E, gives rest_x a relative variance, and that its
+ * weight beside rest over all rows. */
+double epiqp_rest_here(double rest, ptrdiff_t count, const epiqp_answers *of, double expected)
 {
     const double R = (double)count;
-    double products = 0, with_kernel = 0, kernel = 0, rest = 0;
-    if (count < 2 || !(expected > 0 && kappa > 0)) {
-        return kappa;
+    double products = 0, with = 0, square = 0, left = 0;
+    if (count < 2 || !(expected > 0 && rest > 0)) {
+        return rest;
     }
     for (ptrdiff_t k = 0; k < count; k++) {
         products += of[k].start[0] * of[k].start[1];
-        with_kernel += (of[k].start[0] + of[k].start[1]) / 2 * of[k].kernel;
-        kernel += of[k].kernel * of[k].kernel;
+        with += mean_of(&of[k]) * of[k].reference;
+        square += of[k].reference * of[k].reference;
     }
-    double prior = PRIOR * expected, b = (with_kernel + prior * fmin(fmax(slope, 0), sqrt(kappa))) / (kernel + prior);
+    double prior = PRIOR * expected, b = (with + prior * fmin(1, sqrt(rest))) / (square + prior);
     for (ptrdiff_t k = 0; k < count; k++) {
-        double e = (of[k].start[0] + of[k].start[1]) / 2 - b * of[k].kernel;
-        rest += e * e;
+        double e = mean_of(&of[k]) - b * of[k].reference;
+        left += e * e;
     }
-    double here = products / (R * expected) + b * b * (1 - kernel / (R * expected)),
-           u = rest / (R - 1) / expected / kappa, variance = (4 * u + 2 * u * u) / R,
-           mixed = kappa + BETWEEN_POINTS / (BETWEEN_POINTS + variance) * (here - kappa);
-    return isfinite(mixed) ? fmax(mixed, LEAST * kappa) : kappa;
+    double here = products / (R * expected) + b * b * (1 - square / (R * expected)),
+           u = left / (R - 1) / expected / rest, variance = (4 * u + 2 * u * u) / R,
+           mixed = rest + BETWEEN_POINTS / (BETWEEN_POINTS + variance) * (here - rest);
+    return isfinite(mixed) ? fmax(mixed, LEAST * rest) : rest;
 }
 
 /* To six digits, which is what tables of text or single precision leave. */
@@ -72,20 +117,32 @@ static bool same(ptrdiff_t d, const double *a, const double *b)
     return apart <= 1e-12 * size;
 }
 
-void epiqp_steps_answer(const epiqp_steps *s, const double *c, double *answers, double *sums)
+/* Over other samples a row's own prediction changes with its noise, while what the fit misses of the function there stays
+ * as it is; corrected residuals count both (N2). */
+void epiqp_own_noise(const epiqp_steps *s, const double *c, const double *at, double *share, double *alone)
 {
-    memset(sums, 0, (size_t)s->groups * sizeof *sums);
-    for (ptrdiff_t i = 0; i < s->n; i++) {
-        sums[s->group[i]] += c[i] * s->size[i];
+    double all = 0, own = 0;
+    *share = *alone = 0;
+    for (ptrdiff_t i = 0; s->alone && i < s->n; i++) {
+        double c2 = c[i] * c[i], part = c2 * s->size[i] * s->size[i];
+        all += part;
+        if (s->alone[i] > 0 && same(s->d, s->x + i * s->d, at)) {
+            own += part;
+            *alone += c2 * s->alone[i];
+        }
     }
-    for (ptrdiff_t r = 0; r < s->replicates; r++) {
-        answers[r] = epiqp_dot(s->n, c, s->u + r * s->n);
-    }
-    answers[s->replicates] = FEWER * epiqp_dot(s->groups, sums, sums);
+    *share = own > 0 ? own / all : 0;
+}
+
+double epiqp_own_factor(const double *told, ptrdiff_t replicates, double variance)
+{
+    const double *own = told + 2 * replicates + 3;
+    double factor = own[0] > 0 && variance > 0 ? 1 - own[0] + own[1] / variance : 1;
+    return isfinite(factor) ? fmax(fmin(factor, 1), LEAST_OWN) : 1;
 }
 
 /* At a point that is a row, networks that have not seen it say nothing of those that have. */
-double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const double *answers,
+double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const double *told,
                       epiqp_answers *of)
 {
     bool row = false, without[EPIQP_FOLDS] = {0};
@@ -93,14 +150,21 @@ double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const doubl
     for (ptrdiff_t i = 0; i < s->n; i++) {
         if (same(s->d, s->x + i * s->d, at)) {
             row = true;
-            without[answers ? s->fold[i] : 0] = true;
+            without[told ? s->fold[i] : 0] = true;
         }
     }
-    for (ptrdiff_t r = 0; answers && r < s->replicates; r++) {
+    const epiqp_following *over = row ? &f->at_rows : &f->left_out;
+    const double *square = told ? told + 2 * s->replicates : NULL;
+    double expected = told ? reference_square(over, square[0], square[1], square[2]) : 0;
+    if (!(expected > 0 && square[0] > 0)) {
+        return over->kappa;
+    }
+    for (ptrdiff_t r = 0; r < s->replicates; r++) {
         if (!without[r % s->folds]) {
             of[count] = of[r];
-            of[count++].kernel = answers[r];
+            of[count++].reference = over->kernel * told[r] + over->linear * told[s->replicates + r];
         }
     }
-    return epiqp_kappa_here(row ? f->at_rows : f->kappa, f->slope, count, of, answers ? answers[s->replicates] : 0);
+    double kappa = epiqp_rest_here(over->rest, count, of, expected) * expected / square[0];
+    return isfinite(kappa) ? kappa : over->kappa;
 }

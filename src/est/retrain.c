@@ -1,7 +1,7 @@
 /* retrain.c - the data part of the networks that are really trained (docs/method.md section 3). Rows are dealt into folds.
  * For each fold, networks that have not seen it give its rows left-out errors; the same networks, trained again from the
  * same starts on targets moved by +step and -step times random signs, tell how far their predictions follow the targets.
- * Kernel regression's answer to the same steps is known in closed form. Hence
+ * Kernel regression's answer to the same steps is known in closed form, and so is linear regression's (ols.c). Hence
  *     kappa   how much the networks follow the data, in variance, against kernel regression: over the rows left out, over
  *             those trained on, and at every point asked for (response.c)
  *     rho     the noise that the networks leave, over that which kernel regression leaves, both from left-out errors
@@ -17,7 +17,7 @@ enum { FOLDS = EPIQP_FOLDS, STARTS = EPIQP_STARTS };
 static const double STEP = 0.8; /* of the left-out errors' variance: about the noise, which is not known yet */
 /* What kappa differs by from point to point beyond what is measured, as a relative variance; and where nothing is measured
  * at the points, or a part of the rows tells how the data part varies over x as if the noise were equal. */
-static const double ELSEWHERE = 0.03, ROUGHLY = 0.1;
+static const double ELSEWHERE = 0.01, ROUGHLY = 0.1;
 static const double UNLIKE =
     0.04; /* variance of log rho over tables: what is measured is drawn to 0 as far as it varies */
 static const double FLOOR = 0.05; /* of the left-out errors: noise can hardly be less, and kappa hardly be 0 */
@@ -41,7 +41,9 @@ double epiqp_retrain_bytes(const epiqp_job *j)
     double networks = 8 * (n + points) * folds * (3 * d + 6 + STARTS) + 8 * 2 * replicates * (1.8 + STARTS) * n +
                       8 * 2 * replicates * STARTS * points;
     double kernel = j->retrain.subset ? 0 : 8 * (n * signs + out * (out + signs));
-    return fmax(networks, kernel) + 8 * (n * (5 + 2.2 * signs) + points * (signs + 1));
+    double regression = j->retrain.subset ? 0 : epiqp_ols_bytes(j->n, j->data->d, (ptrdiff_t)signs);
+    kernel = fmax(kernel, j->retrain.subset ? 0 : epiqp_noise_alone_bytes(j->n));
+    return fmax(networks, kernel) + regression + 8 * (n * (6 + 2.2 * signs) + points * (2 * replicates + 5));
 }
 
 /* The kernel is asked for every fold, also where fewer replicates than folds are trained. */
@@ -170,7 +172,9 @@ static epiqp_steps steps_of(const epiqp_job *j)
                          .group = j->data->group,
                          .fold = t->fold,
                          .u = t->u,
-                         .size = t->size};
+                         .size = t->size,
+                         .alone = t->alone,
+                         .ols = &t->ols};
 }
 
 static void set_steps(const epiqp_job *j, double *steps)
@@ -205,16 +209,16 @@ static int answer_points(epiqp_job *j, const epiqp_ridge *r)
 {
     epiqp_retraining *t = &j->retrain;
     const epiqp_steps steps = steps_of(j);
-    const ptrdiff_t stride = t->replicates + 1;
+    const ptrdiff_t stride = epiqp_told(t->replicates);
     if (!epiqp_keeps_retrained(&j->o)) {
         return EPIQ_OK;
     }
     t->asked = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * stride, sizeof *t->asked);
-    double *sums = epiqp_arena_alloc(j->e.c, &j->scratch, j->data->groups, sizeof *sums);
-    for (ptrdiff_t p = 0; t->asked && sums && p < j->points; p++) {
-        epiqp_steps_answer(&steps, r->c + p * j->n, t->asked + p * stride, sums);
+    double *room = epiqp_arena_alloc(j->e.c, &j->scratch, epiqp_told_room(j->n), sizeof *room);
+    for (ptrdiff_t p = 0; t->asked && room && p < j->points; p++) {
+        epiqp_steps_answer(&j->e, &steps, r->c + p * j->n, j->at + p * steps.d, t->asked + p * stride, room);
     }
-    return t->asked && sums ? EPIQ_OK : EPIQ_E_NOMEM;
+    return t->asked && room ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
 /* Without the answers themselves: the variance of one at a row without that row alone, 5/4 of it for a fifth less rows.
@@ -231,6 +235,17 @@ static void expect_roughly(epiqp_job *j, const epiqp_ridge *r)
         t->expected[i] = 1.25 * fmax(r->norm2[i] / (r->diagonal[i] * r->diagonal[i]) - 1, 0);
         t->error[i] = 0; /* not known */
     }
+}
+
+/* Where noise is smoothed row by row. */
+static int find_noise_alone(epiqp_job *j, const epiqp_ridge *r)
+{
+    epiqp_retraining *t = &j->retrain;
+    if (!j->smoothed) {
+        return EPIQ_OK;
+    }
+    t->alone = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof *t->alone);
+    return t->alone ? epiqp_noise_alone(j, r, t->alone) : EPIQ_E_NOMEM;
 }
 
 int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r)
@@ -265,8 +280,11 @@ int epiqp_retrain_kernel(epiqp_job *j, const epiqp_ridge *r)
     }
     s = s || !known ? s : epiqp_ridge_times(&j->e, r, signs, t->u, b);
     if (!s && known) {
+        const epiqp_steps steps = steps_of(j);
         answer(j, r, t->u, b);
-        s = answer_points(j, r);
+        s = epiqp_ols_new(&j->e, &j->scratch, &steps, signs, &t->ols);
+        s = s ? s : find_noise_alone(j, r);
+        s = s ? s : answer_points(j, r);
     } else if (!s) {
         expect_roughly(j, r);
     }
@@ -451,13 +469,6 @@ static errors errors_of(const epiqp_job *j, ptrdiff_t number, const fold *f)
     return e;
 }
 
-/* kernel, square: its answer, and that squared or what is expected of it */
-static void add(epiqp_response *sum, epiqp_answers a, double kernel, double square)
-{
-    epiqp_response one = {a.start[0] * a.start[1], (a.start[0] + a.start[1]) / 2 * kernel, square};
-    epiqp_response_add(sum, &one);
-}
-
 /* Over the rows that replicate r leaves out, and those it trains on. Without the kernel's answers their expected squares
  * stand for them, and nothing is known of rows trained on. */
 typedef struct {
@@ -472,12 +483,19 @@ static responses responses_of(const epiqp_job *j, ptrdiff_t r, const fold *f, co
     responses out = {0};
     for (ptrdiff_t k = 0; k < f->out; k++) {
         const ptrdiff_t i = t->list[t->rows[r % t->folds] + k];
-        add(&out.left_out, epiqp_answers_of(plus->at + k, minus->at + k, f->asked, step), kernel ? kernel[i] : 0,
-            kernel ? kernel[i] * kernel[i] : t->expected[i]);
+        epiqp_answers a = epiqp_answers_of(plus->at + k, minus->at + k, f->asked, step);
+        a.kernel = kernel ? kernel[i] : 0;
+        a.linear = kernel ? epiqp_ols_at(&t->ols, r, i) : 0;
+        epiqp_response one = epiqp_response_of(&a);
+        one.kernel = kernel ? one.kernel : t->expected[i];
+        epiqp_response_add(&out.left_out, &one);
     }
     for (ptrdiff_t k = 0; kernel && k < f->n; k++) {
-        const double here = kernel[f->row[k]];
-        add(&out.trained_on, epiqp_answers_of(plus->fitted + k, minus->fitted + k, f->n, step), here, here * here);
+        epiqp_answers a = epiqp_answers_of(plus->fitted + k, minus->fitted + k, f->n, step);
+        a.kernel = kernel[f->row[k]];
+        a.linear = epiqp_ols_at(&t->ols, r, f->row[k]);
+        epiqp_response one = epiqp_response_of(&a);
+        epiqp_response_add(&out.trained_on, &one);
     }
     return out;
 }
@@ -511,7 +529,15 @@ static double noise_of(bool grouped, double all, double kappa, double expected)
     return grouped ? fmax(all - kappa * expected, FLOOR * all) : all / (1 + kappa * expected);
 }
 
-/* kappa, slope and noise without fold skip (< 0: with all). */
+static epiqp_following follow(const epiqp_response *sum)
+{
+    epiqp_following f = epiqp_follow(sum);
+    f.kappa = fmax(f.kappa, FLOOR);
+    f.rest = fmax(f.rest, FLOOR);
+    return f;
+}
+
+/* What networks follow and the noise they leave, without fold skip (< 0: with all). */
 static epiqp_followed find(const epiqp_job *j, const errors *e, const responses *of, ptrdiff_t skip)
 {
     const epiqp_retraining *t = &j->retrain;
@@ -524,13 +550,12 @@ static epiqp_followed find(const epiqp_job *j, const errors *e, const responses 
             epiqp_response_add(&all.trained_on, &of[r].trained_on);
         }
     }
-    double kappa = fmax(epiqp_kappa(&all.left_out), FLOOR), expected = sum.expected / sum.rows,
-           networks = noise_of(grouped, settled(&sum), kappa, expected),
+    epiqp_following left_out = follow(&all.left_out);
+    double expected = sum.expected / sum.rows, networks = noise_of(grouped, settled(&sum), left_out.kappa, expected),
            kernel = t->subset ? t->mean_noise : noise_of(grouped, sum.kernel2 / sum.rows, 1, expected);
     return (epiqp_followed){
-        .kappa = kappa,
-        .at_rows = all.trained_on.kernel > 0 ? fmax(epiqp_kappa(&all.trained_on), FLOOR) : kappa,
-        .slope = all.left_out.kernel > 0 ? fmax(all.left_out.with_kernel / all.left_out.kernel, 0) : 0,
+        .left_out = left_out,
+        .at_rows = all.trained_on.kernel > 0 ? follow(&all.trained_on) : left_out,
         .noise = kernel >= DBL_MIN && networks / kernel <= DBL_MAX ? networks / kernel : 1,
     };
 }
@@ -550,7 +575,7 @@ static epiqp_followed find_all(const epiqp_job *j, const errors *e, const respon
     double kappa[FOLDS], noise[FOLDS], both[FOLDS];
     for (ptrdiff_t f = 0; f < t->folds; f++) {
         epiqp_followed one = find(j, e, of, f);
-        kappa[f] = one.kappa;
+        kappa[f] = one.left_out.kappa;
         noise[f] = log(one.noise);
     }
     /* a part of the rows tells of V with noise 1, and then noise is the variance itself */
@@ -561,8 +586,8 @@ static epiqp_followed find_all(const epiqp_job *j, const errors *e, const respon
     all.noise = exp(weight * log(all.noise));
     all.spread = over_folds(both, t->folds) + (t->response ? ELSEWHERE : ROUGHLY);
     *kappa_se = sqrt(over_folds(kappa, t->folds));
-    if (all.kappa <= FLOOR) { /* it may be anything below */
-        *kappa_se = fmax(*kappa_se, all.kappa);
+    if (all.left_out.kappa <= FLOOR) { /* it may be anything below */
+        *kappa_se = fmax(*kappa_se, all.left_out.kappa);
     }
     return all;
 }
@@ -633,7 +658,8 @@ static int settle(epiqp_job *j, const errors *e, const responses *of, double ste
     r->retrain.starts = STARTS;
     r->retrain.networks = (t->folds + 2 * t->replicates) * STARTS;
     r->retrain.left_out_rmse = unit * sqrt(sum.error2 / sum.rows);
-    r->retrain.kappa = t->subset ? 0 : t->found.kappa; /* else it is against another kernel than that of all rows */
+    r->retrain.kappa =
+        t->subset ? 0 : t->found.left_out.kappa; /* else it is against another kernel than that of all rows */
     r->retrain.kappa_se = t->subset ? 0 : r->retrain.kappa_se;
     r->retrain.step = step * unit;
     r->retrain.reason = epiqp_arena_printf(
@@ -659,12 +685,13 @@ static int scale_points(epiqp_job *j, const fold *folds, const moved *all, doubl
             const ptrdiff_t at = f->out + p;
             here[r] = epiqp_answers_of(all[2 * r].at + at, all[2 * r + 1].at + at, f->asked, step);
         }
-        const double *kernel = t->asked ? t->asked + p * (t->replicates + 1) : NULL;
-        double kappa = epiqp_kappa_at(&t->found, &steps, j->at + p * steps.d, kernel, here);
-        j->inf[p] = epiqp_retrained_part(&t->found, kappa, j->inf[p], j->o.level);
+        const double *told = t->asked ? t->asked + p * epiqp_told(t->replicates) : NULL;
+        double kappa = epiqp_kappa_at(&t->found, &steps, j->at + p * steps.d, told, here),
+               own = told ? epiqp_own_factor(told, t->replicates, j->inf[p].variance) : 1;
+        j->inf[p] = epiqp_retrained_part(&t->found, own * kappa, j->inf[p], j->o.level);
         j->answer->points[p].kappa = t->subset ? 0 : kappa;
     }
-    return warn(j, t->found.kappa);
+    return warn(j, t->found.left_out.kappa);
 }
 
 static int run(epiqp_job *j)

@@ -89,6 +89,30 @@ epiq_model_info epiq_model_describe(const epiq_model *m)
     };
 }
 
+/* What linear regression answers to the steps of retraining follows from them. */
+static int prepare_steps(epiq_ctx *c, epiq_model *m)
+{
+    m->steps = (epiqp_steps){.n = m->n,
+                             .d = m->d,
+                             .groups = m->groups,
+                             .replicates = m->o.replicates,
+                             .folds = epiqp_min(EPIQP_FOLDS, m->groups),
+                             .x = m->x,
+                             .group = m->group,
+                             .fold = m->fold,
+                             .u = m->step,
+                             .size = m->step_size,
+                             .alone = m->alone,
+                             .ols = &m->ols};
+    if (!epiqp_model_has_retrained(m)) {
+        return EPIQ_OK;
+    }
+    epiqp_env e = epiqp_run_begin(c, &m->o);
+    int s = epiqp_ols_new(&e, &m->arena, &m->steps, m->o.replicates, &m->ols);
+    epiqp_run_end();
+    return s;
+}
+
 int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
 {
     m->fit = (epiqp_fit){.o = &m->o, .net = epiqp_net_of(&m->o, m->d)};
@@ -125,6 +149,7 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
     if (!s && network && epiqp_model_has_retrained(m)) {
         s = epiqp_single_new(c, &m->fit.net, epiqp_model_retrained(m), m->retrained.theta, &m->single_retrained);
     }
+    s = s ? s : prepare_steps(c, m);
     return s ? s : epiqp_small_new(c, m);
 }
 
@@ -213,12 +238,13 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiqp_keep *keep, con
     m->retrained = keep->retrained;
     m->step = keep->step;
     m->step_size = keep->step_size;
+    m->alone = keep->alone;
     m->fold = keep->fold;
     m->alpha = keep->alpha;
     m->used = keep->used;
     m->residual = keep->residual;
     m->excess = keep->excess;
-    m->retrain = keep->retrain ? &keep->retrain->kappa : NULL; /* all of it are numbers */
+    m->retrain = keep->retrain ? &keep->retrain->left_out.kappa : NULL; /* all of it are numbers */
     m->smoothed = keep->smoothed;
     m->spread = keep->spread;
     int s = copy_names(c, m, data);

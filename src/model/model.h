@@ -35,7 +35,7 @@ struct epiq_model {
     epiqp_kept members, batches, retrained;         /* never written to */
     const double *alpha, *used, *residual, *excess; /* n */
     const double *retrain;                          /* EPIQP_KEPT_RETRAIN; the data part is IF's alone without */
-    const double *step, *step_size;                 /* o.replicates by n; n: as in epiqp_keep */
+    const double *step, *step_size, *alone;         /* o.replicates by n; n; n: as in epiqp_keep */
     const ptrdiff_t *fold;                          /* n */
     const double *smoothed, *spread;                /* n */
     const double *unit;                             /* 1: of excess, smoothed and spread */
@@ -48,6 +48,8 @@ struct epiq_model {
     double kurtosis;      /* of the residuals used; 0: they are not taken row by row */
     double *least, *most; /* d: of the scaled features */
     epiqp_single single_members, single_batches, single_retrained;
+    epiqp_steps steps; /* of retraining, for points to be asked about */
+    epiqp_ols ols;
     struct {
         epiqp_tri all;            /* the factor of all rows where tri is not there */
         epiqp_small_batch *batch; /* o.batches; NULL: BA is not corrected, or not needed */

@@ -38,12 +38,12 @@ typedef struct {
     epiq_part *ev, *inf, *ba;
     epiqp_followed found;   /* by retraining, if the model has it */
     epiqp_answers *answers; /* points by replicates */
-    double *kernel_answers; /* points by replicates + 1 */
+    double *told;           /* points by epiqp_told(replicates) */
     /* of each thread */
     epiqp_pass *pass;
     epiqp_thin *thin;
     double *h;       /* most networks by CHUNK, twice, and CHUNK points */
-    double *scratch; /* 2 n */
+    double *scratch; /* epiqp_told_room(n) */
     ptrdiff_t most;
 } asking;
 
@@ -88,11 +88,10 @@ static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
     a->pass = epiqp_arena_alloc(c, arena, threads, sizeof *a->pass);
     a->thin = epiqp_arena_alloc(c, arena, threads, sizeof *a->thin);
     a->h = epiqp_arena_alloc(c, arena, threads * (2 * a->most + m->d) * CHUNK, sizeof *a->h);
-    a->scratch = epiqp_arena_alloc(c, arena, a->influence ? threads * 2 * m->n : 0, sizeof *a->scratch);
+    a->scratch = epiqp_arena_alloc(c, arena, a->influence ? threads * epiqp_told_room(m->n) : 0, sizeof *a->scratch);
     a->answers = epiqp_arena_alloc(c, arena, a->retrained ? points * m->o.replicates : 0, sizeof *a->answers);
-    a->kernel_answers =
-        epiqp_arena_alloc(c, arena, a->retrained ? points * (m->o.replicates + 1) : 0, sizeof *a->kernel_answers);
-    if (!a->answers || !a->kernel_answers || !a->x || !a->k0 || !a->tau2 || !a->ev || !a->pass || !a->thin || !a->h ||
+    a->told = epiqp_arena_alloc(c, arena, a->retrained ? points * epiqp_told(m->o.replicates) : 0, sizeof *a->told);
+    if (!a->answers || !a->told || !a->x || !a->k0 || !a->tau2 || !a->ev || !a->pass || !a->thin || !a->h ||
         !a->scratch) {
         return EPIQ_E_NOMEM;
     }
@@ -259,7 +258,7 @@ static epiq_part influence_alone(const asking *a, ptrdiff_t p)
     const epiq_model *m = a->m;
     const ptrdiff_t n = m->n;
     const double *c = a->k0 + p * n;
-    double *v = a->scratch + omp_get_thread_num() * 2 * n;
+    double *v = a->scratch + omp_get_thread_num() * epiqp_told_room(n);
     if (!m->excess) {
         times(n, c, m->used, v);
         return epiqp_if(v, n, m->group, m->groups, v + n, 0);
@@ -289,23 +288,15 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
     if (!m->retrain) {
         return part;
     }
-    const epiqp_steps steps = {.n = m->n,
-                               .d = m->d,
-                               .groups = m->groups,
-                               .replicates = m->o.replicates,
-                               .folds = epiqp_min(EPIQP_FOLDS, m->groups),
-                               .x = m->x,
-                               .group = m->group,
-                               .fold = m->fold,
-                               .u = m->step,
-                               .size = m->step_size};
-    double *kernel = a->kernel_answers + p * (m->o.replicates + 1);
+    double *told = a->told + p * epiqp_told(m->o.replicates), own = 1;
     if (a->retrained) {
-        epiqp_steps_answer(&steps, a->k0 + p * m->n, kernel, a->scratch + omp_get_thread_num() * 2 * m->n);
+        epiqp_steps_answer(a->e, &m->steps, a->k0 + p * m->n, a->x + p * m->d, told,
+                           a->scratch + omp_get_thread_num() * epiqp_told_room(m->n));
+        own = epiqp_own_factor(told, m->o.replicates, part.variance);
     }
-    double kappa = epiqp_kappa_at(&a->found, &steps, a->x + p * m->d, a->retrained ? kernel : NULL,
+    double kappa = epiqp_kappa_at(&a->found, &m->steps, a->x + p * m->d, a->retrained ? told : NULL,
                                   a->answers + p * m->o.replicates);
-    return epiqp_retrained_part(&a->found, kappa, part, 0);
+    return epiqp_retrained_part(&a->found, own * kappa, part, 0);
 }
 
 /* c = A^-1 k0, the closed form of tau^2, what corrects BA, and the data variance. */

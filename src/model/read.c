@@ -246,7 +246,7 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
     if (m->retrain) {
         epiqp_followed f;
         memcpy(&f, m->retrain, sizeof f);
-        good = good && f.kappa > 0 && f.at_rows > 0 && f.noise > 0 && f.step >= DBL_MIN;
+        good = good && f.left_out.kappa > 0 && f.at_rows.kappa > 0 && f.noise > 0 && f.step >= DBL_MIN;
     }
     for (ptrdiff_t k = 0; k < m->d; k++) {
         good = good && m->factor[k] > 0;
@@ -254,6 +254,7 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
     for (ptrdiff_t i = 0; good && i < m->n; i++) {
         good = m->group[i] >= 0 && m->group[i] < m->n && (!m->tri.a || epiqp_tri_get(&m->tri, i, i) > 0);
         good = good && (!m->smoothed || (m->smoothed[i] >= 0 && m->spread[i] >= 0));
+        good = good && (!m->alone || m->alone[i] >= 0);
         good = good && (!m->fold || (m->fold[i] >= 0 && m->fold[i] < EPIQP_FOLDS));
         m->groups = good ? epiqp_max(m->groups, m->group[i] + 1) : 0;
     }

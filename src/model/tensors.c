@@ -76,6 +76,7 @@ static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiq
         add_kept(m, list, &count, "retrained", &m->retrained, epiqp_model_retrained(m));
         add(list, &count, "retrain_step", &m->step, 2, m->o.replicates, n);
         add(list, &count, "retrain_size", &m->step_size, 1, n, 0);
+        add(list, &count, "retrain_alone", &m->alone, 1, n, 0);
         add(list, &count, "retrain_fold", &m->fold, 1, n, 0);
         list[count - 1].whole = true;
     }
@@ -93,7 +94,7 @@ static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiq
 int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **list, ptrdiff_t *count)
 {
     epiqp_tri panels = epiqp_tri_shape(m->n);
-    *list = epiqp_arena_alloc(c, arena, panels.panels + 24, sizeof **list);
+    *list = epiqp_arena_alloc(c, arena, panels.panels + 32, sizeof **list);
     *count = *list ? list_tensors(m, &panels, *list) : 0;
     return *list ? EPIQ_OK : EPIQ_E_NOMEM;
 }

@@ -24,7 +24,8 @@ typedef enum {
     EPIQP_FOR_FOLD = 13,       /* networks of a fold and of its retraining: what they are kept as, */
     EPIQP_FOR_RETRAINED = 14,  /* their starts are those of members */
     EPIQP_FOR_NEIGHBOURS = 16, /* of rows that neighbours are chosen among */
-    EPIQP_FOR_HALVES = 17      /* of rows into halves; stream = split */
+    EPIQP_FOR_HALVES = 17,     /* of rows into halves; stream = split */
+    EPIQP_FOR_ALONE = 18       /* signs that tell the noise alone; stream = vector */
 } epiqp_purpose;
 
 typedef struct {

@@ -111,17 +111,19 @@ TEST(they_follow_it_so_at_rows_and_points_alike)
     EQ(epiq_fit(c, data, &o, &m), EPIQ_OK);
     epiqp_followed f;
     memcpy(&f, m->retrain, sizeof f);
-    NEAR(f.kappa, 1, 1e-9);
-    NEAR(f.at_rows, 1, 1e-9);
-    NEAR(f.slope, 1, 1e-9);
+    const epiqp_following *over[] = {&f.left_out, &f.at_rows};
+    for (int k = 0; k < 2; k++) {
+        NEAR(over[k]->kappa, 1, 1e-9);
+        NEAR(over[k]->rest, 1, 1e-9);
+        NEAR(over[k]->kernel, 1, 1e-7); /* what the two regressions have in common costs two digits */
+        NEAR(over[k]->linear, 0, 1e-7);
+    }
     epiq_model_free(c, m);
     done();
 }
 
 /* Linearised networks are kernel regression on average over starts: so is the noise that they leave, once what two starts
- * vary by is taken off their mean's errors. The ratio has a standard
- * deviation of 0.27 from seed to seed, so the mean of 24 one of 0.055: three times that. With all of what they vary by
- * taken off, or nothing, the mean is off by 0.5. */
+ * vary by is taken off their mean's errors. The mean ratio over 24 seeds was 0.97; with nothing taken off it is 1.18. */
 TEST(the_noise_that_linearised_networks_leave_is_that_of_kernel_regression_on_average)
 {
     enum { SEEDS = 24 };
@@ -139,56 +141,231 @@ TEST(the_noise_that_linearised_networks_leave_is_that_of_kernel_regression_on_av
         EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
         ratio += r->retrain.noise_variance / noise / SEEDS;
     }
-    NEAR(ratio, 1, 0.16);
+    NEAR(ratio, 1, 0.12);
     done();
 }
 
 /* ---- planted sums ---- */
 
-/* Networks whose answer is b times the kernel's follow the data b^2 times as much, however far the signs drawn move the
- * kernel: no noise is left, so that the point's own answers decide. */
-TEST(kappa_at_a_point_is_found_where_it_is_planted)
+/* Two regressions' answers, not parallel, and networks that answer with so much of each: found by least squares. What two
+ * starts share besides counts in kappa and rest; what is one start's own does not. */
+static epiqp_following followed(double kernel, double linear, double shared)
+{
+    enum { R = 40 };
+    epiqp_response sum = {0};
+    double z[4 * R];
+    epiqp_normals((epiqp_stream){5, EPIQP_FOR_WILD, 0}, 4 * R, z);
+    for (int k = 0; k < R; k++) {
+        const double d = z[4 * k], l = 0.5 * z[4 * k] + z[4 * k + 1], own = 0.1 * z[4 * k + 3],
+                     answer = kernel * d + linear * l + shared * z[4 * k + 2];
+        epiqp_response one = epiqp_response_of(&(epiqp_answers){{answer + own, answer - own}, d, l, 0});
+        epiqp_response_add(&sum, &one);
+    }
+    return epiqp_follow(&sum);
+}
+
+TEST(so_much_of_kernel_and_of_linear_regression_is_found_as_was_planted)
+{
+    epiqp_following f = followed(0.4, 0.5, 0);
+    CLOSE(f.kernel, 0.4, 1e-12);
+    CLOSE(f.linear, 0.5, 1e-12);
+    NEAR(f.rest, 1, 0.05); /* less the square of what starts have of their own: 0.01 of 0.5 or so */
+    TRUE(followed(0.4, 0.5, 0.5).rest > 1.2);
+    f = followed(1.3, -0.2, 0); /* neither below 0 */
+    TRUE(f.linear == 0);
+    TRUE(f.kernel > 0.9 && f.kernel < 1.4);
+    f = followed(-0.2, 0.9, 0);
+    TRUE(f.kernel == 0);
+    TRUE(f.linear > 0.5 && f.linear < 0.9);
+    TRUE(epiqp_follow(&(epiqp_response){.products = 1}).kappa == 0); /* no kernel to compare with */
+}
+
+/* Networks whose answer is b times the reference's follow the data b^2 times as much, however far the signs drawn move the
+ * reference: no noise is left, so that the point's own answers decide. */
+TEST(what_is_followed_at_a_point_is_found_where_it_is_planted)
 {
     enum { R = 5 };
     const double b = 0.6, moved[R] = {0.1, -0.3, 0.25, 0.05, -0.15};
     epiqp_answers of[R];
     for (int k = 0; k < R; k++) {
-        of[k] = (epiqp_answers){{b * moved[k], b * moved[k]}, moved[k]};
+        of[k] = (epiqp_answers){.start = {b * moved[k], b * moved[k]}, .reference = moved[k]};
     }
-    CLOSE(epiqp_kappa_here(0.8, b, R, of, 0.02), b * b, 1e-14);
-    CLOSE(epiqp_kappa_here(0.8, b, R, of, 0.07), b * b, 1e-14);
-    EQ(epiqp_kappa_here(0.8, b, 1, of, 0.02), 0.8); /* one answer tells nothing */
-    EQ(epiqp_kappa_here(0.8, b, R, of, 0), 0.8);    /* nor do any where the kernel's are not known */
+    CLOSE(epiqp_rest_here(b * b, R, of, 0.02), b * b, 1e-14);
+    CLOSE(epiqp_rest_here(b * b, R, of, 0.07), b * b, 1e-14);
+    TRUE(epiqp_rest_here(0.8, 1, of, 0.02) == 0.8); /* one answer tells nothing */
+    TRUE(epiqp_rest_here(0.8, R, of, 0) == 0.8);    /* nor do any where the reference is not known */
 }
 
-/* Answers b times the kernel's and as much again of the networks' own, which two starts share: kappa is 2 b^2 at the point,
- * and over many draws its mean lies between that and the table's, nearer the latter the fewer the answers. Of one start
+/* Answers as the reference's and as much again of the networks' own, which two starts share: rest is 2 at the point, and
+ * over many draws its mean lies between that and the table's 1.2, nearer the latter the fewer the answers. Of one start
  * alone such a part counts for nothing. Judge: the mean over 4000 draws, whose standard error is below 1 %. */
 TEST(and_is_drawn_to_that_of_all_rows_as_far_as_it_is_uncertain)
 {
-    enum { MANY = 4000, MOST = 100 };
-    const double b = 0.7, table = 0.6;
+    enum { MANY = 4000, MOST = 400 };
+    const double table = 1.2;
     double mean[2][2] = {{0}};
     epiqp_answers of[MOST];
-    const epiqp_stream stream = {11, EPIQP_FOR_WILD, 0};
     double *normal = malloc(MANY * MOST * 3 * sizeof *normal);
-    epiqp_normals(stream, MANY * MOST * 3, normal);
+    epiqp_normals((epiqp_stream){11, EPIQP_FOR_WILD, 0}, MANY * MOST * 3, normal);
     for (int own = 0; own < 2; own++) {
         for (int few = 0; few < 2; few++) {
             const int count = few ? 5 : MOST;
             for (int k = 0; k < MANY; k++) {
                 for (int i = 0; i < count; i++) {
                     const double *z = normal + (k * MOST + i) * 3;
-                    of[i] = (epiqp_answers){{b * (z[0] + z[1]), b * (z[0] + z[own ? 2 : 1])}, z[0]};
+                    of[i] = (epiqp_answers){.start = {z[0] + z[1], z[0] + z[own ? 2 : 1]}, .reference = z[0]};
                 }
-                mean[own][few] += epiqp_kappa_here(table, b, count, of, 1) / MANY;
+                mean[own][few] += epiqp_rest_here(table, count, of, 1) / MANY;
             }
         }
     }
     free(normal);
-    TRUE(mean[0][1] > table && mean[0][1] < mean[0][0]); /* the more answers, the nearer 0.98 */
-    TRUE(mean[0][0] > (table + 2 * b * b) / 2 && mean[0][0] < 2 * b * b);
-    TRUE(mean[1][0] < table && mean[1][0] > b * b); /* two starts that share nothing: towards 0.49 */
+    TRUE(mean[0][1] > table && mean[0][1] < mean[0][0]); /* the more answers, the nearer 2 */
+    TRUE(mean[0][0] > (table + 2) / 2 && mean[0][0] < 2);
+    TRUE(mean[1][0] < table && mean[1][0] > 1); /* two starts that share nothing: towards 1 */
+}
+
+/* Five rows, one a fold: at the third, networks trained without it answer nonsense and are not heard, and the numbers are
+ * those of rows trained on; beside it all are heard, and the numbers are those of rows left out. Answers that are the
+ * reference's leave kappa at its expected square over the kernel's. */
+TEST(at_a_row_networks_that_have_not_seen_it_are_not_asked)
+{
+    enum { R = 5 };
+    const double x[R] = {0, 1, 2, 3, 4}, told[2 * R + 3] = {1, -2, 3, 1, 2, 2, 1, -1, 1, 3, 0.7, 0.5, 0.4};
+    const ptrdiff_t fold[R] = {0, 1, 2, 3, 4};
+    const epiqp_followed f = {.left_out = {0.8, 0.9, 0.1, 1}, .at_rows = {0.4, 0.5, 0.2, 1}};
+    const epiqp_steps s = {.n = R, .d = 1, .replicates = R, .folds = R, .x = x, .fold = fold};
+    const double place[2] = {2, 2.5};
+    for (int k = 0; k < 2; k++) {
+        const epiqp_following *over = k ? &f.left_out : &f.at_rows;
+        const double a = over->kernel, b = over->linear;
+        epiqp_answers of[R];
+        for (int v = 0; v < R; v++) {
+            double answer = v == 2 && !k ? 1e3 : a * told[v] + b * told[R + v];
+            of[v] = (epiqp_answers){.start = {answer, answer}};
+        }
+        CLOSE(epiqp_kappa_at(&f, &s, &place[k], told, of), (a * a * 0.7 + b * b * 0.5 + 2 * a * b * 0.4) / 0.7, 1e-12);
+        TRUE(epiqp_kappa_at(&f, &s, &place[k], NULL, of) == over->kappa);
+    }
+}
+
+/* ---- linear regression ---- */
+
+/* Targets a + b'x at all rows: whatever is left out, linear regression answers a + b'x, at rows and at points. Its expected
+ * square over signs of equal steps is the sum of its squared weights, 1/n at the mean of the rows. Columns that are
+ * constant, or the same twice, change nothing; the ridge against those takes 1e-6 of a slope. */
+TEST(linear_regression_answers_to_targets_on_a_plane_with_the_plane)
+{
+    enum { P = 5, R = 5 };
+    static double x[N * P], u[R * N], weights[N], size[N], told[2 * R + 5], room[3 * N];
+    ptrdiff_t fold[N], group[N];
+    double mean[P] = {0}, place[P] = {0.1, 0.3, -0.2, 7, 0.1};
+    make();
+    for (int i = 0; i < N; i++) {
+        const double row[P] = {X[i * D], X[i * D + 1], X[i * D + 2], 7, X[i * D]};
+        memcpy(x + i * P, row, sizeof row);
+        fold[i] = i % 5;
+        group[i] = i;
+        size[i] = 1;
+        for (int k = 0; k < P; k++) {
+            mean[k] += row[k] / N;
+        }
+        for (int v = 0; v < R; v++) {
+            u[v * N + i] = fold[i] == v ? 1e3 : 1 + v + 2 * row[0] - 3 * row[1] + v * row[2]; /* left out: no matter */
+        }
+    }
+    epiq_ctx *own_ctx;
+    EQ(epiq_ctx_new(&own_ctx), EPIQ_OK);
+    epiqp_env e = {own_ctx, &epiqp_la_ref, 1, NULL};
+    epiqp_arena arena = {0};
+    epiqp_ols ols;
+    epiqp_steps s = {.n = N,
+                     .d = P,
+                     .groups = N,
+                     .replicates = R,
+                     .folds = 5,
+                     .x = x,
+                     .group = group,
+                     .fold = fold,
+                     .u = u,
+                     .size = size,
+                     .ols = &ols};
+    EQ(epiqp_ols_new(&e, &arena, &s, R, &ols), EPIQ_OK);
+    epiqp_steps_answer(&e, &s, weights, place, told, room);
+    for (int v = 0; v < R; v++) {
+        NEAR(epiqp_ols_at(&ols, v, 17), 1 + v + 2 * x[17 * P] - 3 * x[17 * P + 1] + v * x[17 * P + 2], 1e-5);
+        NEAR(told[R + v], 1 + v + 2 * place[0] - 3 * place[1] + v * place[2], 1e-5);
+    }
+    epiqp_steps_answer(&e, &s, weights, mean, told, room);
+    NEAR(told[2 * R + 1], 1.25 / N, 1e-6);
+    TRUE(told[2 * R] == 0); /* no weights of the kernel */
+    s.d = N / 4;            /* a coefficient for every fourth row: too many */
+    EQ(epiqp_ols_new(&e, &arena, &s, R, &ols), EPIQ_OK);
+    EQ(ols.p, 0);
+    TRUE(epiqp_ols_at(&ols, 0, 0) == 0);
+    epiqp_arena_free(own_ctx, &arena);
+    epiq_ctx_free(own_ctx);
+}
+
+/* ---- the noise of a row alone ---- */
+
+/* A row's own part of V, c_i^2 z_i^2 of the sum, is made of its noise alone instead; elsewhere, where nothing is known of
+ * it, and where it would be more, V stays. */
+static double own_factor(const epiqp_steps *s, const double *place, double variance)
+{
+    const double weights[] = {0.1, 0.4, 0.2};
+    double told[2 + 5] = {0};
+    epiqp_own_noise(s, weights, place, &told[5], &told[6]);
+    return epiqp_own_factor(told, 1, variance);
+}
+
+TEST(at_a_row_its_own_noise_takes_the_place_of_its_part_in_the_variance)
+{
+    const double x[] = {0, 1, 2}, z[] = {1, 2, 1}, variance = 0.9;
+    const double alone[] = {0, 3, 1}, large[] = {0, 300, 1};
+    epiqp_steps s = {.n = 3, .d = 1, .x = x, .size = z, .alone = alone};
+    const double own = 0.16 * 4, all = 0.01 + own + 0.04;
+    CLOSE(own_factor(&s, &x[1], variance), 1 - own / all + 0.16 * 3 / variance, 1e-14);
+    TRUE(own_factor(&s, &x[0], variance) == 1);
+    TRUE(own_factor(&s, &variance, variance) == 1);
+    TRUE(own_factor(&s, &x[1], 0) == 1);
+    TRUE(own_factor(&s, &x[1], 100) == 0.25); /* at least a quarter */
+    s.alone = large;
+    TRUE(own_factor(&s, &x[1], variance) == 1);
+    s.alone = NULL;
+    TRUE(own_factor(&s, &x[1], variance) == 1);
+}
+
+/* A function that kernel regression misses in part, and noise of variance 0.01: over 20 seeds the noise of rows alone comes
+ * to 1.2 times that, where residuals corrected once leave 1.7 times. */
+TEST(the_noise_alone_does_not_hold_what_the_fit_misses)
+{
+    enum { SEEDS = 20 };
+    double alone = 0, once = 0;
+    epiq_options o = plain();
+    o.width = 4;
+    o.members = 2;
+    o.lambda = 1e-3;
+    for (int k = 0; k < SEEDS; k++) {
+        double x[N * 2], y[N], z[3 * N];
+        epiqp_normals((epiqp_stream){(uint64_t)k, EPIQP_FOR_SYNTH_X, 0}, 3 * N, z);
+        for (int i = 0; i < N; i++) {
+            x[2 * i] = z[3 * i];
+            x[2 * i + 1] = z[3 * i + 1];
+            y[i] = sin(2 * x[2 * i]) + 0.1 * z[3 * i + 2];
+        }
+        epiq_model *m = NULL;
+        EQ(run(N, 2, x, y, NULL, 1, x, &o), EPIQ_OK);
+        EQ(epiq_fit(c, data, &o, &m), EPIQ_OK);
+        for (int i = 0; i < N; i++) {
+            alone += m->alone[i] / 0.01 / N / SEEDS;
+            once += m->smoothed[i] * *m->unit * *m->unit / 0.01 / N / SEEDS;
+        }
+        epiq_model_free(c, m);
+        done();
+    }
+    TRUE(alone > 0.8 && alone < 1.35);
+    TRUE(once > 1.5);
 }
 
 TEST(a_data_part_is_multiplied_by_kappa_and_by_the_noise)
@@ -311,6 +488,6 @@ TEST(a_target_without_any_error_has_no_variance_to_measure)
     }
     o.data_by = EPIQ_DATA_BY_AUTO;
     EQ(run(N, D, X, constant, NULL, 2, X0, &o), EPIQ_OK);
-    EQ(r->points[0].data.variance, 0);
+    TRUE(r->points[0].data.variance == 0);
     done();
 }
