@@ -25,6 +25,7 @@ typedef struct {
     double noise;             /* that the networks leave, over IF's own */
     double spread;            /* relative variance of kappa noise */
     double step;              /* by which targets were moved, scaled */
+    double least;             /* noise of a row, scaled: the data part is not below this times |c|^2 */
 } epiqp_followed;
 enum {
     EPIQP_FOLDS = 5, /* a fifth of the rows is left out: the networks are nearly those of all rows */
@@ -367,10 +368,10 @@ double epiqp_ols_bytes(ptrdiff_t n, ptrdiff_t d, ptrdiff_t vectors);
 
 /* Both regressions' answers at a point whose kernel weights are c: told of them. First the kernel's, replicates of them,
  * then linear regression's, then the expected squares over all signs, about: of the first, of the second, and of their
- * product; then what epiqp_own_noise has. room: epiqp_told_room. */
+ * product; then what epiqp_own_noise has, and |c|^2. room: epiqp_told_room. */
 static inline ptrdiff_t epiqp_told(ptrdiff_t replicates)
 {
-    return 2 * replicates + 5;
+    return 2 * replicates + 6;
 }
 static inline ptrdiff_t epiqp_told_room(ptrdiff_t n)
 {
@@ -381,12 +382,12 @@ void epiqp_steps_answer(const epiqp_env *e, const epiqp_steps *s, const double *
 /* kappa at a point, from those (NULL: not known) and the networks' (replicates, written to). */
 double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const double *told,
                       epiqp_answers *of);
-/* What IF's variance at a point that is a row is multiplied by to be made of that row's noise alone, from what was told; 1 at
- * any other point. First how large the row's own part of it is, and what its noise alone would make of that. */
+/* Of IF's variance at a point that is a row: how large the row's own part of it is, and what its noise alone would make of
+ * that; both 0 at any other point. */
 void epiqp_own_noise(const epiqp_steps *s, const double *c, const double *at, double *share, double *alone);
-double epiqp_own_factor(const double *told, ptrdiff_t replicates, double variance);
-/* IF's part made that of the networks, which follow the data kappa times as much at that point. */
-epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, epiq_part part, double level);
+/* IF's part made that of the networks, which follow the data kappa times as much at that point. told: NULL: not known. */
+epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, const double *told, ptrdiff_t replicates,
+                               epiq_part part, double level);
 
 /* ---- members ---- */
 

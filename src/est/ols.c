@@ -159,4 +159,5 @@ void epiqp_steps_answer(const epiqp_env *e, const epiqp_steps *s, const double *
     square[1] = FEWER_LINEAR * epiqp_dot(s->groups, by_line, by_line);
     square[2] = sqrt(FEWER * FEWER_LINEAR) * epiqp_dot(s->groups, by_kernel, by_line);
     epiqp_own_noise(s, c, at, &square[3], &square[4]);
+    square[5] = epiqp_dot(s->n, c, c);
 }

@@ -134,11 +134,24 @@ void epiqp_own_noise(const epiqp_steps *s, const double *c, const double *at, do
     *share = own > 0 ? own / all : 0;
 }
 
-double epiqp_own_factor(const double *told, ptrdiff_t replicates, double variance)
+static double own_factor(const double *own, double variance)
 {
-    const double *own = told + 2 * replicates + 3;
     double factor = own[0] > 0 && variance > 0 ? 1 - own[0] + own[1] / variance : 1;
     return isfinite(factor) ? fmax(fmin(factor, 1), LEAST_OWN) : 1;
+}
+
+epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, const double *told, ptrdiff_t replicates,
+                               epiq_part part, double level)
+{
+    if (!part.known) {
+        return part;
+    }
+    const double *own = told ? told + 2 * replicates + 3 : NULL;
+    double variance = kappa * f->noise * part.variance, df = part.df > 0 ? 1 / (1 / part.df + f->spread / 2) : 0;
+    if (own) {
+        variance = fmax(variance * own_factor(own, part.variance), f->least * own[2]);
+    }
+    return epiq_part_of(variance, df, level, EPIQ_BY_RETRAIN);
 }
 
 /* At a point that is a row, networks that have not seen it say nothing of those that have. */

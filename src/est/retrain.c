@@ -20,7 +20,8 @@ static const double STEP = 0.8; /* of the left-out errors' variance: about the n
 static const double ELSEWHERE = 0.01, ROUGHLY = 0.1;
 static const double UNLIKE =
     0.04; /* variance of log rho over tables: what is measured is drawn to 0 as far as it varies */
-static const double FLOOR = 0.05; /* of the left-out errors: noise can hardly be less, and kappa hardly be 0 */
+static const double LEAST = 1.0 / 32; /* of the noise: the least that is given for a row's, whatever it may be */
+static const double FLOOR = 0.05;     /* of the left-out errors: noise can hardly be less, and kappa hardly be 0 */
 
 /* ---- folds and signs ---- */
 
@@ -43,7 +44,7 @@ double epiqp_retrain_bytes(const epiqp_job *j)
     double kernel = j->retrain.subset ? 0 : 8 * (n * signs + out * (out + signs));
     double regression = j->retrain.subset ? 0 : epiqp_ols_bytes(j->n, j->data->d, (ptrdiff_t)signs);
     kernel = fmax(kernel, j->retrain.subset ? 0 : epiqp_noise_alone_bytes(j->n));
-    return fmax(networks, kernel) + regression + 8 * (n * (6 + 2.2 * signs) + points * (2 * replicates + 5));
+    return fmax(networks, kernel) + regression + 8 * (n * (6 + 2.2 * signs) + points * (2 * replicates + 6));
 }
 
 /* The kernel is asked for every fold, also where fewer replicates than folds are trained. */
@@ -592,12 +593,6 @@ static epiqp_followed find_all(const epiqp_job *j, const errors *e, const respon
     return all;
 }
 
-epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, epiq_part part, double level)
-{
-    double df = part.df > 0 ? 1 / (1 / part.df + f->spread / 2) : 0;
-    return part.known ? epiq_part_of(kappa * f->noise * part.variance, df, level, EPIQ_BY_RETRAIN) : part;
-}
-
 /* The noise of an answer by networks is that which they leave. */
 static void report_noise(epiqp_job *j, double noise)
 {
@@ -653,6 +648,7 @@ static int settle(epiqp_job *j, const errors *e, const responses *of, double ste
     const errors sum = all_but(e, t->folds, -1);
     t->found = find_all(j, e, of, &r->retrain.kappa_se);
     t->found.step = step;
+    t->found.least = LEAST * t->found.noise * t->mean_noise;
     r->retrain.known = 1;
     r->retrain.replicates = t->replicates;
     r->retrain.starts = STARTS;
@@ -686,9 +682,8 @@ static int scale_points(epiqp_job *j, const fold *folds, const moved *all, doubl
             here[r] = epiqp_answers_of(all[2 * r].at + at, all[2 * r + 1].at + at, f->asked, step);
         }
         const double *told = t->asked ? t->asked + p * epiqp_told(t->replicates) : NULL;
-        double kappa = epiqp_kappa_at(&t->found, &steps, j->at + p * steps.d, told, here),
-               own = told ? epiqp_own_factor(told, t->replicates, j->inf[p].variance) : 1;
-        j->inf[p] = epiqp_retrained_part(&t->found, own * kappa, j->inf[p], j->o.level);
+        double kappa = epiqp_kappa_at(&t->found, &steps, j->at + p * steps.d, told, here);
+        j->inf[p] = epiqp_retrained_part(&t->found, kappa, told, t->replicates, j->inf[p], j->o.level);
         j->answer->points[p].kappa = t->subset ? 0 : kappa;
     }
     return warn(j, t->found.left_out.kappa);

@@ -288,15 +288,14 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
     if (!m->retrain) {
         return part;
     }
-    double *told = a->told + p * epiqp_told(m->o.replicates), own = 1;
+    double *told = a->told + p * epiqp_told(m->o.replicates);
     if (a->retrained) {
         epiqp_steps_answer(a->e, &m->steps, a->k0 + p * m->n, a->x + p * m->d, told,
                            a->scratch + omp_get_thread_num() * epiqp_told_room(m->n));
-        own = epiqp_own_factor(told, m->o.replicates, part.variance);
     }
     double kappa = epiqp_kappa_at(&a->found, &m->steps, a->x + p * m->d, a->retrained ? told : NULL,
                                   a->answers + p * m->o.replicates);
-    return epiqp_retrained_part(&a->found, own * kappa, part, 0);
+    return epiqp_retrained_part(&a->found, kappa, a->retrained ? told : NULL, m->o.replicates, part, 0);
 }
 
 /* c = A^-1 k0, the closed form of tau^2, what corrects BA, and the data variance. */

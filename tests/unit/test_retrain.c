@@ -257,7 +257,7 @@ TEST(at_a_row_networks_that_have_not_seen_it_are_not_asked)
 TEST(linear_regression_answers_to_targets_on_a_plane_with_the_plane)
 {
     enum { P = 5, R = 5 };
-    static double x[N * P], u[R * N], weights[N], size[N], told[2 * R + 5], room[3 * N];
+    static double x[N * P], u[R * N], weights[N], size[N], told[2 * R + 6], room[3 * N];
     ptrdiff_t fold[N], group[N];
     double mean[P] = {0}, place[P] = {0.1, 0.3, -0.2, 7, 0.1};
     make();
@@ -275,6 +275,7 @@ TEST(linear_regression_answers_to_targets_on_a_plane_with_the_plane)
         }
     }
     epiq_ctx *own_ctx;
+    weights[3] = 2;
     EQ(epiq_ctx_new(&own_ctx), EPIQ_OK);
     epiqp_env e = {own_ctx, &epiqp_la_ref, 1, NULL};
     epiqp_arena arena = {0};
@@ -298,8 +299,9 @@ TEST(linear_regression_answers_to_targets_on_a_plane_with_the_plane)
     }
     epiqp_steps_answer(&e, &s, weights, mean, told, room);
     NEAR(told[2 * R + 1], 1.25 / N, 1e-6);
-    TRUE(told[2 * R] == 0); /* no weights of the kernel */
-    s.d = N / 4;            /* a coefficient for every fourth row: too many */
+    CLOSE(told[2 * R], 1.1 * 4, 1e-14); /* the kernel's, of one weight, which is not linear regression's business */
+    CLOSE(told[2 * R + 5], 4.0, 1e-14);
+    s.d = N / 4; /* a coefficient for every fourth row: too many */
     EQ(epiqp_ols_new(&e, &arena, &s, R, &ols), EPIQ_OK);
     EQ(ols.p, 0);
     TRUE(epiqp_ols_at(&ols, 0, 0) == 0);
@@ -314,9 +316,11 @@ TEST(linear_regression_answers_to_targets_on_a_plane_with_the_plane)
 static double own_factor(const epiqp_steps *s, const double *place, double variance)
 {
     const double weights[] = {0.1, 0.4, 0.2};
-    double told[2 + 5] = {0};
+    double told[2 + 6] = {0};
     epiqp_own_noise(s, weights, place, &told[5], &told[6]);
-    return epiqp_own_factor(told, 1, variance);
+    epiq_part part = epiq_part_of(variance, 20, 0.95, EPIQ_BY_IF);
+    part = epiqp_retrained_part(&(epiqp_followed){.noise = 1}, 1, told, 1, part, 0.95);
+    return variance > 0 ? part.variance / variance : 1;
 }
 
 TEST(at_a_row_its_own_noise_takes_the_place_of_its_part_in_the_variance)
@@ -370,11 +374,14 @@ TEST(the_noise_alone_does_not_hold_what_the_fit_misses)
 
 TEST(a_data_part_is_multiplied_by_kappa_and_by_the_noise)
 {
-    const epiqp_followed f = {.noise = 1.25, .spread = 0.1};
-    epiq_part part = epiqp_retrained_part(&f, 0.8, epiq_part_of(4e-3, 20, 0.95, EPIQ_BY_IF), 0.95);
+    const epiqp_followed f = {.noise = 1.25, .spread = 0.1, .least = 0.02};
+    epiq_part part = epiqp_retrained_part(&f, 0.8, NULL, 0, epiq_part_of(4e-3, 20, 0.95, EPIQ_BY_IF), 0.95);
     CLOSE(part.variance, 4e-3, 1e-14);
     CLOSE(part.df, 1 / (1 / 20.0 + 0.05), 1e-14); /* 2/nu of V, and the relative variance of what multiplies it */
     EQ(part.method, EPIQ_BY_RETRAIN);
+    const double told[] = {0, 0, 0, 0, 0, 0.5}; /* |c|^2, and with it the least */
+    part = epiqp_retrained_part(&f, 0.8, told, 0, epiq_part_of(4e-3, 20, 0.95, EPIQ_BY_IF), 0.95);
+    CLOSE(part.variance, 0.01, 1e-14);
 }
 
 /* ---- the same however it runs ---- */
