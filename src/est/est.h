@@ -364,11 +364,15 @@ typedef struct {
 } epiqp_steps;
 int epiqp_ols_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_steps *s, ptrdiff_t vectors, epiqp_ols *out);
 double epiqp_ols_at(const epiqp_ols *o, ptrdiff_t vector, ptrdiff_t row); /* its answer to a step, at a row */
-double epiqp_ols_bytes(ptrdiff_t n, ptrdiff_t d, ptrdiff_t vectors);
+double epiqp_ols_bytes(ptrdiff_t n, ptrdiff_t groups, ptrdiff_t d, ptrdiff_t vectors);
 
-/* Both regressions' answers at a point whose kernel weights are c: told of them. First the kernel's, replicates of them,
- * then linear regression's, then the expected squares over all signs, about: of the first, of the second, and of their
- * product; then what epiqp_own_noise has, and |c|^2. room: epiqp_told_room. */
+/* What is told of a point whose kernel weights are c, with R replicates:
+ *     0       R numbers: what kernel regression answers to each step
+ *     R       R numbers: what linear regression does
+ *     2R      expected squares over all signs, about: of the first, of the second, and of their product
+ *     2R + 3  what epiqp_own_noise has
+ *     2R + 5  |c|^2
+ * room: epiqp_told_room. */
 static inline ptrdiff_t epiqp_told(ptrdiff_t replicates)
 {
     return 2 * replicates + 6;

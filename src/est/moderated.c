@@ -386,7 +386,7 @@ enum { SIGNS = 64 }; /* random vectors: (M^4)_ii is told to 18 %, and averaged o
 
 double epiqp_noise_alone_bytes(ptrdiff_t n)
 {
-    return 8 * (double)n * (2 * SIGNS + 3 + 4 * LEVELS);
+    return 8 * (double)n * (2 * (SIGNS + 1) + 4 + 4 * LEVELS);
 }
 
 /* M y, M = shift B, and again: what is left of the function falls far faster than the noise. (N1) */
@@ -396,7 +396,7 @@ static int twice(epiqp_job *j, const epiqp_ridge *r, double *v, double *room)
     int s = EPIQ_OK;
     for (int k = 0; !s && k < 2; k++) {
         s = epiqp_ridge_times(&j->e, r, SIGNS + 1, v, room);
-        for (ptrdiff_t i = 0; i < count; i++) {
+        for (ptrdiff_t i = 0; !s && i < count; i++) {
             v[i] = r->shift * room[i];
         }
     }
@@ -424,7 +424,7 @@ int epiqp_noise_alone(epiqp_job *j, const epiqp_ridge *r, double *noise)
     memcpy(v, j->data->y, (size_t)n * sizeof *v);
     s = twice(j, r, v, v + (SIGNS + 1) * n);
     bool known = !s;
-    for (ptrdiff_t i = 0; i < n; i++) {
+    for (ptrdiff_t i = 0; !s && i < n; i++) {
         double sum = 0;
         for (ptrdiff_t k = 1; k <= SIGNS; k++) {
             sum += v[k * n + i] * v[k * n + i] / SIGNS;

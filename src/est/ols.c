@@ -9,16 +9,16 @@
 
 static const double RIDGE = 1e-6; /* of the variance of a feature, on the diagonal: columns that repeat each other */
 static const double ROUNDING = 1e-12; /* of the largest value: a feature that varies by less is constant */
-enum { ROWS_EACH = 4 };               /* rows for every coefficient, at least */
+enum { EACH = 4 };                    /* groups of rows for every coefficient, at least */
 
-static ptrdiff_t coefficients(ptrdiff_t n, ptrdiff_t d)
+static ptrdiff_t coefficients(ptrdiff_t groups, ptrdiff_t d)
 {
-    return ROWS_EACH * (d + 1) <= n ? d + 1 : 0;
+    return EACH * (d + 1) <= groups ? d + 1 : 0;
 }
 
-double epiqp_ols_bytes(ptrdiff_t n, ptrdiff_t d, ptrdiff_t vectors)
+double epiqp_ols_bytes(ptrdiff_t n, ptrdiff_t groups, ptrdiff_t d, ptrdiff_t vectors)
 {
-    const double p = (double)coefficients(n, d);
+    const double p = (double)coefficients(groups, d);
     return 8 * (p * (2 * (double)n + 2 * p + (double)vectors + 2) + (double)n);
 }
 
@@ -96,7 +96,7 @@ static void leave_out(const epiqp_env *e, const epiqp_steps *s, ptrdiff_t f, ptr
 
 int epiqp_ols_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_steps *s, ptrdiff_t vectors, epiqp_ols *out)
 {
-    const ptrdiff_t n = s->n, p = coefficients(n, s->d);
+    const ptrdiff_t n = s->n, p = coefficients(s->groups, s->d);
     *out = (epiqp_ols){.n = n, .p = p};
     if (!p) {
         return EPIQ_OK;
@@ -125,7 +125,7 @@ int epiqp_ols_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_steps *s, 
 
 double epiqp_ols_at(const epiqp_ols *o, ptrdiff_t vector, ptrdiff_t row)
 {
-    return epiqp_dot(o->p, o->w + row * o->p, o->beta + vector * o->p);
+    return o->p ? epiqp_dot(o->p, o->w + row * o->p, o->beta + vector * o->p) : 0;
 }
 
 static const double FEWER = 1.1; /* the kernel's variance at a point without a fifth of the rows, lambda n as before */

@@ -8,7 +8,7 @@
 /* Variance of the networks' own answers from point to point beside that of the reference, over its square: from many
  * settings of known truth. */
 static const double BETWEEN_POINTS = 0.03;
-static const double LEAST = 0.2; /* of that over all rows: no point has less, about */
+static const double LEAST = 0.2; /* of rest and kappa over all rows: no point has less, about */
 static const double LEAST_OWN =
     0.25; /* of IF's variance at a row, as moderated gives a quarter of the smoothed one at least */
 static const double PRIOR = 2;    /* so many answers is the reference itself worth at a point */
@@ -81,8 +81,8 @@ epiqp_following epiqp_follow(const epiqp_response *sum)
 /* Answers G_1, G_2 of two starts and m of the reference, whose expected square over signs is E; over R of them
  *     rest_x = sum G_1 G_2/(R E) + b^2 (1 - sum m^2/(R E)),   b the slope of the mean answer on m
  * The reference is a control variate: where the signs drawn move it more than signs do on average, they move the networks
- * more as well, b^2 times as much. What it leaves unexplained, u of E, gives rest_x a relative variance, and that its
- * weight beside rest over all rows. */
+ * more as well, b^2 times as much. b is drawn to 1, or to sqrt(rest) where that is less. u, the mean square that the
+ * reference leaves unexplained over E, gives rest_x a relative variance, and that its weight beside rest over all rows. */
 double epiqp_rest_here(double rest, ptrdiff_t count, const epiqp_answers *of, double expected)
 {
     const double R = (double)count;
@@ -179,5 +179,5 @@ double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const doubl
         }
     }
     double kappa = epiqp_rest_here(over->rest, count, of, expected) * expected / square[0];
-    return isfinite(kappa) ? kappa : over->kappa;
+    return isfinite(kappa) ? fmax(kappa, LEAST * over->kappa) : over->kappa;
 }

@@ -11,6 +11,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 enum { FOLDS = EPIQP_FOLDS, STARTS = EPIQP_STARTS };
@@ -42,8 +43,8 @@ double epiqp_retrain_bytes(const epiqp_job *j)
     double networks = 8 * (n + points) * folds * (3 * d + 6 + STARTS) + 8 * 2 * replicates * (1.8 + STARTS) * n +
                       8 * 2 * replicates * STARTS * points;
     double kernel = j->retrain.subset ? 0 : 8 * (n * signs + out * (out + signs));
-    double regression = j->retrain.subset ? 0 : epiqp_ols_bytes(j->n, j->data->d, (ptrdiff_t)signs);
-    kernel = fmax(kernel, j->retrain.subset ? 0 : epiqp_noise_alone_bytes(j->n));
+    double regression = j->retrain.subset ? 0 : epiqp_ols_bytes(j->n, j->data->groups, j->data->d, (ptrdiff_t)signs);
+    kernel += j->retrain.subset ? 0 : epiqp_noise_alone_bytes(j->n);
     return fmax(networks, kernel) + regression + 8 * (n * (6 + 2.2 * signs) + points * (2 * replicates + 6));
 }
 
@@ -215,11 +216,16 @@ static int answer_points(epiqp_job *j, const epiqp_ridge *r)
         return EPIQ_OK;
     }
     t->asked = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * stride, sizeof *t->asked);
-    double *room = epiqp_arena_alloc(j->e.c, &j->scratch, epiqp_told_room(j->n), sizeof *room);
-    for (ptrdiff_t p = 0; t->asked && room && p < j->points; p++) {
-        epiqp_steps_answer(&j->e, &steps, r->c + p * j->n, j->at + p * steps.d, t->asked + p * stride, room);
+    double *room = epiqp_arena_alloc(j->e.c, &j->scratch, j->e.threads * epiqp_told_room(j->n), sizeof *room);
+    if (!t->asked || !room) {
+        return EPIQ_E_NOMEM;
     }
-    return t->asked && room ? EPIQ_OK : EPIQ_E_NOMEM;
+#pragma omp parallel for num_threads(j->e.threads) if (j->points > 1 && j->n > EPIQP_ALONE)
+    for (ptrdiff_t p = 0; p < j->points; p++) {
+        epiqp_steps_answer(&j->e, &steps, r->c + p * j->n, j->at + p * steps.d, t->asked + p * stride,
+                           room + omp_get_thread_num() * epiqp_told_room(j->n));
+    }
+    return EPIQ_OK;
 }
 
 /* Without the answers themselves: the variance of one at a row without that row alone, 5/4 of it for a fifth less rows.
@@ -648,7 +654,7 @@ static int settle(epiqp_job *j, const errors *e, const responses *of, double ste
     const errors sum = all_but(e, t->folds, -1);
     t->found = find_all(j, e, of, &r->retrain.kappa_se);
     t->found.step = step;
-    t->found.least = LEAST * t->found.noise * t->mean_noise;
+    t->found.least = t->asked ? LEAST * t->found.noise * t->mean_noise : 0;
     r->retrain.known = 1;
     r->retrain.replicates = t->replicates;
     r->retrain.starts = STARTS;

@@ -246,7 +246,8 @@ static int check_values(epiq_ctx *c, const char *file, epiq_model *m)
     if (m->retrain) {
         epiqp_followed f;
         memcpy(&f, m->retrain, sizeof f);
-        good = good && f.left_out.kappa > 0 && f.at_rows.kappa > 0 && f.noise > 0 && f.step >= DBL_MIN;
+        good = good && f.left_out.kappa > 0 && f.at_rows.kappa > 0 && f.left_out.rest > 0 && f.at_rows.rest > 0 &&
+               f.noise > 0 && f.step >= DBL_MIN;
     }
     for (ptrdiff_t k = 0; k < m->d; k++) {
         good = good && m->factor[k] > 0;

@@ -35,7 +35,7 @@ static void add_kept(const epiq_model *m, epiqp_tensor *list, ptrdiff_t *count, 
     }
 }
 
-/* All tensors of the model's options, in the order of the file; the list has room for 24 and the factor's panels. The
+/* All tensors of the model's options, in the order of the file; the list has room for 32 and the factor's panels. The
  * panels lie one after the other: at is that of the first, and NULL for the rest. */
 static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiqp_tensor *list)
 {
