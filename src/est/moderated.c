@@ -348,6 +348,7 @@ static int smooth_noise(epiqp_job *j, smoothing *w, epiqp_moderated *out)
     int s = j->near ? EPIQ_OK : epiqp_near_rows(j, &own);
     w->near = j->near ? j->near : &own;
     s = s ? s : smooth(j, w, out);
+    w->near = NULL;
     epiqp_near_free(j->e.c, &own);
     return s;
 }

@@ -167,8 +167,11 @@ double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const doubl
         }
     }
     const epiqp_following *over = row ? &f->at_rows : &f->left_out;
-    const double *square = told ? told + 2 * s->replicates : NULL;
-    double expected = told ? reference_square(over, square[0], square[1], square[2]) : 0;
+    if (!told) {
+        return over->kappa;
+    }
+    const double *square = told + 2 * s->replicates;
+    double expected = reference_square(over, square[0], square[1], square[2]);
     if (!(expected > 0 && square[0] > 0)) {
         return over->kappa;
     }

@@ -579,7 +579,7 @@ static epiqp_followed find_all(const epiqp_job *j, const errors *e, const respon
 {
     const epiqp_retraining *t = &j->retrain;
     epiqp_followed all = find(j, e, of, -1);
-    double kappa[FOLDS], noise[FOLDS], both[FOLDS];
+    double kappa[FOLDS] = {0}, noise[FOLDS] = {0}, both[FOLDS] = {0};
     for (ptrdiff_t f = 0; f < t->folds; f++) {
         epiqp_followed one = find(j, e, of, f);
         kappa[f] = one.left_out.kappa;
