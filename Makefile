@@ -1,8 +1,9 @@
-# make            install what is missing, build build/epiq
+# make            build build/epiq; where something is missing to build: say what, and that make deps installs it
+# make deps       install what building and testing need (packages.txt), with root or sudo
 # make mpi        the same, and libepiq_mpi.so beside it, for mpirun and Slurm (docs/cluster.md)
-# make demo       build, then a decomposition of made-up data
-# make check      build, then every test (under 5 minutes)
-# make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (under 30 minutes)
+# make demo       deps, build, then a decomposition of made-up data
+# make check      deps, build, then every test (under 5 minutes)
+# make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (about an hour)
 # make fuzz       build the fuzz targets with clang, 10^7 executions of each (hours: tools/check-fuzz)
 # make bench      build, then epiq against its peers on this machine: bench/results.md (about 70 minutes)
 # make results    docs/results.md from the studies' JSON in docs/results
@@ -14,30 +15,34 @@ BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all bootstrap mpi demo check check-long fuzz bench results install uninstall dist deb clean
-all: bootstrap
+.PHONY: all deps mpi demo check check-long fuzz bench results install uninstall dist deb clean
+all:
+	@tools/bootstrap --check
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
 	@cmake --build $(BUILD)
 
-bootstrap:
+deps:
 	@tools/bootstrap
 
-mpi: bootstrap
+mpi: deps
 	@tools/bootstrap openmpi-bin libopenmpi-dev libscalapack-openmpi-dev
 	@cmake -S . -B $(BUILD) -G Ninja -DEPIQ_MPI=ON >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@$(MAKE) --no-print-directory all
 
-demo: all
+demo: deps
+	@$(MAKE) --no-print-directory all
 	@$(BUILD)/epiq demo
 
-check: all
+check: deps
+	@$(MAKE) --no-print-directory all
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 
-check-long: all
+check-long: deps
+	@$(MAKE) --no-print-directory all
 	@tools/check-long $(BUILD)
 
-fuzz: bootstrap
+fuzz: deps
 	@tools/check-fuzz $(BUILD) long
 
 bench:

@@ -195,9 +195,7 @@ int main(void)
     char line[8192], what[32], file[4096];
     while (fgets(line, sizeof line, stdin)) {
         int n = 0, a = 0, b = 0, numbers_read = sscanf(line, "%31s %d %d %d", what, &n, &a, &b);
-        if (numbers_read >= 2) {
-            openblas_set_num_threads(numbers_read == 2 ? n : numbers_read == 3 ? a : b);
-        }
+        if (numbers_read >= 2) openblas_set_num_threads(numbers_read == 2 ? n : numbers_read == 3 ? a : b);
         if (numbers_read == 3 && strcmp(what + 1, "gemm") == 0) {
             gemm(n, *what == 's');
         } else if (numbers_read == 3 && strcmp(what, "dpotrf") == 0) {

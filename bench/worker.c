@@ -190,9 +190,7 @@ static void settle(const epiqp_net *net, ptrdiff_t count, double budget_s)
 #pragma omp parallel for schedule(dynamic) num_threads(e.threads)
     for (ptrdiff_t k = 0; k < count; k++) {
         member *m = &list[k];
-        if (epiqp_now() - began > budget_s) {
-            continue;
-        }
+        if (epiqp_now() - began > budget_s) continue;
         demand(epiqp_minimise(&e, &m->task, 0, m->theta, &m->report));
         double loss = loss_at(&e, &m->task, m->theta, NULL), *on = room(p, sizeof *on);
         epiqp_training more;
@@ -228,9 +226,7 @@ static void descend(const epiqp_net *net, ptrdiff_t k, double lr, double target,
     demand(epiqp_task_pass(&e, &m->task, &pass));
     for (;; steps++) {
         loss = epiqp_loss(&e, &m->task, m->theta, grad, NULL, &pass);
-        if (loss <= target || steps == most || !(loss <= 1e6)) {
-            break;
-        }
+        if (loss <= target || steps == most || !(loss <= 1e6)) break;
         epiqp_axpy(p, -lr, grad, m->theta);
     }
     printf("{\"steps\": %td, \"reached\": %s, \"loss\": %.9g}\n", steps, loss <= target ? "true" : "false",
@@ -270,9 +266,7 @@ int main(void)
         ptrdiff_t count = 0;
         int used = 0;
         double a = 0, b = 0, c = 0;
-        if (sscanf(line, "%31s %4095s %n", command, file, &used) < 2) {
-            return 1;
-        }
+        if (sscanf(line, "%31s %4095s %n", command, file, &used) < 2) return 1;
         const char *rest = line + used;
         demand(epiq_data_read(ctx, file, &options, &data));
         epiqp_net net = epiqp_net_of(&options, data->d);

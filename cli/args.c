@@ -1,6 +1,7 @@
-/* args.c - from argv to a filled-in cli: flags in any order, the library's table for all it knows, one sentence if
- * wrong. */
+/* args.c - from argv to a filled-in cli: flags in any order, the library's by its table, one sentence if wrong. */
 #include "cli/cli.h"
+#include "common/utf8.h"
+#include "report/format.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,106 +10,96 @@
 #include <string.h>
 
 /* Lists of columns: typing the flag again adds to the list. */
-static const char *const LISTS[] = {"features", "drop", "onehot"};
+static const char *const LISTS[] = {"features", "drop", "onehot", NULL};
 
-static ptrdiff_t own_count(const verb *v)
+bool listed(const char *name, const char *const *list)
 {
-    ptrdiff_t count = 0;
-    while (v->flags && v->flags[count].name) {
-        count++;
+    while (*list && strcmp(*list, name) != 0) {
+        list++;
     }
-    return count;
+    return *list;
 }
 
-/* One of the library's that the verb does without, or has a flag of its own for. */
-static bool left_out(const verb *v, const flag *f)
+static const flag *own_flag(const verb *v, const char *name)
 {
-    for (const char *const *name = v->without; name && *name; name++) {
-        if (strcmp(f->section, *name) == 0 || strcmp(f->name, *name) == 0) {
-            return true;
-        }
+    const flag *f = v->flags;
+    while (f && f->name && strcmp(f->name, name) != 0) {
+        f++;
     }
-    for (const flag *own = v->flags; own && own->name; own++) {
-        if (strcmp(f->name, own->name) == 0) {
-            return true;
-        }
+    return f && f->name ? f : NULL;
+}
+
+/* The library's option of this index, which the verb has no flag of its own for. */
+static bool takes(const verb *v, ptrdiff_t index)
+{
+    const char *name = epiq_options_info(index)->name;
+    return epiq_options_scope(index) & v->takes && !(v->renamed && strcmp(v->renamed, name) == 0) && !own_flag(v, name);
+}
+
+/* Nothing of the section is for the verb. */
+static bool lacks_section(const verb *v, const char *section)
+{
+    bool lacks = true;
+    for (ptrdiff_t i = 0; epiq_options_info(i); i++) {
+        lacks = lacks && (strcmp(epiq_options_info(i)->section, section) != 0 || !takes(v, i));
     }
-    return false;
+    return lacks;
+}
+
+const char *verb_rest(const verb *v, const char *quote)
+{
+    static char text[4096]; /* all names together are shorter by far */
+    const flag *f;
+    const char *section = "", *before = ", but for";
+    char *end =
+        text + sprintf(text, "And those of %sepiq estimate%s from Columns on that are not named here", quote, quote);
+    for (ptrdiff_t i = 0; (f = epiq_options_info(i)); i++) {
+        const bool first = strcmp(section, f->section) != 0, whole = lacks_section(v, section = f->section);
+        if (whole ? !first : takes(v, i) || own_flag(v, f->name)) continue;
+        end += sprintf(end, "%s %s%s%s", before, quote, whole ? f->section : f->name, quote);
+        before = ",";
+    }
+    sprintf(end, ".");
+    return text;
 }
 
 const flag *verb_flag(const verb *v, ptrdiff_t index)
 {
-    ptrdiff_t own = own_count(v);
-    if (index < own) {
-        return &v->flags[index];
+    ptrdiff_t own = 0;
+    for (; v->flags && v->flags[own].name; own++) {
+        if (own == index) return &v->flags[own];
     }
     const flag *f = NULL;
-    for (ptrdiff_t i = 0, left = index - own; v->model && left >= 0 && (f = epiq_options_info(i)); i++) {
-        left -= !left_out(v, f);
+    for (ptrdiff_t i = 0; index >= own && (f = epiq_options_info(i)); i++) {
+        index -= takes(v, i);
     }
     return f;
 }
 
 /* ---- near misses ---- */
 
-static int least(int a, int b)
+const char *near_miss(const char *name, const char *(*candidate)(const void *from, ptrdiff_t index), const void *from,
+                      const char *dashes, const char *otherwise)
 {
-    return a < b ? a : b;
-}
-
-/* Edits from a to b; typing only the beginning of b counts as one. */
-static int distance(const char *a, const char *b)
-{
-    enum { MOST = 64 };
-    int row[MOST + 1], n = (int)strlen(b);
-    if (n > MOST || strlen(a) > MOST) {
-        return MOST;
-    }
-    if (*a && strncmp(a, b, strlen(a)) == 0) {
-        return 1;
-    }
-    for (int j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = least(replaced, 1 + least(row[j], row[j - 1]));
-        }
-    }
-    return row[n];
-}
-
-const char *closest(const char *name, const char *(*candidate)(const void *from, ptrdiff_t index), const void *from)
-{
+    static char text[128];
     const char *best = NULL, *other;
     int fewest = 2 + (int)strlen(name) / 3; /* farther than that it is a guess */
     for (ptrdiff_t i = 0; (other = candidate(from, i)); i++) {
-        int edits = distance(name, other);
+        /* typing only the beginning counts as one edit */
+        int edits = *name && strncmp(name, other, strlen(name)) == 0 ? 1 : epiqp_edit_distance(name, other);
         if (edits < fewest) {
             fewest = edits;
             best = other;
         }
     }
-    return best;
+    snprintf(text, sizeof text, best ? "did you mean %s%s?" : "%s%s", best ? dashes : otherwise, best ? best : "");
+    return text;
 }
 
 static const char *flag_name(const void *from, ptrdiff_t index)
 {
     const flag *f = verb_flag(from, index);
     return f ? f->name : NULL;
-}
-
-static int unknown_flag(const verb *v, const char *typed)
-{
-    const char *near = closest(typed + strspn(typed, "-"), flag_name, v);
-    if (near) {
-        return complain(CODE_USAGE, "epiq %s has no flag %s; did you mean --%s?", v->name, typed, near);
-    }
-    return complain(CODE_USAGE, "epiq %s has no flag %s; epiq %s --help lists them", v->name, typed, v->name);
 }
 
 /* ---- values ---- */
@@ -121,35 +112,19 @@ static int no_memory(void)
 /* The library keeps the pointer it is given, so a joined list lives as long as the cli. */
 static int join(cli *c, const char *name, const char **value)
 {
-    bool list = false;
-    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++) {
-        list |= strcmp(name, LISTS[i]) == 0;
-    }
-    if (!list || !**value) {
-        return CODE_OK;
-    }
-    report_value room;
-    const char *before = report_option(&c->options, name, &room);
-    if (!before) {
-        return CODE_OK;
-    }
-    size_t size = strlen(before) + strlen(*value) + 2;
-    char *text = malloc(size);
-    if (!text) {
-        return no_memory();
-    }
-    snprintf(text, size, "%s,%s", before, *value);
+    option_buffer room;
+    const char *before = listed(name, LISTS) && **value ? option_text(&c->options, name, &room) : NULL;
+    char *text;
+    if (!before) return CODE_OK;
+    if (asprintf(&text, "%s,%s", before, *value) < 0) return no_memory();
     *value = c->joined[c->joined_count++] = text;
     return CODE_OK;
 }
 
 int args_option(cli *c, const char *name, const char *value)
 {
-    if (epiq_options_set(c->ctx, &c->options, name, value) >= 0) {
-        return CODE_OK;
-    }
-    const char *message = epiq_message(c->ctx); /* "members is 1; ...": on the command line it is called --members */
-    return complain(CODE_USAGE, "%s%s", strncmp(message, name, strlen(name)) == 0 ? "--" : "", message);
+    if (epiq_options_set(c->ctx, &c->options, name, value) >= 0) return CODE_OK;
+    return complain(CODE_USAGE, "%s", epiq_message(c->ctx));
 }
 
 static int one_flag(cli *c, char **argv, int argc, int *at)
@@ -159,8 +134,8 @@ static int one_flag(cli *c, char **argv, int argc, int *at)
     size_t length = strcspn(name, "=");
     const flag *f = NULL;
     ptrdiff_t i = 0;
-    if (c->verb->o && strcmp(typed, "-o") == 0) {
-        name = c->verb->o;
+    if (c->verb->o_flag && strcmp(typed, "-o") == 0) {
+        name = c->verb->o_flag;
         length = strlen(name);
     }
     if (name != typed + 2 || typed[1] == '-') {
@@ -170,27 +145,25 @@ static int one_flag(cli *c, char **argv, int argc, int *at)
     }
     if (!f) {
         typed[2 + (typed[1] == '-' ? length : 0)] = '\0';
-        return unknown_flag(c->verb, typed);
+        return complain(CODE_USAGE, "epiq %s has no flag %s; %s", c->verb->name, typed,
+                        near_miss(typed + strspn(typed, "-"), flag_name, c->verb, "--",
+                                  phrase_of("epiq %s --help lists them", c->verb->name).text));
     }
     if (!f->metavar) {
-        if (name[length]) {
-            return complain(CODE_USAGE, "--%s takes no value", f->name);
-        }
+        if (name[length]) return complain(CODE_USAGE, "--%s takes no value", f->name);
         value = "";
     } else if (name[length]) {
         value = name + length + 1;
-    } else if (*at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0) { /* --name=--value says it where it is meant */
+    } else if (*at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0) { /* --name=--value is possible */
         value = argv[++*at];
     } else {
         return complain(CODE_USAGE, "--%s needs a value: %s", f->name, f->metavar);
     }
-    if (i >= own_count(c->verb)) {
+    if (f != own_flag(c->verb, f->name)) {
         int code = join(c, f->name, &value);
         return code ? code : args_option(c, f->name, value);
     }
-    if (f->metavar && !*value) {
-        return complain(CODE_USAGE, "--%s is empty; give %s", f->name, f->metavar);
-    }
+    if (f->metavar && !*value) return complain(CODE_USAGE, "--%s is empty; give %s", f->name, f->metavar);
     c->given[c->given_count].name = f->name;
     c->given[c->given_count++].value = value;
     return CODE_OK;
@@ -218,36 +191,24 @@ static char *quoted(int argc, char **argv)
     return line;
 }
 
-typedef struct {
-    const char *dashes, *name;
-} reader;
-
-/* Standard input can be read once: by the first. */
-static int also_reads(reader *first, const char *value, const char *dashes, const char *name)
-{
-    if (!value || strcmp(value, "-") != 0) {
-        return CODE_OK;
-    }
-    if (first->name) {
-        return complain(CODE_USAGE, "%s%s and %s%s both read standard input; put one of them into a file",
-                        first->dashes, first->name, dashes, name);
-    }
-    *first = (reader){dashes, name};
-    return CODE_OK;
-}
-
+/* Standard input can be read once: by an operand or by a flag. */
 static int check_stdin(const cli *c)
 {
-    reader first = {0};
-    int code = also_reads(&first, c->verb->reads ? c->operand : NULL, "", c->verb->operand);
-    code = code ? code : also_reads(&first, c->second, "", c->verb->second);
-    for (ptrdiff_t i = 0; !code && i < c->given_count; i++) {
-        if (args_points(c, i) ||
-            (args_input(c, i) && strcmp(c->given[i].name, "merge") != 0)) { /* which is a database */
-            code = also_reads(&first, c->given[i].value, "--", c->given[i].name);
+    const char *operands[] = {c->verb->reads ? c->operand : NULL, c->operand2}, *first = NULL, *dashes = "";
+    const char *names[] = {c->verb->operand, c->verb->operand2};
+    for (ptrdiff_t i = -2; i < c->given_count; i++) {
+        const char *name = i < 0 ? names[i + 2] : c->given[i].name,
+                   *value = i < 0 ? operands[i + 2] : c->given[i].value;
+        bool file = i < 0 || args_points(c, i) || (args_input(c, i) && strcmp(name, "merge") != 0); /* a database */
+        if (!value || !file || strcmp(value, "-") != 0) continue;
+        if (first) {
+            return complain(CODE_USAGE, "%s%s and %s%s both read standard input; put one of them into a file", dashes,
+                            first, i < 0 ? "" : "--", name);
         }
+        first = name;
+        dashes = i < 0 ? "" : "--";
     }
-    return code;
+    return CODE_OK;
 }
 
 int args_parse(cli *c, const verb *v, int argc, char **argv)
@@ -256,32 +217,27 @@ int args_parse(cli *c, const verb *v, int argc, char **argv)
     c->command = quoted(argc, argv);
     c->given = calloc((size_t)argc, sizeof *c->given);
     c->joined = calloc((size_t)argc, sizeof *c->joined);
-    if (!c->command || !c->given || !c->joined || epiq_ctx_new(&c->ctx) < 0) {
-        return no_memory();
-    }
+    if (!c->command || !c->given || !c->joined || epiq_ctx_new(&c->ctx) < 0) return no_memory();
+    epiq_ctx_spelling(c->ctx, EPIQ_SPELL_FLAG);
     bool flags_end = false;
     for (int i = 2; i < argc; i++) {
         if (!flags_end && argv[i][0] == '-' && argv[i][1]) {
             flags_end = strcmp(argv[i], "--") == 0;
             int code = flags_end ? CODE_OK : one_flag(c, argv, argc, &i);
-            if (code) {
-                return code;
-            }
+            if (code) return code;
         } else if (v->operand && !c->operand) {
             c->operand = argv[i];
-        } else if (v->second && !c->second) {
-            c->second = argv[i];
+        } else if (v->operand2 && !c->operand2) {
+            c->operand2 = argv[i];
         } else {
             return complain(CODE_USAGE, "\"%s\" is one argument too many; usage: epiq %s %s", argv[i], v->name,
                             v->usage);
         }
     }
-    const char *missing = v->operand && !c->operand && !v->may_lack ? v->operand
-                          : v->second && !c->second                 ? v->second
-                                                                    : NULL;
-    if (missing) {
-        return complain(CODE_USAGE, "%s is missing; usage: epiq %s %s", missing, v->name, v->usage);
-    }
+    const char *missing = v->operand && !c->operand && !v->operand_optional ? v->operand
+                          : v->operand2 && !c->operand2                     ? v->operand2
+                                                                            : NULL;
+    if (missing) return complain(CODE_USAGE, "%s is missing; usage: epiq %s %s", missing, v->name, v->usage);
     return check_stdin(c);
 }
 
@@ -299,26 +255,53 @@ void args_free(cli *c)
 const char *args_value(const cli *c, const char *name)
 {
     for (ptrdiff_t i = c->given_count; i-- > 0;) {
-        if (strcmp(c->given[i].name, name) == 0) {
-            return c->given[i].value;
-        }
+        if (strcmp(c->given[i].name, name) == 0) return c->given[i].value;
     }
     return NULL;
 }
 
-int args_count(const cli *c, const char *name, long long lo, long long hi, long long *value)
+const char *args_text(const cli *c, const char *name)
+{
+    const char *typed = args_value(c, name);
+    const flag *f = own_flag(c->verb, name);
+    return typed ? typed : f ? f->default_text : "";
+}
+
+int args_own_option(cli *c, const char *name)
+{
+    const char *text = args_text(c, name);
+    return *text ? args_option(c, name, text) : CODE_OK;
+}
+
+int args_choice(const cli *c, const char *name, int *value)
+{
+    const flag *f = own_flag(c->verb, name);
+    const char *text = f ? args_value(c, name) : NULL, *rest = f ? f->metavar : "";
+    char list[64] = "";
+    for (int k = 0; text && *rest; k++) {
+        size_t length = strcspn(rest, "|"), used = strlen(list);
+        bool last = !rest[length];
+        if (strlen(text) == length && strncmp(text, rest, length) == 0) {
+            *value = k;
+            return CODE_OK;
+        }
+        snprintf(list + used, sizeof list - used, "%s%.*s", !k ? "" : last ? " or " : ", ", (int)length, rest);
+        rest += length + !last;
+    }
+    return text ? complain(CODE_USAGE, "--%s is \"%s\"; it must be %s", name, text, list) : CODE_OK;
+}
+
+int args_count(const cli *c, const char *name, ptrdiff_t lo, ptrdiff_t hi, ptrdiff_t *value)
 {
     const char *text = args_value(c, name);
-    if (!text) {
-        return CODE_OK;
-    }
+    if (!text) return CODE_OK;
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
     if (end == text || *end || isspace((unsigned char)*text) || errno || v < lo || v > hi) {
-        return complain(CODE_USAGE, "--%s is \"%s\"; it must be a whole number from %lld to %lld", name, text, lo, hi);
+        return complain(CODE_USAGE, "--%s is \"%s\"; it must be a whole number from %td to %td", name, text, lo, hi);
     }
-    *value = v;
+    *value = (ptrdiff_t)v;
     return CODE_OK;
 }
 
@@ -338,11 +321,7 @@ int args_real(const cli *c, const char *name, double lo, double hi, double *valu
 
 bool args_input(const cli *c, ptrdiff_t i)
 {
-    const char *const *name = c->verb->inputs;
-    while (name && *name && strcmp(c->given[i].name, *name) != 0) {
-        name++;
-    }
-    return name && *name;
+    return c->verb->inputs && listed(c->given[i].name, c->verb->inputs);
 }
 
 bool args_points(const cli *c, ptrdiff_t i)

@@ -3,22 +3,22 @@
 
 static int run(cli *c)
 {
-    static const char *const RESULTS[] = {"csv", "report", "pictures"};
-    for (size_t i = 0; args_value(c, "dry-run") && i < sizeof RESULTS / sizeof *RESULTS; i++) {
-        if (args_value(c, RESULTS[i])) {
-            return complain(CODE_USAGE, "a dry run has nothing to write as --%s; leave one of the two out", RESULTS[i]);
+    static const char *const RESULTS[] = {"csv", "report", "pictures", NULL};
+    for (const char *const *name = RESULTS; args_value(c, "dry-run") && *name; name++) {
+        if (args_value(c, *name)) {
+            return complain(CODE_USAGE, "a dry run has nothing to write as --%s; leave one of the two out", *name);
         }
     }
-    return run_estimate(c, &(estimation){.load = load_table});
+    return run_estimate(c, &(question){.load = load_table});
 }
 
 static const flag FLAGS[] = {
-    {"at", "Points", "where to ask: the mean row, row I (from 1), every row of a file; repeatable", NULL, "mean",
-     "mean|row:I|FILE"},
+    FLAG("at", "Points", "mean|row:I|FILE", "mean",
+         "where to ask: the mean row, row I (from 1), every row of a file; repeatable"),
     SWEEP_FLAG,
     OUTPUT_FLAGS,
     REPORT_FLAGS,
-    {"dry-run", "Output", "tell what memory and time it would take, and take neither", NULL, "", NULL},
+    FLAG("dry-run", "Output", NULL, "", "tell what memory and time it would take, and take neither"),
     {0},
 };
 
@@ -28,8 +28,8 @@ const verb VERB_ESTIMATE = {
     .usage = "DATA --target COL [flags]",
     .summary = "how far to trust a prediction from the table DATA (CSV, NPY or NPZ; - is standard input), and why",
     .flags = FLAGS,
-    .model = true,
+    .takes = EPIQ_FOR_ESTIMATE,
     .reads = true,
-    .ranks = true,
+    .mpi = true,
     .run = run,
 };

@@ -1,40 +1,22 @@
-/* cmd_explore.c - epiq explore: a table, a target, candidates; which of them to measure next. */
-#include "cli/explore.h"
+/* cmd_explore.c - epiq explore: a table, a target, candidates; which of them to measure next. With --loop: rules for
+ * choosing, tried on known functions.
+ */
 #include "cli/question.h"
-#include "report/explore.h"
+#include "report/report.h"
+#include "study/explore_loop.h"
 
 #include <string.h>
 
-enum { TOP = 20, MOST = 1000000 };
+enum { MOST = 1000000 };
 
-static const char *const GOALS[] = {[EPIQ_GOAL_MAX] = "max", [EPIQ_GOAL_MIN] = "min"};
-
-static int choice(const cli *c, const char *name, const char *const *choices, int count, const char *listed, int *value)
+static int fill(const cli *c, epiq_exploration *ask)
 {
-    const char *text = args_value(c, name);
-    for (int k = 0; text && k < count; k++) {
-        if (strcmp(text, choices[k]) == 0) {
-            *value = k;
-            return CODE_OK;
-        }
-    }
-    return text ? complain(CODE_USAGE, "--%s is \"%s\"; it must be %s", name, text, listed) : CODE_OK;
-}
-
-static int fill(const cli *c, epiq_exploration *ask, long long *top)
-{
-    long long batch = 1;
     *ask = epiq_exploration_default();
-    const char *const rules[] = {[EPIQ_RULE_UCB] = epiq_rule_text(EPIQ_RULE_UCB),
-                                 [EPIQ_RULE_DATA] = epiq_rule_text(EPIQ_RULE_DATA),
-                                 [EPIQ_RULE_TOTAL] = epiq_rule_text(EPIQ_RULE_TOTAL)};
-    int code = choice(c, "rule", rules, 3, "ucb, data or total", &ask->rule);
-    code = code ? code : choice(c, "goal", GOALS, 2, "max or min", &ask->goal);
+    ask->batch = 1;
+    int code = args_choice(c, "rule", &ask->rule);
+    code = code ? code : args_choice(c, "goal", &ask->goal);
     code = code ? code : args_real(c, "kappa", 0, 1e6, &ask->kappa);
-    code = code ? code : args_count(c, "batch", 1, MOST, &batch);
-    code = code ? code : args_count(c, "top", 1, MOST, top);
-    ask->batch = (ptrdiff_t)batch;
-    return code;
+    return code ? code : args_count(c, "batch", 1, MOST, &ask->batch);
 }
 
 /* ---- a ranking ---- */
@@ -42,83 +24,120 @@ static int fill(const cli *c, epiq_exploration *ask, long long *top)
 typedef struct {
     question base;
     epiq_exploration ask;
-    ptrdiff_t top;
     epiq_options ran; /* with the methods it took */
     epiq_ranking *ranking;
 } ranking_job;
 
-static int find(question *q, cli *c, const epiq_data *data, const epiq_points *at)
+static int find(question *q, cli *c)
 {
     ranking_job *j = (ranking_job *)q;
-    int status = epiq_explore(c->ctx, data, at, &c->options, &j->ask, &j->ranking);
+    int status = epiq_explore(c->ctx, q->data, q->at, &c->options, &j->ask, &j->ranking);
     if (status >= 0) {
-        const epiq_result *r = j->ranking->estimate;
         j->ran = c->options;
-        j->ran.methods = r->methods;
-        q->run.options = &j->ran;
-        q->answer.warnings = r->warnings;
-        q->answer.warning_count = r->warning_count;
+        j->ran.methods = j->ranking->estimate->ran->methods;
+        q->answer.run.options = &j->ran;
+        q->answer.found.ranking = j->ranking;
+        q->answer.found.result = j->ranking->estimate;
     }
     return status;
 }
 
-static void write_json(void *self, FILE *out)
+static int rank(cli *c, const epiq_exploration *ask)
 {
-    const ranking_job *j = self;
-    report_explore_json(out, j->ranking, &j->base.run);
-}
-
-static void write_csv(void *self, FILE *out)
-{
-    report_explore_csv(out, ((const ranking_job *)self)->ranking);
-}
-
-static void write_page(void *self, FILE *out, svg_album *album)
-{
-    const ranking_job *j = self;
-    report_explore_html(out, j->ranking, &j->base.run, album);
-}
-
-static void print_text(void *self)
-{
-    const ranking_job *j = self;
-    report_explore_text(stdout, j->ranking, &j->base.run, j->top, terminal_style());
-}
-
-static int rank(cli *c, const epiq_exploration *ask, ptrdiff_t top)
-{
-    ranking_job j = {
-        .base = {.load = load_table,
-                 .find = find,
-                 .keeps = c->options.engine != EPIQ_ENGINE_INFINITE,
-                 .answer = {.self = &j, .json = write_json, .csv = write_csv, .page = write_page, .text = print_text}},
-        .ask = *ask,
-        .top = top};
-    int code = run_question(c, &j.base);
+    ranking_job j = {.base = {.load = load_table,
+                              .find = find,
+                              .resumable = c->options.engine != EPIQ_ENGINE_INFINITE,
+                              .answer = {.writers = &EXPLORE_WRITERS, .found.top = 20}},
+                     .ask = *ask};
+    int code = args_count(c, "top", 1, MOST, &j.base.answer.found.top);
+    code = code ? code : run_question(c, &j.base);
     epiq_ranking_free(c->ctx, j.ranking);
     return code;
 }
 
+/* ---- closed loops ---- */
+
+static const char *function_name(const void *from, ptrdiff_t index)
+{
+    (void)from;
+    const loop_function *f = loop_function_list(index);
+    return f ? f->name : NULL;
+}
+
+static int choose_function(const cli *c, loop_job *job)
+{
+    const char *name = args_text(c, "function");
+    for (ptrdiff_t k = 0; (job->function = loop_function_list(k)); k++) {
+        if (strcmp(job->function->name, name) == 0) return CODE_OK;
+    }
+    return complain(CODE_USAGE, "there is no function \"%s\"; %s", name,
+                    near_miss(name, function_name, NULL, "", "epiq explore --help lists them"));
+}
+
+typedef struct {
+    question base;
+    loop_job job;
+    loop_result *result;
+} loop_question;
+
+static int play(question *q, cli *c)
+{
+    loop_question *j = (loop_question *)q;
+    (void)c;
+    int status = loop_run(&j->job, &j->result);
+    q->answer.run.options = &j->job.options;
+    q->answer.found.loop = j->result;
+    return status;
+}
+
+static int loop(cli *c, const epiq_exploration *ask)
+{
+    loop_question j = {.base = {.find = play, .answer.writers = &LOOP_WRITERS},
+                       .job = {.steps = 25,
+                               .seeds = 20,
+                               .start = 10,
+                               .candidates = 200,
+                               .noise = 0.1,
+                               .ask = *ask,
+                               .options = c->options}};
+    loop_job *job = &j.job;
+    j.base.crew = &job->crew;
+    if (!args_value(c, "engine")) job->options.engine = EPIQ_ENGINE_INFINITE;
+    if (c->options.state) return complain(CODE_USAGE, "--loop keeps no state; leave out --state");
+    int code = choose_function(c, job);
+    code = code ? code : args_count(c, "steps", 1, 1000, &job->steps);
+    code = code ? code : args_count(c, "seeds", 2, 1000, &job->seeds);
+    code = code ? code : args_count(c, "start", 2, 10000, &job->start);
+    code = code ? code : args_count(c, "fresh", 2, 100000, &job->candidates);
+    code = code ? code : args_real(c, "noise", 0, 1000, &job->noise);
+    if (!code && job->candidates < ask->batch) {
+        code =
+            complain(CODE_USAGE,
+                     "a batch of %td cannot be picked from %td candidates; use a smaller --batch or more --fresh ones",
+                     ask->batch, job->candidates);
+    }
+    code = code ? code : run_question(c, &j.base);
+    loop_result_free(j.result);
+    return code;
+}
+
+/* ---- both ---- */
+
 /* What belongs to the other way of using the verb. */
 static int check_way(const cli *c)
 {
-    static const char *const LOOP[] = {"function", "steps", "seeds", "start", "fresh", "noise", NULL}, *const RANK[] = {
-                                                                                                           "candidates",
-                                                                                                           "goal",
-                                                                                                           "top", NULL};
-    bool loop = args_value(c, "loop");
-    for (const char *const *name = loop ? RANK : LOOP; *name; name++) {
+    static const char *const LOOP[] = {"function", "steps", "seeds", "start", "fresh", "noise", NULL};
+    static const char *const RANK[] = {"candidates", "goal", "top", NULL};
+    bool looped = args_value(c, "loop");
+    for (const char *const *name = looped ? RANK : LOOP; *name; name++) {
         if (args_value(c, *name)) {
-            return loop ? complain(CODE_USAGE, "--loop maximises a function of its own; leave out --%s", *name)
-                        : complain(CODE_USAGE, "--%s belongs to --loop; add it or leave --%s out", *name, *name);
+            return looped ? complain(CODE_USAGE, "--loop maximises a function of its own; leave out --%s", *name)
+                          : complain(CODE_USAGE, "--%s belongs to --loop; add it or leave --%s out", *name, *name);
         }
     }
-    if (loop) {
-        return c->operand ? complain(CODE_USAGE, "--loop makes its own data; leave out %s", c->operand) : CODE_OK;
-    }
-    if (!c->operand) {
-        return complain(CODE_USAGE, "DATA is missing; usage: epiq explore %s", c->verb->usage);
-    }
+    if (looped && c->operand) return complain(CODE_USAGE, "--loop makes its own data; leave out %s", c->operand);
+    if (looped) return CODE_OK;
+    if (!c->operand) return complain(CODE_USAGE, "DATA is missing; usage: epiq explore %s", c->verb->usage);
     return args_value(c, "candidates")
                ? CODE_OK
                : complain(CODE_USAGE,
@@ -128,36 +147,35 @@ static int check_way(const cli *c)
 static int run(cli *c)
 {
     epiq_exploration ask;
-    long long top = TOP;
     const char *engine = args_value(c, "engine");
-    int code = fill(c, &ask, &top);
+    int code = fill(c, &ask);
     code = code || !engine ? code : args_option(c, "engine", engine);
     code = code ? code : check_way(c);
-    return code ? code : args_value(c, "loop") ? explore_loop(c, &ask) : rank(c, &ask, (ptrdiff_t)top);
+    return code ? code : (args_value(c, "loop") ? loop : rank)(c, &ask);
 }
 
 static const flag FLAGS[] = {
-    {"candidates", "Exploring", "a file with the points to choose from, in the columns of DATA; repeatable", NULL, "",
-     "FILE"},
-    {"rule", "Exploring",
-     "what a candidate is worth: prediction plus kappa standard deviations, the variance due to the data, or the "
-     "ensemble's",
-     "ucb|data|total", "ucb", "ucb|data|total"},
-    {"goal", "Exploring", "which end of the target ucb looks for", "max|min", "max", "max|min"},
-    {"kappa", "Exploring", "standard deviations that ucb adds to the prediction", NULL, "2", "K"},
-    {"batch", "Exploring", "candidates to pick, each as if those before it had been observed as predicted", NULL, "1",
-     "B"},
-    {"engine", "Exploring", "train networks, solve linearised ones, or use the infinite-width formula",
-     "network|linear|infinite", "network; with --loop infinite", "ENGINE"},
-    {"loop", "Closed loop", "no DATA: try the rule on a known function, against random choice and a plain ensemble",
-     NULL, "", NULL},
-    {"function", "Closed loop", "which: waves has two features, crest six", "waves|crest", "waves", "waves|crest"},
-    {"steps", "Closed loop", "choices made, of --batch points each", NULL, "25", "S"},
-    {"seeds", "Closed loop", "repetitions the intervals are made of", NULL, "20", "N"},
-    {"start", "Closed loop", "random rows before the first choice", NULL, "10", "N"},
-    {"fresh", "Closed loop", "random candidates drawn for each choice", NULL, "200", "N"},
-    {"noise", "Closed loop", "standard deviation of an observation", NULL, "0.1", "X"},
-    {"top", "Output", "candidates to print", NULL, "20", "N"},
+    FLAG("candidates", "Exploring", "FILE", "",
+         "a file with the points to choose from, in the columns of DATA; repeatable"),
+    /* the words of rule and goal in the order of their enums */
+    FLAG("rule", "Exploring", "ucb|data|total", "ucb",
+         "what a candidate is worth: prediction plus kappa standard deviations, the variance due to the data, or the "
+         "ensemble's"),
+    FLAG("goal", "Exploring", "max|min", "max", "which end of the target ucb looks for"),
+    FLAG("kappa", "Exploring", "K", "2", "standard deviations that ucb adds to the prediction"),
+    FLAG("batch", "Exploring", "B", "1",
+         "candidates to pick, each as if those before it had been observed as predicted"),
+    FLAG("engine", "Exploring", "ENGINE", "network; with --loop infinite",
+         "train networks, solve linearised ones, or use the infinite-width formula"),
+    FLAG("loop", "Closed loop", NULL, "",
+         "no DATA: try the rule on a known function, against random choice and a plain ensemble"),
+    FLAG("function", "Closed loop", "waves|crest", "waves", "which: waves has two features, crest six"),
+    FLAG("steps", "Closed loop", "S", "25", "choices made, of --batch points each"),
+    FLAG("seeds", "Closed loop", "N", "20", "repetitions the intervals are made of"),
+    FLAG("start", "Closed loop", "N", "10", "random rows before the first choice"),
+    FLAG("fresh", "Closed loop", "N", "200", "random candidates drawn for each choice"),
+    FLAG("noise", "Closed loop", "X", "0.1", "standard deviation of an observation"),
+    FLAG("top", "Output", "N", "20", "candidates to print"),
     OUTPUT_FLAGS,
     REPORT_FLAGS,
     {0},
@@ -169,9 +187,8 @@ const verb VERB_EXPLORE = {
     .usage = "DATA --target COL --candidates FILE [flags] | --loop [flags]",
     .summary = "which points to measure next: candidates ranked by what their predictions promise and lack",
     .flags = FLAGS,
-    .model = true,
+    .takes = EPIQ_FOR_EXPLORE,
     .reads = true,
-    .may_lack = true,
-    .without = (const char *const[]){"methods", "influential", "sweep", "batches", NULL},
+    .operand_optional = true,
     .run = run,
 };

@@ -1,5 +1,6 @@
 /* cmd_fit.c - epiq fit: everything that predictions at other points need, in one file. */
-#include "cli/cli.h"
+#include "cli/question.h"
+#include "report/format.h"
 
 #include <string.h>
 
@@ -10,64 +11,36 @@ static int put(void *user, const void *bytes, size_t size)
 
 static void print_summary(const epiq_model_info *m, const char *path)
 {
-    static const struct {
-        int bit;
-        const char *name;
-    } parts[] = {{EPIQ_PREDICTION, "prediction"},
-                 {EPIQ_PROCEDURAL, "procedural"},
-                 {EPIQ_DATA, "data"},
-                 {EPIQ_ENSEMBLE, "ensemble"}};
     const epiq_options *o = m->options;
     printf("%td rows, %td feature%s, target ", m->rows, m->features, m->features == 1 ? "" : "s");
-    report_plain(stdout, m->target);
-    if (o->engine == EPIQ_ENGINE_INFINITE) {
-        printf("; infinitely wide networks");
-    }
+    put_sanitized(stdout, m->target);
+    if (o->engine == EPIQ_ENGINE_INFINITE) printf("; infinitely wide networks");
     if (o->engine != EPIQ_ENGINE_INFINITE && o->methods & EPIQ_EV) {
         printf("; %td networks of width %td", o->members, o->width);
     }
-    if (o->methods & EPIQ_BA) {
-        printf("; %td of batches", o->batches);
-    }
+    if (o->methods & EPIQ_BA) printf("; %td of batches", o->batches);
     printf("\ntells ");
-    for (size_t k = 0, said = 0; k < sizeof parts / sizeof *parts; k++) {
-        if (m->parts & parts[k].bit) {
-            printf("%s%s", said++ ? ", " : "", parts[k].name);
-        }
+    for (int k = 0, said = 0; k < 4; k++) {
+        if (m->parts & 1 << k) printf("%s%s", said++ ? ", " : "", PART_NAMES[k]);
     }
     printf("\n\nepiq predict ");
-    report_plain(stdout, path);
+    put_sanitized(stdout, path);
     puts(" NEW.csv");
-}
-
-static int stopped(const cli *c)
-{
-    int code = CODE_SIGNAL + watch_signal();
-    return c->options.state
-               ? complain(code, "stopped; finished members are kept in %s and the same command continues from there",
-                          c->options.state)
-               : complain(code, "stopped; --state FILE would have kept the finished members for the next run");
 }
 
 static int fit(cli *c, output *out, epiq_data **data, epiq_model **m)
 {
     int status = epiq_data_read(c->ctx, c->operand, &c->options, data);
-    if (status >= 0) {
-        status = epiq_fit(c->ctx, *data, &c->options, m);
-    }
-    if (status >= 0) {
-        status = epiq_model_send(c->ctx, *m, put, out->file);
-    }
+    status = status < 0 ? status : epiq_fit(c->ctx, *data, &c->options, m);
+    status = status < 0 ? status : epiq_model_send(c->ctx, *m, put, out->file);
     watch_end();
-    return status >= 0 ? CODE_OK : watch_signal() ? stopped(c) : failed(c, status);
+    return status >= 0 ? CODE_OK : watch_signal() ? stopped(c, true, false) : failed(c, status);
 }
 
 static int run(cli *c)
 {
     const char *path = args_value(c, "output");
-    if (!path) {
-        return complain(CODE_USAGE, "where to? give -o MODEL; usage: epiq fit %s", c->verb->usage);
-    }
+    if (!path) return complain(CODE_USAGE, "where to? give -o MODEL; usage: epiq fit %s", c->verb->usage);
     output out = {0};
     epiq_data *data = NULL;
     epiq_model *m = NULL;
@@ -77,18 +50,12 @@ static int run(cli *c)
     int code = output_open(&out, path, c);
     code = code ? code : fit(c, &out, &data, &m);
     watch_end(); /* the output may not have been opened */
-    if (code) {
-        output_drop(&out, 1);
-    } else {
-        code = output_commit(&out, 1);
-    }
+    code = output_end(&out, 1, code);
     if (!code) {
         epiq_model_info info = epiq_model_describe(m);
-        if (text) {
-            print_summary(&info, path);
-        }
+        if (text) print_summary(&info, path);
         for (ptrdiff_t i = 0; !quiet && i < info.warning_count; i++) {
-            warn(info.warnings[i].message);
+            warn(info.warnings[i]->message);
         }
     }
     epiq_model_free(c->ctx, m);
@@ -97,14 +64,10 @@ static int run(cli *c)
 }
 
 static const flag FLAGS[] = {
-    {"output", "Output", "write the model here; -o for short (- is standard output)", NULL, "", "MODEL"},
-    {"quiet", "Output", "print no summary, warnings or progress", NULL, "", NULL},
+    FLAG("output", "Output", "MODEL", "", "write the model here; -o for short (- is standard output)"),
+    QUIET_FLAG,
     {0},
 };
-
-/* A model holds the population kernel, trained to the end; intervals and influential rows belong to estimate. */
-static const char *const WITHOUT[] = {"time", "kernel",    "influential", "sweep",   "level", "solver",
-                                      "rank", "tolerance", "parts",       "scratch", NULL};
 
 const verb VERB_FIT = {
     .name = "fit",
@@ -112,9 +75,8 @@ const verb VERB_FIT = {
     .usage = "DATA --target COL -o MODEL [flags]",
     .summary = "train once and keep everything that predictions at other points need in one file",
     .flags = FLAGS,
-    .model = true,
+    .takes = EPIQ_FOR_FIT,
     .reads = true,
-    .o = "output",
-    .without = WITHOUT,
+    .o_flag = "output",
     .run = run,
 };

@@ -1,5 +1,6 @@
-/* cmd_options.c - epiq options: every flag of epiq estimate; with --markdown every flag of every verb, which is
- * docs/options.md, and a test compares; with --man and --completion what the build makes of the same tables. */
+/* cmd_options.c - epiq options: every flag of epiq estimate; with --markdown those of every verb, which is
+ * docs/options.md, and with --warnings the table of docs/json.md (a test compares both); with --man and --completion
+ * what the build makes of the same tables. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ static void row(const flag *f)
     putchar('\n');
 }
 
-static const char *const HEAD = "\n| flag | default | values | meaning |\n|---|---|---|---|\n";
+#define HEAD "\n| flag | default | values | meaning |\n|---|---|---|---|\n"
 
 /* Its own flags, and what it takes of estimate's. */
 static void other_verb(const verb *v)
@@ -43,42 +44,45 @@ static void other_verb(const verb *v)
     for (const flag *f = v->flags; f && f->name; f++) {
         row(f);
     }
-    if (v->model) {
-        printf("\nAnd those of `epiq estimate` from Columns on that are not named here");
-        for (const char *const *name = v->without; name && *name; name++) {
-            printf("%s `%s`", name == v->without ? ", but for" : ",", *name);
-        }
-        puts(".");
-    }
+    if (v->takes) printf("\n%s\n", verb_rest(v, "`"));
 }
 
 static void markdown(void)
 {
     puts("# Options\n\nEvery flag of `epiq estimate`, then those of the other verbs.\n"
          "This page is the output of `epiq options --markdown`.");
-    const flag *f;
-    const char *section = "";
-    for (ptrdiff_t i = 0; (f = verb_flag(&VERB_ESTIMATE, i)); i++) {
-        if (strcmp(section, f->section) != 0) {
-            printf("\n## %s\n%s", section = f->section, HEAD);
-        }
-        row(f);
-    }
+    each_flag(&VERB_ESTIMATE, "\n## ", "\n" HEAD, row);
     for (const verb *const *v = VERBS; *v; v++) {
-        if (*v != &VERB_ESTIMATE && !(*v)->hidden) {
-            other_verb(*v);
-        }
+        if (*v != &VERB_ESTIMATE) other_verb(*v);
+    }
+}
+
+static void warnings(void)
+{
+    static const char *const ABOUT[] = {[EPIQ_ABOUT_DATA] = "data",
+                                        [EPIQ_ABOUT_RUN] = "run",
+                                        [EPIQ_ABOUT_POINT] = "point",
+                                        [EPIQ_ABOUT_COMPARE] = "compare",
+                                        [EPIQ_ABOUT_COMBINE] = "combine"};
+    puts("| code | about | when |\n|---|---|---|");
+    const epiq_warning_info *w;
+    for (int kind = 0; (w = epiq_warning_describe(kind)); kind++) {
+        printf("| `%s` | %s |", w->code, ABOUT[w->scope]);
+        cell(w->meaning);
+        putchar('\n');
     }
 }
 
 static int run(cli *c)
 {
-    const char *shell = args_value(c, "completion");
-    if (shell) {
-        return completion(shell);
-    }
-    if (args_value(c, "markdown")) {
+    int shell = -1, code = args_choice(c, "completion", &shell);
+    if (code) return code;
+    if (shell >= 0) {
+        completion(shell);
+    } else if (args_value(c, "markdown")) {
         markdown();
+    } else if (args_value(c, "warnings")) {
+        warnings();
     } else if (args_value(c, "man")) {
         man_page();
     } else {
@@ -88,17 +92,17 @@ static int run(cli *c)
 }
 
 static const flag FLAGS[] = {
-    {"markdown", "Output", "as docs/options.md", NULL, "", NULL},
-    {"man", "Output", "as the man page of epiq", NULL, "", NULL},
-    {"completion", "Output", "what completes epiq in this shell", "bash|zsh|fish", "", "bash|zsh|fish"},
+    FLAG("markdown", "Output", NULL, "", "as docs/options.md"),
+    FLAG("warnings", "Output", NULL, "", "every warning, as in docs/json.md"),
+    FLAG("man", "Output", NULL, "", "as the man page of epiq"),
+    FLAG("completion", "Output", "bash|zsh|fish", "", "what completes epiq in this shell"),
     {0},
 };
 
 const verb VERB_OPTIONS = {
     .name = "options",
-    .usage = "[--markdown | --man | --completion bash|zsh|fish]",
+    .usage = "[--markdown | --warnings | --man | --completion bash|zsh|fish]",
     .summary = "every flag of epiq estimate",
     .flags = FLAGS,
-    .hidden = true,
     .run = run,
 };

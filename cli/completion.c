@@ -1,118 +1,84 @@
-/* completion.c - what completes the words of an epiq command in bash, zsh and fish, from the tables of verbs and flags that
- * --help prints (epiq options --completion SHELL). The build makes the files, make install puts them where the shells look.
+/* completion.c - completion of epiq commands in bash, zsh and fish, from the tables of verbs and flags that --help
+ * prints (epiq options --completion SHELL). The build makes the files, make install puts them where the shells look.
  */
 #include "cli/cli.h"
 
-#include <ctype.h>
 #include <string.h>
 
-/* ---- what can stand behind a flag ---- */
+/* ---- what can follow a flag ---- */
 
-static bool takes_file(const flag *f)
+typedef enum { TAKES_NOTHING, TAKES_FILE, TAKES_FOLDER, TAKES_OTHER } value_kind;
+
+static value_kind kind_of(const flag *f)
 {
-    return f->metavar &&
-           (strstr(f->metavar, "FILE") || strcmp(f->metavar, "STATE") == 0 || strcmp(f->metavar, "MODEL") == 0);
+    const char *value = f->metavar;
+    return !value                                                                                ? TAKES_NOTHING
+           : strcmp(value, "DIR") == 0                                                           ? TAKES_FOLDER
+           : strstr(value, "FILE") || strcmp(value, "STATE") == 0 || strcmp(value, "MODEL") == 0 ? TAKES_FILE
+                                                                                                 : TAKES_OTHER;
 }
 
-static bool takes_folder(const flag *f)
+/* Of "mean|row:I|FILE" the words that are typed as they are: those without capitals. Valid until the next call. */
+static const char *words_of(const flag *f)
 {
-    return f->metavar && strcmp(f->metavar, "DIR") == 0;
-}
-
-/* Of "mean|row:I|FILE" the words that are typed as they stand: no capital is in them. The next one, *rest behind it; 0: none. */
-static int next_word(const char **rest, const char **word)
-{
-    while (*rest && **rest) {
-        int length = (int)strcspn(*rest, "|"), capitals = 0;
-        *word = *rest;
-        for (int i = 0; i < length; i++) {
-            capitals += isupper((unsigned char)(*word)[i]) != 0;
+    static char words[256];
+    size_t used = 0;
+    *words = '\0';
+    for (const char *rest = f->metavar ? f->metavar : ""; *rest; rest += *rest == '|') {
+        size_t length = strcspn(rest, "|");
+        if (strcspn(rest, "|ABCDEFGHIJKLMNOPQRSTUVWXYZ") == length) {
+            used += (size_t)snprintf(words + used, sizeof words - used, "%s%.*s", used ? " " : "", (int)length, rest);
         }
-        *rest += length + ((*rest)[length] == '|');
-        if (!capitals) {
-            return length;
-        }
+        rest += length;
     }
-    return 0;
-}
-
-static bool has_words(const flag *f)
-{
-    const char *rest = f->metavar, *word;
-    return next_word(&rest, &word) > 0;
-}
-
-static void put_words(const flag *f)
-{
-    const char *rest = f->metavar, *word;
-    for (int length, count = 0; (length = next_word(&rest, &word)); count++) {
-        printf("%s%.*s", count ? " " : "", length, word);
-    }
+    return words;
 }
 
 /* ... and in the place of the verb's own argument */
 static bool operand_is_file(const verb *v)
 {
-    return v->reads || v->second;
+    return v->reads || v->operand2;
 }
 
-static void put_operands(const verb *v)
+static const char *operand_words(const verb *v)
 {
+    static char names[512] = "list";
     const study_info *s;
-    if (v == &VERB_SYNTH) {
-        fputs("1 2 3", stdout);
+    size_t used = strlen("list");
+    if (v != &VERB_STUDY) return v == &VERB_SYNTH ? "1 2 3" : "";
+    for (ptrdiff_t i = 0; (s = study_list(i)); i++) {
+        used += (size_t)snprintf(names + used, sizeof names - used, " %s", s->name);
     }
-    if (v == &VERB_STUDY) {
-        fputs("list", stdout);
-        for (ptrdiff_t i = 0; (s = study_list(i)); i++) {
-            printf(" %s", s->name);
-        }
-    }
-}
-
-static bool has_operands(const verb *v)
-{
-    return v == &VERB_SYNTH || v == &VERB_STUDY;
+    return names;
 }
 
 static void put_verbs(void)
 {
     for (const verb *const *v = VERBS; *v; v++) {
-        if (!(*v)->hidden) {
-            printf("%s ", (*v)->name);
-        }
+        printf("%s ", (*v)->name);
     }
     fputs("help", stdout);
 }
 
-/* Inside single quotes; before: what the shell wants before one of these. */
-static void put_quoted(const char *text, const char *these, const char *before)
+/* Inside single quotes, a backslash before the characters in special; quote: what comes before a quote. */
+static void put_quoted(const char *text, const char *special, const char *quote)
 {
     for (; *text; text++) {
-        fputs(strchr(these, *text) ? before : "", stdout);
+        fputs(*text == '\'' ? quote : strchr(special, *text) ? "\\" : "", stdout);
         putchar(*text);
     }
 }
 
 /* ---- bash ---- */
 
-static void bash_kind(const verb *v, bool (*is)(const flag *f), const char *what)
+static void bash_kind(const verb *v, value_kind kind, const char *what)
 {
     const flag *f;
     int count = 0;
     for (ptrdiff_t i = 0; (f = verb_flag(v, i)); i++) {
-        if (is(f) && !has_words(f)) {
-            printf("%s--%s", count++ ? " | " : "        ", f->name);
-        }
+        if (kind_of(f) == kind && !*words_of(f)) printf("%s--%s", count++ ? " | " : "        ", f->name);
     }
-    if (count) {
-        printf(") %s ;;\n", what);
-    }
-}
-
-static bool takes_other(const flag *f)
-{
-    return f->metavar && !takes_file(f) && !takes_folder(f);
+    if (count) printf(") words='' files=%s ;;\n", what);
 }
 
 static void bash_verb(const verb *v)
@@ -122,23 +88,18 @@ static void bash_verb(const verb *v)
     for (ptrdiff_t i = 0; (f = verb_flag(v, i)); i++) {
         printf(" --%s", f->name);
     }
-    printf("' words='");
-    put_operands(v);
-    printf("' files=%s\n", operand_is_file(v) ? "file" : "");
-    if (v->o) {
-        printf("        [[ $flag != -o ]] || flag=--%s\n", v->o);
-    }
+    printf("' words='%s' files=%s\n", operand_words(v), operand_is_file(v) ? "file" : "");
+    if (v->o_flag) printf("        [[ $flag != -o ]] || flag=--%s\n", v->o_flag);
     puts("        case $flag in");
     for (ptrdiff_t i = 0; (f = verb_flag(v, i)); i++) {
-        if (has_words(f)) {
-            printf("        --%s) words='", f->name);
-            put_words(f);
-            printf("' files=%s ;;\n", takes_file(f) ? "file" : "");
+        if (*words_of(f)) {
+            printf("        --%s) words='%s' files=%s ;;\n", f->name, words_of(f),
+                   kind_of(f) == TAKES_FILE ? "file" : "");
         }
     }
-    bash_kind(v, takes_file, "words='' files=file");
-    bash_kind(v, takes_folder, "words='' files=directory");
-    bash_kind(v, takes_other, "words='' files=''");
+    bash_kind(v, TAKES_FILE, "file");
+    bash_kind(v, TAKES_FOLDER, "directory");
+    bash_kind(v, TAKES_OTHER, "''");
     puts("        *) flag='' ;;\n        esac\n        ;;");
 }
 
@@ -162,9 +123,7 @@ static void bash(void)
          "    fi\n"
          "    case ${COMP_WORDS[1]} in");
     for (const verb *const *v = VERBS; *v; v++) {
-        if (!(*v)->hidden) {
-            bash_verb(*v);
-        }
+        bash_verb(*v);
     }
     puts("    *) return ;;\n"
          "    esac\n"
@@ -184,29 +143,21 @@ static void bash(void)
 
 static void zsh_flag(const flag *f)
 {
+    static const char *const QUOTE = "'\\'"; /* ends the quotes, is one, and opens them again */
     printf("            '%s--%s%s[", strstr(f->help, "repeatable") ? "*" : "", f->name, f->metavar ? "=" : "");
-    for (const char *text = f->help; *text; text++) {
-        if (*text == '\'') {
-            fputs("'\\''", stdout); /* ends the quotes, is one, and opens them again */
-        } else {
-            fputs(strchr("[]:", *text) ? "\\" : "", stdout);
-            putchar(*text);
-        }
-    }
+    put_quoted(f->help, "[]:", QUOTE);
     putchar(']');
     if (f->metavar) {
+        value_kind kind = kind_of(f);
+        bool words = kind == TAKES_OTHER && *words_of(f);
         putchar(':');
-        put_quoted(f->metavar, ":", "\\");
-        putchar(':');
-        if (takes_file(f)) {
-            fputs("_files", stdout);
-        } else if (takes_folder(f)) {
-            fputs("_files -/", stdout);
-        } else if (has_words(f)) {
-            putchar('(');
-            put_words(f);
-            putchar(')');
-        }
+        put_quoted(f->metavar, ":", QUOTE);
+        printf(":%s%s%s",
+               kind == TAKES_FILE     ? "_files"
+               : kind == TAKES_FOLDER ? "_files -/"
+               : words                ? "("
+                                      : "",
+               words ? words_of(f) : "", words ? ")" : "");
     }
     puts("' \\");
 }
@@ -221,10 +172,8 @@ static void zsh_verb(const verb *v)
     fputs("            '--help[what this verb does, and its flags]'", stdout);
     if (operand_is_file(v)) {
         fputs(" '*:file:_files'", stdout);
-    } else if (has_operands(v)) {
-        fputs(" '1:which:(", stdout);
-        put_operands(v);
-        fputs(")'", stdout);
+    } else if (*operand_words(v)) {
+        printf(" '1:which:(%s)'", operand_words(v));
     }
     puts("\n        ;;");
 }
@@ -245,9 +194,7 @@ static void zsh(void)
          "    ((CURRENT--))\n"
          "    case $verb in");
     for (const verb *const *v = VERBS; *v; v++) {
-        if (!(*v)->hidden) {
-            zsh_verb(*v);
-        }
+        zsh_verb(*v);
     }
     puts("    esac\n"
          "}\n"
@@ -271,36 +218,30 @@ static void fish_flag(const flag *f)
 {
     fputs("complete -c epiq -n '__fish_seen_subcommand_from", stdout);
     for (const verb *const *v = VERBS; *v; v++) {
-        if (!(*v)->hidden && has_flag(*v, f)) {
-            printf(" %s", (*v)->name);
-        }
+        if (has_flag(*v, f)) printf(" %s", (*v)->name);
     }
     printf("' -l %s", f->name);
-    if (f->metavar) {
-        fputs(takes_file(f) ? " -r -F" : takes_folder(f) ? " -x -a '(__fish_complete_directories)'" : " -x", stdout);
-    }
-    if (f->metavar && has_words(f)) {
-        fputs(" -a '", stdout);
-        put_words(f);
-        putchar('\'');
-    }
+    static const char *const VALUE[] = {[TAKES_NOTHING] = "",
+                                        [TAKES_FILE] = " -r -F",
+                                        [TAKES_FOLDER] = " -x -a '(__fish_complete_directories)'",
+                                        [TAKES_OTHER] = " -x"};
+    fputs(VALUE[kind_of(f)], stdout);
+    if (*words_of(f)) printf(" -a '%s'", words_of(f));
     fputs(" -d '", stdout);
-    put_quoted(f->help, "'\\", "\\");
+    put_quoted(f->help, "\\", "\\");
     puts("'");
 }
 
 static void fish_verb(const verb *v)
 {
     printf("complete -c epiq -n __fish_use_subcommand -f -a %s -d '", v->name);
-    put_quoted(v->summary, "'\\", "\\");
+    put_quoted(v->summary, "\\", "\\");
     puts("'");
     for (const flag *f = v->flags; f && f->name; f++) {
         fish_flag(f);
     }
-    if (has_operands(v)) {
-        printf("complete -c epiq -n '__fish_seen_subcommand_from %s' -f -a '", v->name);
-        put_operands(v);
-        puts("'");
+    if (*operand_words(v)) {
+        printf("complete -c epiq -n '__fish_seen_subcommand_from %s' -f -a '%s'\n", v->name, operand_words(v));
     }
 }
 
@@ -310,9 +251,7 @@ static void fish(void)
          "complete -c epiq -n __fish_use_subcommand -f -l version -d 'which epiq this is'\n"
          "complete -c epiq -f -l help -d 'what there is'");
     for (const verb *const *v = VERBS; *v; v++) {
-        if (!(*v)->hidden) {
-            fish_verb(*v);
-        }
+        fish_verb(*v);
     }
     const flag *f;
     for (ptrdiff_t i = 0; (f = epiq_options_info(i)); i++) {
@@ -320,17 +259,8 @@ static void fish(void)
     }
 }
 
-int completion(const char *shell)
+void completion(int shell)
 {
-    static const struct {
-        const char *name;
-        void (*print)(void);
-    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
-    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
-        if (strcmp(shells[i].name, shell) == 0) {
-            shells[i].print();
-            return CODE_OK;
-        }
-    }
-    return complain(CODE_USAGE, "--completion is \"%s\"; it must be bash, zsh or fish", shell);
+    static void (*const SHELLS[])(void) = {bash, zsh, fish};
+    SHELLS[shell]();
 }

@@ -34,29 +34,30 @@ static void help_flag(const flag *f)
     wrap(text, INDENT, INDENT);
 }
 
+void each_flag(const verb *v, const char *before, const char *after, void (*row)(const flag *f))
+{
+    const flag *f;
+    const char *section = "";
+    for (ptrdiff_t i = 0; (f = verb_flag(v, i)); i++) {
+        if (strcmp(section, f->section) != 0) printf("%s%s%s", before, section = f->section, after);
+        row(f);
+    }
+}
+
 void help_verb(const verb *v)
 {
     printf("usage: epiq %s %s\n\n", v->name, v->usage);
     wrap(v->summary, 0, 0);
-    const flag *f;
-    const char *section = "";
-    for (ptrdiff_t i = 0; (f = verb_flag(v, i)); i++) {
-        if (strcmp(section, f->section) != 0) {
-            printf("\n%s\n", section = f->section);
-        }
-        help_flag(f);
-    }
+    each_flag(v, "\n", "\n", help_flag);
 }
 
-void help_all(const verb *const *verbs)
+void help_all(void)
 {
     puts("epiq: how sure is a neural network's regression prediction, why is it unsure,\n"
          "what would help?\n");
-    for (; *verbs; verbs++) {
-        if (!(*verbs)->hidden) {
-            printf("  epiq %-10s", (*verbs)->name);
-            wrap((*verbs)->summary, 17, 17);
-        }
+    for (const verb *const *v = VERBS; *v; v++) {
+        printf("  epiq %-10s", (*v)->name);
+        wrap((*v)->summary, 17, 17);
     }
     puts("\n  epiq VERB --help   flags of a verb\n"
          "  epiq --version\n"

@@ -1,5 +1,6 @@
 /* main.c - the table of verbs, --help and --version, and complaining in one sentence. */
 #include "cli/cli.h"
+#include "report/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +13,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_COMBINE, &VERB_PLAN,  &VERB_COMPARE,
-                             &VERB_EXPLORE, &VERB_FIT,      &VERB_PREDICT, &VERB_SYNTH, &VERB_KERNEL,
-                             &VERB_STUDY,   &VERB_OPTIONS,  NULL};
+const verb *const VERBS[] = {&VERB_DEMO, &VERB_ESTIMATE, &VERB_COMBINE, &VERB_PLAN,   &VERB_COMPARE, &VERB_EXPLORE,
+                             &VERB_FIT,  &VERB_PREDICT,  &VERB_SYNTH,   &VERB_KERNEL, &VERB_STUDY,   NULL};
 
-static char said[2048]; /* what was last complained of */
+static char said[2048]; /* the last complaint */
 
 int complain(int code, const char *fmt, ...)
 {
@@ -27,12 +27,12 @@ int complain(int code, const char *fmt, ...)
     va_end(args);
     if (length < (int)sizeof said) {
         memcpy(said, whole, sizeof said);
-    } else { /* the end says what is wrong and what to do: what is quoted before it gives way */
+    } else { /* the end, with the remedy, is kept whole; what is quoted before it is cut */
         snprintf(said, sizeof said, "%.*s...%s", half, whole, whole + strlen(whole) - half);
     }
     if (cluster_speaks()) {
         fputs("epiq: ", stderr);
-        report_plain(stderr, said); /* what a file or a flag held may be quoted in it */
+        put_sanitized(stderr, said); /* what a file or a flag held may be quoted in it */
         putc('\n', stderr);
     }
     return code;
@@ -45,29 +45,22 @@ void warn(const char *message)
 
 int failed(const cli *c, int status)
 {
-    if (watch_signal()) {
-        return complain(CODE_SIGNAL + watch_signal(), "stopped");
-    }
+    if (watch_signal()) return complain(CODE_SIGNAL + watch_signal(), "stopped");
     const char *message = epiq_message(c->ctx);
     return complain(exit_code(status), "%s", *message ? message : epiq_status_text(status));
 }
 
 int exit_code(int status)
 {
-    static const struct {
-        int status, code;
-    } codes[] = {{EPIQ_E_USAGE, CODE_USAGE}, {EPIQ_E_DATA, CODE_FILE}, {EPIQ_E_FILE, CODE_FILE}};
-    int code = CODE_NUMERIC;
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        code = codes[i].status == status ? codes[i].code : code;
-    }
-    return code;
+    return status == EPIQ_E_USAGE                           ? CODE_USAGE
+           : status == EPIQ_E_DATA || status == EPIQ_E_FILE ? CODE_FILE
+                                                            : CODE_NUMERIC;
 }
 
 static const char *verb_name(const void *from, ptrdiff_t index)
 {
     const verb *v = ((const verb *const *)from)[index];
-    return v && !v->hidden ? v->name : NULL; /* hidden ones stand last */
+    return v ? v->name : NULL;
 }
 
 static const verb *find_verb(const char *name)
@@ -76,14 +69,7 @@ static const verb *find_verb(const char *name)
     while (*v && strcmp((*v)->name, name) != 0) {
         v++;
     }
-    return *v;
-}
-
-static int unknown_verb(const char *name)
-{
-    const char *near = closest(name, verb_name, VERBS);
-    return near ? complain(CODE_USAGE, "\"%s\" is not a verb of epiq; did you mean %s?", name, near)
-                : complain(CODE_USAGE, "\"%s\" is not a verb of epiq; epiq --help lists them", name);
+    return *v || strcmp(name, VERB_OPTIONS.name) != 0 ? *v : &VERB_OPTIONS;
 }
 
 static bool is_help(const char *word)
@@ -94,31 +80,28 @@ static bool is_help(const char *word)
 static bool wants_help(int argc, char **argv)
 {
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (is_help(argv[i])) {
-            return true;
-        }
+        if (is_help(argv[i])) return true;
     }
     return false;
 }
 
 static int dispatch(int argc, char **argv)
 {
-    if (argc < 2) {
-        return complain(CODE_USAGE, "which verb? epiq --help lists them, epiq demo shows what it does");
-    }
+    if (argc < 2) return complain(CODE_USAGE, "which verb? epiq --help lists them, epiq demo shows what it does");
     if (strcmp(argv[1], "--version") == 0) {
         printf("epiq %s\n", epiq_version());
         return CODE_OK;
     }
     if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) {
-        help_all(VERBS);
+        help_all();
         return CODE_OK;
     }
     bool help = strcmp(argv[1], "help") == 0;
     const char *name = argv[help ? 2 : 1];
     const verb *v = find_verb(name);
     if (!v) {
-        return unknown_verb(name);
+        return complain(CODE_USAGE, "\"%s\" is not a verb of epiq; %s", name,
+                        near_miss(name, verb_name, VERBS, "", "epiq --help lists them"));
     }
     if (help || wants_help(argc, argv)) {
         help_verb(v);
@@ -127,9 +110,7 @@ static int dispatch(int argc, char **argv)
     cli c;
     int code = args_parse(&c, v, argc, argv);
     code = code ? code : cluster_join(&c);
-    if (!code) {
-        code = v->run(&c);
-    }
+    if (!code) code = v->run(&c);
     args_free(&c);
     return code;
 }
@@ -141,18 +122,16 @@ static void hold_standard_descriptors(void)
     int fd;
     while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= 2) {
     }
-    if (fd > 2) {
-        close(fd);
-    }
+    if (fd > 2) close(fd);
 }
 
-/* OpenBLAS starts threads of its own when it is loaded, which the library never uses, and which look for work for some 30 ms
- * before they sleep, on the cores that small problems need: one run of IF on 506 rows in five took 0.11 s instead of 0.01. Absent in other
+/* OpenBLAS starts threads of its own when it is loaded. The library never uses them, and they spin for some 30 ms on
+ * cores that small problems need: one run of IF on 506 rows in five took 0.11 s instead of 0.01. Absent in other
  * BLAS libraries and in OpenBLAS built without threads. */
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
-/* OpenBLAS maps 128 MB for each of its threads, and where that is refused it tries again for ever: with a limit on the address
+/* OpenBLAS maps 128 MB for each of its threads, and retries for ever where that is refused: with a limit on the address
  * space it starts without threads of its own, which takes a fresh start, or not at all. */
 static int limit_blas(char **argv)
 {
@@ -181,10 +160,10 @@ static void on_lost_page(int sig)
     static atomic_flag taken = ATOMIC_FLAG_INIT;
     (void)sig;
     while (atomic_flag_test_and_set(&taken)) {
-        pause(); /* another thread was here first: it says it, and ends all */
+        pause(); /* another thread was here first: it prints and exits */
     }
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) {
-        errno = 0; /* then nobody reads it */
+        errno = 0; /* standard error is closed: nothing else can be done */
     }
     output_remove_temporaries();
     _exit(CODE_FILE);
@@ -201,15 +180,13 @@ int main(int argc, char **argv)
         blas_thread_shutdown_();
     }
     hold_standard_descriptors();
-    setlocale(LC_CTYPE, "");  /* only to know whether the terminal speaks UTF-8 */
+    setlocale(LC_CTYPE, "");  /* only to know whether the terminal takes UTF-8 */
     signal(SIGPIPE, SIG_IGN); /* the write fails instead, and is noticed */
     signal(SIGXFSZ, SIG_IGN); /* likewise */
     signal(SIGBUS, on_lost_page);
     atexit(output_remove_temporaries); /* libgomp and OpenBLAS end the process when they find no memory */
     int code = cluster_start();
-    if (code) {
-        return code;
-    }
+    if (code) return code;
     code = dispatch(argc, argv);
     code = code ? code : output_stdout();
     return cluster_end(code, said);

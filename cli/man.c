@@ -9,17 +9,14 @@ static const char *const DATE = "2026-11-16"; /* when the words of this file las
 
 static void put(char ch)
 {
-    static const struct {
-        char ch;
-        const char *roff;
-    } special[] = {{'\\', "\\e"}, {'-', "\\-"}, {'\'', "\\(aq"}, {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
-        if (special[i].ch == ch) {
-            fputs(special[i].roff, stdout);
-            return;
-        }
+    static const char SPECIAL[] = "\\-'`^~";
+    static const char *const ROFF[] = {"\\e", "\\-", "\\(aq", "\\(ga", "\\(ha", "\\(ti"};
+    const char *found = strchr(SPECIAL, ch);
+    if (found) {
+        fputs(ROFF[found - SPECIAL], stdout);
+    } else {
+        putchar(ch);
     }
-    putchar(ch);
 }
 
 static void put_all(const char *text)
@@ -73,8 +70,7 @@ static void item(const char *name, const char *value, const char *text)
 
 static void put_example(const char *command, const char *text)
 {
-    puts(".PP");
-    put_words(text);
+    paragraph(text);
     fputs(".PP\n.RS 4\n.nf\n", stdout);
     put_all(command);
     puts("\n.fi\n.RE");
@@ -94,27 +90,11 @@ static void put_synopsis(void)
 {
     puts(".SH SYNOPSIS\n.nf");
     for (const verb *const *v = VERBS; *v; v++) {
-        if (!(*v)->hidden) {
-            printf("\\fBepiq %s\\fR ", (*v)->name);
-            put_all((*v)->usage);
-            putchar('\n');
-        }
+        printf("\\fBepiq %s\\fR ", (*v)->name);
+        put_all((*v)->usage);
+        putchar('\n');
     }
     puts("\\fBepiq help\\fR [VERB]\n\\fBepiq \\-\\-version\\fR\n.fi");
-}
-
-static void put_estimate(void)
-{
-    const flag *f;
-    const char *section = "";
-    puts(".SH OPTIONS");
-    put_words("Of epiq estimate; the other verbs take most of them too. --name value and --name=value are the same.");
-    for (ptrdiff_t i = 0; (f = verb_flag(&VERB_ESTIMATE, i)); i++) {
-        if (strcmp(section, f->section) != 0) {
-            printf(".SS %s\n", section = f->section);
-        }
-        put_flag(f);
-    }
 }
 
 static void put_verb(const verb *v)
@@ -126,16 +106,7 @@ static void put_verb(const verb *v)
     for (const flag *f = v->flags; f && f->name && v != &VERB_ESTIMATE; f++) {
         put_flag(f);
     }
-    if (v->model && v != &VERB_ESTIMATE) {
-        size_t used =
-            (size_t)snprintf(text, sizeof text, "And those of epiq estimate from Columns on that are not named here");
-        for (const char *const *name = v->without; name && *name && used < sizeof text; name++) {
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s %s", name == v->without ? ", but for" : ",",
-                                     *name);
-        }
-        snprintf(text + used, sizeof text - used, ".");
-        paragraph(text);
-    }
+    if (v->takes && v != &VERB_ESTIMATE) paragraph(verb_rest(v, ""));
 }
 
 /* ---- the page ---- */
@@ -143,14 +114,12 @@ static void put_verb(const verb *v)
 static void put_description(void)
 {
     puts(".SH DESCRIPTION");
-    put_words(
-        "A neural network that predicts a number would have predicted another one had it been started differently, or "
-        "shown other rows. epiq measures both: from a plain table it trains networks, splits the variance of a "
-        "prediction into procedural (retraining) and data (other rows), puts an interval on each, and says in one "
-        "line whether training more networks or collecting more rows would help.");
-    paragraph(
-        "Results go to standard output or to the files that flags name; everything said to a person goes to standard "
-        "error. Output files appear whole or not at all.");
+    put_words("A neural network that predicts a number would have predicted another one had it been started "
+              "differently, or shown other rows. epiq measures both: from a plain table it trains networks, splits the "
+              "variance of a prediction into procedural (retraining) and data (other rows), puts an interval on each, "
+              "and says in one line whether training more networks or collecting more rows would help.");
+    paragraph("Results go to standard output or to the files that flags name; everything said to a person goes to "
+              "standard error. Output files appear whole or not at all.");
 }
 
 static void put_rest(void)
@@ -166,11 +135,10 @@ static void put_rest(void)
          "the page that epiq demo writes into the current folder, unless --report names another");
     item("epiq-study-NAME.state", NULL,
          "what a study that is not finished has found so far, in the current folder, unless --state names another");
-    item(
-        ".epiq-XXXXXXXXXXXXXXXX", NULL,
-        "16 hexadecimal digits that cannot be guessed. An output has no name until it is finished; it has this one, in "
-        "the folder where it will be, for an instant where it replaces another file, and all the while where the file "
-        "system knows no files without a name. It is gone when epiq ends, unless it was killed");
+    item(".epiq-XXXXXXXXXXXXXXXX", NULL,
+         "16 hexadecimal digits that cannot be guessed. An output has no name until it is finished; it has this one, "
+         "in the folder where it will be, for an instant where it replaces another file, and all the while where the "
+         "file system knows no files without a name. It is gone when epiq ends, unless it was killed");
     puts(".SH ENVIRONMENT");
     item("NO_COLOR", NULL, "if it is not empty: no colours, also on a terminal");
     item("TERM", NULL, "dumb, or not set: no colours and no line of progress");
@@ -178,10 +146,9 @@ static void put_rest(void)
          "whether text is UTF-8, for the bars in it; numbers look the same in all of them");
     item("EPIQ_DATA", NULL, "the folder with the real tables of epiq study, where --data-dir does not name it");
     item("PATH", NULL, "where rsvg-convert is looked for, which makes PNG of --pictures");
-    item(
-        "OPENBLAS_NUM_THREADS", NULL,
-        "where the address space is limited (ulimit -v) and this is not set, epiq sets it to 1 and starts itself anew: "
-        "each of OpenBLAS's own threads takes 128 MB of it. How many threads work is for --threads to say");
+    item("OPENBLAS_NUM_THREADS", NULL,
+         "where the address space is limited (ulimit -v) and this is not set, epiq sets it to 1 and starts itself "
+         "anew: each of OpenBLAS's own threads takes 128 MB of it. How many threads work is for --threads to say");
     puts(".SH EXAMPLES");
     put_words("In the order in which they are usually met.");
     put_example("epiq estimate boston.csv --target medv --report boston.html",
@@ -204,12 +171,12 @@ void man_page(void)
     put_words("how sure is a neural network's regression prediction, and why");
     put_synopsis();
     put_description();
-    put_estimate();
+    puts(".SH OPTIONS");
+    put_words("Of epiq estimate; the other verbs take most of them too. --name value and --name=value are the same.");
+    each_flag(&VERB_ESTIMATE, ".SS ", "\n", put_flag);
     puts(".SH VERBS");
     for (const verb *const *v = VERBS; *v; v++) {
-        if (!(*v)->hidden) {
-            put_verb(*v);
-        }
+        put_verb(*v);
     }
     put_rest();
 }

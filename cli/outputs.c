@@ -1,10 +1,13 @@
 /* outputs.c - the outputs of a verb: no two to one place, opened first, written together, then the text. */
-#include "cli/outputs.h"
+#include "cli/question.h"
+#include "report/format.h"
 
 #include <errno.h>
+#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static const char *const FLAG_OF[OUTPUT_KINDS] = {"json", "csv", "report"};
 
@@ -28,97 +31,94 @@ int outputs_open(outputs *o, const cli *c, const char *page)
         path[k] = args_value(c, FLAG_OF[k]);
     }
     path[OUTPUT_PAGE] = path[OUTPUT_PAGE] ? path[OUTPUT_PAGE] : page;
-    *o = (outputs){.quiet = args_value(c, "quiet")};
+    *o = (outputs){.cli = c, .quiet = args_value(c, "quiet"), .files = calloc(OUTPUT_KINDS, sizeof *o->files)};
+    if (!o->files) return complain(CODE_NUMERIC, "no memory for the names of the files");
+    o->count = OUTPUT_KINDS;
     o->text = !o->quiet;
     int code = check_paths(path);
     for (int k = 0; !code && k < OUTPUT_KINDS; k++) {
-        code = path[k] ? output_open(&o->file[k], path[k], c) : CODE_OK;
-        o->text = o->text && o->file[k].file != stdout;
+        code = path[k] ? output_open(&o->files[k], path[k], c) : CODE_OK;
+        o->text = o->text && o->files[k].file != stdout;
     }
-    code = code ? code : pictures_prepare(&o->pictures, c);
-    for (int k = 0; !code && o->pictures.folder && k < OUTPUT_KINDS; k++) {
+    code = code ? code : pictures_prepare(o);
+    for (int k = 0; !code && o->folder && k < OUTPUT_KINDS; k++) {
         const char *ending = path[k] ? strrchr(path[k], '.') : NULL;
-        if (ending && (!strcasecmp(ending, ".svg") || !strcasecmp(ending, ".png")) &&
-            lies_in(path[k], o->pictures.folder)) {
-            code = complain(CODE_USAGE, "--%s names %s, where --pictures may put a picture; name another file", FLAG_OF[k],
-                            path[k]);
+        if (ending && (!strcasecmp(ending, ".svg") || !strcasecmp(ending, ".png")) && lies_in(path[k], o->folder)) {
+            code = complain(CODE_USAGE, "--%s names %s, where --pictures may put a picture; name another file",
+                            FLAG_OF[k], path[k]);
         }
     }
     return code;
-}
-
-bool outputs_draw(const cli *c, const char *page)
-{
-    return page || args_value(c, FLAG_OF[OUTPUT_PAGE]) || args_value(c, "pictures");
 }
 
 /* The pictures are those that the page draws: without one it is drawn to nowhere. */
 static int write_page(outputs *o, const answer *a)
 {
-    FILE *page = o->file[OUTPUT_PAGE].file, *nowhere = NULL;
-    if (!page && o->pictures.folder && !(page = nowhere = fopen("/dev/null", "we"))) {
+    FILE *page = o->files[OUTPUT_PAGE].file, *nowhere = NULL;
+    if (!page && o->folder && !(page = nowhere = fopen("/dev/null", "we"))) {
         return complain(CODE_FILE, "cannot write /dev/null: %s", strerror(errno));
     }
-    if (page) {
-        a->page(a->self, page, &o->pictures.album);
-    }
-    if (nowhere) {
-        fclose(nowhere);
-    }
-    return pictures_finish(&o->pictures);
-}
-
-/* Everything is settled before anything gets its name. */
-static int commit(outputs *o)
-{
-    int count = 0;
-    output *list = calloc(OUTPUT_KINDS + (size_t)o->pictures.count, sizeof *list);
-    if (!list) {
-        return complain(CODE_NUMERIC, "no memory for the names of the files");
-    }
-    for (int k = 0; k < OUTPUT_KINDS; k++) {
-        if (o->file[k].file) {
-            list[count++] = o->file[k];
-            o->file[k] = (output){0};
-        }
-    }
-    for (int k = 0; k < o->pictures.count; k++) {
-        list[count++] = o->pictures.files[k];
-        o->pictures.files[k] = (output){.path = o->pictures.files[k].path};
-    }
-    int code = output_commit(list, count);
-    o->pictures.made = o->pictures.made && code;
-    free(list);
-    return code;
+    if (page) doc_html(page, a->writers, &a->found, &a->run, &o->album);
+    if (nowhere) fclose(nowhere);
+    return pictures_finish(o);
 }
 
 static int write_files(outputs *o, const answer *a)
 {
     int code = write_page(o, a); /* first: it takes memory, and what has gone to standard output stays there */
-    if (!code && o->file[OUTPUT_JSON].file) {
-        a->json(a->self, o->file[OUTPUT_JSON].file);
+    if (!code && o->files[OUTPUT_JSON].file) a->writers->json(o->files[OUTPUT_JSON].file, &a->found, &a->run);
+    if (!code && o->files[OUTPUT_CSV].file) a->writers->csv(o->files[OUTPUT_CSV].file, &a->found);
+    if (!code) {
+        code = output_end(o->files, o->count, code);
+        o->made = o->made && code;
     }
-    if (!code && o->file[OUTPUT_CSV].file) {
-        a->csv(a->self, o->file[OUTPUT_CSV].file);
+    return code;
+}
+
+static report_style terminal_style(void)
+{
+    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return (report_style){
+        .colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0,
+        .blocks = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+    };
+}
+
+static void print_text(const answer *a)
+{
+    if (a->before) printf("%s\n\n", a->before);
+    doc_text(stdout, a->writers, &a->found, &a->run, terminal_style());
+    if (a->page && !a->partial) {
+        fputs("\nThe same with pictures is in ", stdout);
+        put_sanitized(stdout, a->page);
+        puts(", for any browser.");
     }
-    return code ? code : commit(o);
+    if (a->after) printf("\n%s\n", a->after);
 }
 
 int outputs_write(outputs *o, const answer *a)
 {
+    const epiq_warning *w;
     int code = a->partial ? CODE_OK : write_files(o, a); /* before the text: a pager that was closed costs no file */
     if (!code && o->text) {
-        a->text(a->self);
+        print_text(a);
         code = output_stdout();
     }
-    for (ptrdiff_t i = 0; !code && !o->quiet && !o->text && i < a->warning_count; i++) {
-        warn(a->warnings[i].message);
+    for (ptrdiff_t i = 0; !code && !o->quiet && !o->text && (w = report_warning(&a->found, i)); i++) {
+        warn(w->message);
     }
     return code;
 }
 
 void outputs_drop(outputs *o)
 {
-    output_drop(o->file, OUTPUT_KINDS);
-    pictures_end(&o->pictures);
+    output_drop(o->files, o->count);
+    for (int i = OUTPUT_KINDS; i < o->count; i++) {
+        free((char *)(uintptr_t)o->files[i].path);
+    }
+    free(o->files);
+    if (o->made) {
+        rmdir(o->folder); /* stays if someone else put something there */
+    }
+    if (o->folder) output_folder(o->folder, false);
 }

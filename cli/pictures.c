@@ -1,8 +1,8 @@
 /* pictures.c - every picture of a result as a file of its own: SVG from report/, and PNG made of it by the program
  * rsvg-convert, one process a picture, as many at a time as there are cores.
  */
-#include "report/pictures.h"
-#include "cli/outputs.h"
+#include "chart/pictures.h"
+#include "cli/question.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +23,7 @@ static pid_t start_converter(char *const *arguments, int from, int to)
 {
     posix_spawn_file_actions_t actions;
     pid_t child = -1;
-    if ((errno = posix_spawn_file_actions_init(&actions)) != 0) {
-        return -1;
-    }
+    if ((errno = posix_spawn_file_actions_init(&actions)) != 0) return -1;
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     if (from >= 0) {
         posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
@@ -48,28 +46,26 @@ static bool ended_well(pid_t child)
 
 /* ---- as they are drawn ---- */
 
-static int open_file(picture_files *f, const char *name, const char *ending)
+static int open_file(outputs *o, const char *name, const char *ending)
 {
     char *path = NULL;
-    output *files = realloc(f->files, (size_t)(f->count + 1) * sizeof *files);
-    f->files = files ? files : f->files;
-    if (!files || asprintf(&path, "%s/%s.%s", f->folder, name, ending) < 0) {
+    output *files = realloc(o->files, (size_t)(o->count + 1) * sizeof *files);
+    o->files = files ? files : o->files;
+    if (!files || asprintf(&path, "%s/%s.%s", o->folder, name, ending) < 0) {
         return complain(CODE_NUMERIC, "no memory for the names of the pictures");
     }
-    int code = output_open(&files[f->count], path, f->cli);
-    files[f->count++].path = path; /* freed by pictures_end */
+    int code = output_open(&files[o->count], path, o->cli);
+    files[o->count++].path = path; /* freed by outputs_drop */
     return code;
 }
 
-/* Whatever the case of letters: there are disks that do not tell. */
-static bool in_use(const picture_files *f, const char *name)
+/* In any case of letters: some file systems ignore it. */
+static bool in_use(const outputs *o, const char *name)
 {
-    const size_t folder = strlen(f->folder) + 1, length = strlen(name);
-    for (int k = 0; k < f->count; k++) {
-        const char *other = f->files[k].path + folder;
-        if (strncasecmp(other, name, length) == 0 && other[length] == '.') {
-            return true;
-        }
+    const size_t folder = strlen(o->folder) + 1, length = strlen(name);
+    for (int k = OUTPUT_KINDS; k < o->count; k++) {
+        const char *other = o->files[k].path + folder;
+        if (strncasecmp(other, name, length) == 0 && other[length] == '.') return true;
     }
     return false;
 }
@@ -77,62 +73,56 @@ static bool in_use(const picture_files *f, const char *name)
 /* The SVG, and beside it the PNG that is to come of it. */
 static void keep(svg_album *a, const svg_panel *p)
 {
-    picture_files *f = (picture_files *)a;
+    outputs *o = (outputs *)a;
     char plain[80], name[96];
     picture_name(plain, sizeof plain, p);
     snprintf(name, sizeof name, "%s", plain);
-    for (int k = 2; in_use(f, name); k++) {
+    for (int k = 2; in_use(o, name); k++) {
         snprintf(name, sizeof name, "%s-%d", plain, k);
     }
-    f->code = f->code ? f->code : open_file(f, name, "svg");
-    if (f->code) {
-        return;
-    }
-    const output *svg = &f->files[f->count - 1];
+    o->code = o->code ? o->code : open_file(o, name, "svg");
+    if (o->code) return;
+    const output *svg = &o->files[o->count - 1];
     svg_write(svg->file, p);
     if (fflush(svg->file) != 0) {
-        f->code = complain(CODE_FILE, "cannot write %s: %s", svg->path, strerror(errno));
-    } else if (f->png) {
-        f->code = open_file(f, name, "png");
+        o->code = complain(CODE_FILE, "cannot write %s: %s", svg->path, strerror(errno));
+    } else if (o->png) {
+        o->code = open_file(o, name, "png");
     }
 }
 
 /* ---- before the work ---- */
 
-int pictures_prepare(picture_files *f, const cli *c)
+int pictures_prepare(outputs *o)
 {
-    const char *format = args_value(c, "picture-format");
-    if (format && strcmp(format, "both") != 0 && strcmp(format, "svg") != 0) {
-        return complain(CODE_USAGE, "--picture-format is \"%s\"; it must be both or svg", format);
-    }
-    *f = (picture_files){.cli = c, .folder = args_value(c, "pictures"), .png = !format || strcmp(format, "both") == 0};
-    f->album.keep = f->folder ? keep : NULL;
-    if (!f->folder) {
-        return format ? complain(CODE_USAGE, "--picture-format needs --pictures DIR, the folder to write them to")
-                      : CODE_OK;
+    int format = 0, code = args_choice(o->cli, "picture-format", &format);
+    if (code) return code;
+    o->folder = args_value(o->cli, "pictures");
+    o->png = format == 0;
+    o->album.keep = o->folder ? keep : NULL;
+    if (!o->folder) {
+        return args_value(o->cli, "picture-format")
+                   ? complain(CODE_USAGE, "--picture-format needs --pictures DIR, the folder to write them to")
+                   : CODE_OK;
     }
     char *const version[] = {(char *)(uintptr_t)CONVERTER, (char *)(uintptr_t) "--version", NULL};
-    if (f->png && !ended_well(start_converter(version, -1, -1))) {
+    if (o->png && !ended_well(start_converter(version, -1, -1))) {
         return watch_signal()
                    ? complain(CODE_SIGNAL + watch_signal(), "stopped")
-                   : complain(
-                         CODE_FILE,
-                         "PNG pictures are made by the program rsvg-convert, which is not there; install the package "
-                         "librsvg2-bin, or use --picture-format svg");
+                   : complain(CODE_FILE, "PNG pictures are made by the program rsvg-convert, which is not there; "
+                                         "install the package librsvg2-bin, or use --picture-format svg");
     }
     struct stat s;
-    f->made = mkdir(f->folder, 0777) == 0;
-    if (f->made) {
-        output_folder(f->folder, true);
+    o->made = mkdir(o->folder, 0777) == 0;
+    if (o->made) output_folder(o->folder, true);
+    if (!o->made && (errno != EEXIST || stat(o->folder, &s) != 0)) {
+        return complain(CODE_FILE, "cannot make the folder %s: %s", o->folder, strerror(errno));
     }
-    if (!f->made && (errno != EEXIST || stat(f->folder, &s) != 0)) {
-        return complain(CODE_FILE, "cannot make the folder %s: %s", f->folder, strerror(errno));
+    if (!o->made && !S_ISDIR(s.st_mode)) {
+        return complain(CODE_FILE, "%s is not a folder; name another for --pictures", o->folder);
     }
-    if (!f->made && !S_ISDIR(s.st_mode)) {
-        return complain(CODE_FILE, "%s is not a folder; name another for --pictures", f->folder);
-    }
-    if (access(f->folder, W_OK | X_OK) != 0) {
-        return complain(CODE_FILE, "cannot write into the folder %s: %s", f->folder, strerror(errno));
+    if (access(o->folder, W_OK | X_OK) != 0) {
+        return complain(CODE_FILE, "cannot write into the folder %s: %s", o->folder, strerror(errno));
     }
     return CODE_OK;
 }
@@ -147,50 +137,32 @@ static pid_t convert(const output *svg, const output *png)
     return start_converter(arguments, fileno(svg->file), fileno(png->file));
 }
 
-static int convert_all(const picture_files *f)
+static int convert_all(const outputs *o)
 {
     enum { AT_ONCE = 16 };
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int most = cores < 1 ? 1 : cores > AT_ONCE ? AT_ONCE : (int)cores;
     const output *bad = NULL;
-    for (int i = 0; i < f->count && !bad && !watch_signal(); i += 2 * most) {
+    for (int i = OUTPUT_KINDS; i < o->count && !bad && !watch_signal(); i += 2 * most) {
         pid_t child[AT_ONCE];
         int count = 0;
-        for (int k = i; k < f->count && count < most; k += 2) {
-            child[count++] = convert(&f->files[k], &f->files[k + 1]);
+        for (int k = i; k < o->count && count < most; k += 2) {
+            child[count++] = convert(&o->files[k], &o->files[k + 1]);
         }
         for (int k = 0; k < count; k++) {
             bool good = ended_well(child[k]);
-            bad = good || bad ? bad : &f->files[i + 2 * k + 1];
+            bad = good || bad ? bad : &o->files[i + 2 * k + 1];
         }
     }
-    if (watch_signal()) {
-        return complain(CODE_SIGNAL + watch_signal(), "stopped");
-    }
+    if (watch_signal()) return complain(CODE_SIGNAL + watch_signal(), "stopped");
     return bad ? complain(CODE_FILE, "rsvg-convert could not make %s; --picture-format svg does without it", bad->path)
                : CODE_OK;
 }
 
-int pictures_finish(picture_files *f)
+int pictures_finish(outputs *o)
 {
-    if (!f->code && f->album.incomplete) {
-        f->code = complain(CODE_NUMERIC, "no memory for the page and its pictures; do without --report and --pictures");
+    if (!o->code && o->album.incomplete) {
+        o->code = complain(CODE_NUMERIC, "no memory for the page and its pictures; do without --report and --pictures");
     }
-    return f->code || !f->folder || !f->png ? f->code : convert_all(f);
-}
-
-void pictures_end(picture_files *f)
-{
-    for (int i = 0; i < f->count; i++) {
-        char *path = (char *)(uintptr_t)f->files[i].path;
-        output_drop(&f->files[i], 1);
-        free(path);
-    }
-    free(f->files);
-    if (f->made) {
-        rmdir(f->folder); /* stays if someone else put something there */
-    }
-    if (f->folder) {
-        output_folder(f->folder, false);
-    }
+    return o->code || !o->folder || !o->png ? o->code : convert_all(o);
 }

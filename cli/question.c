@@ -1,75 +1,134 @@
 /* question.c - outputs first, so that an unwritable one costs no work; then load, find out, write. */
 #include "cli/question.h"
 
-int load_table(cli *c, epiq_data **data, epiq_points **at)
+#include <stdlib.h>
+#include <unistd.h>
+
+int load_table(question *q, cli *c)
 {
     bool named = false;
-    int status = epiq_data_read(c->ctx, c->operand, &c->options, data);
-    if (status >= 0) {
-        status = epiq_points_new(c->ctx, *data, at);
-    }
+    int status = epiq_data_read(c->ctx, c->operand, &c->options, &q->data);
+    status = status < 0 ? status : epiq_points_new(c->ctx, q->data, &q->at);
     for (ptrdiff_t i = 0; status >= 0 && i < c->given_count; i++) {
         if (args_points(c, i)) {
-            status = epiq_points_add(c->ctx, *at, c->given[i].value);
+            status = epiq_points_add(c->ctx, q->at, c->given[i].value);
             named = true;
         }
     }
-    return status >= 0 && !named ? epiq_points_add(c->ctx, *at, "mean") : status;
+    return status >= 0 && !named ? epiq_points_add(c->ctx, q->at, "mean") : status;
 }
 
-/* told: what was finished has been printed. */
-static int stopped(const cli *c, const question *q, bool told)
+int stopped(const cli *c, bool resumable, bool told)
 {
     int code = CODE_SIGNAL + watch_signal();
     const char *what = told ? "stopped; above is the answer of what was finished, and no file was written" : "stopped";
-    const bool keeps = q->keeps && c->options.methods & (EPIQ_EV | EPIQ_BA); /* IF has no members */
-    if (keeps && c->options.state) {
+    resumable = resumable && c->options.methods & (EPIQ_EV | EPIQ_BA); /* IF has no members */
+    if (resumable && c->options.state) {
         return complain(code, "%s; finished members are kept in %s and the same command continues from there", what,
                         c->options.state);
     }
-    if (c->options.state) {
-        return complain(code, "%s; nothing was added to %s", what, c->options.state);
-    }
+    if (c->options.state) return complain(code, "%s; nothing was added to %s", what, c->options.state);
     return complain(code, "%s%s", what,
-                    keeps ? "; --state FILE would have kept the finished members for the next run" : "");
+                    resumable ? "; --state FILE would have kept the finished members for the next run" : "");
+}
+
+static int open_crew(const cli *c, study_crew *crew)
+{
+    const ptrdiff_t threads = c->options.threads > 0 ? c->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
+    crew->report = watch_study;
+    if (!study_crew_open(crew, (int)threads, EPIQ_SPELL_FLAG)) return CODE_OK;
+    return complain(CODE_NUMERIC, "no memory for %td threads", threads);
+}
+
+static int work(cli *c, question *q, outputs *o)
+{
+    double began = epiqp_now();
+    report_run *run = &q->answer.run;
+    run->command = c->command;
+    run->options = &c->options;
+    watch_start(q->crew ? q->crew->workers : &c->ctx, q->crew ? q->crew->threads : 1,
+                args_value(c, "quiet") || !cluster_speaks());
+    epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
+    int code = cluster_speaks() ? outputs_open(o, c, q->page) : CODE_OK;
+    if (cluster_there()) { /* closed again, so that a rank that is killed leaves no temporary file behind */
+        outputs_drop(o);
+        *o = (outputs){0};
+    }
+    if (!code) {
+        int status = q->load ? q->load(q, c) : EPIQ_OK;
+        run->read_seconds = epiqp_now() - began;
+        q->draw = q->page || args_value(c, "report") || args_value(c, "pictures");
+        status = status < 0 ? status : q->find(q, c);
+        watch_end(); /* before anything is printed */
+        q->answer.partial = status == EPIQ_PARTIAL;
+        code = status >= 0                    ? CODE_OK
+               : watch_signal() && q->stopped ? q->stopped(q)
+               : watch_signal()               ? stopped(c, q->resumable, false)
+               : q->crew                      ? complain(exit_code(status), "%s", q->crew->message)
+                                              : failed(c, status);
+    }
+    watch_end(); /* an output may not have been opened */
+    if (!code) {
+        if (q->data) run->data = epiq_data_describe(q->data);
+        run->seconds = epiqp_now() - began;
+        run->peak_rss_bytes = cluster_most(epiqp_peak_rss());
+        code = cluster_there() && cluster_speaks() ? outputs_open(o, c, q->page) : CODE_OK;
+        code = !code && cluster_speaks() ? outputs_write(o, &q->answer) : code;
+        code = !code && q->answer.partial ? stopped(c, q->resumable, o->text) : code;
+    }
+    return code;
 }
 
 int run_question(cli *c, question *q)
 {
     outputs o = {0};
-    epiq_data *data = NULL;
-    epiq_points *at = NULL;
-    double began = now();
-    q->run = (report_run){.command = c->command, .options = &c->options};
-    watch_start(&c->ctx, 1, args_value(c, "quiet") || !cluster_speaks());
-    epiq_ctx_on_progress(c->ctx, watch_progress, NULL);
-    int code = cluster_speaks() ? outputs_open(&o, c, q->page) : CODE_OK;
-    if (cluster_there()) { /* a rank may be killed at any moment: what is not there meanwhile is not left behind */
-        outputs_drop(&o);
-        o = (outputs){0};
-    }
-    if (!code) {
-        int status = q->load ? q->load(c, &data, &at) : EPIQ_OK;
-        q->run.read_seconds = now() - began;
-        q->draw = outputs_draw(c, q->page);
-        status = status < 0 ? status : q->find(q, c, data, at);
-        watch_end(); /* before anything is said */
-        q->answer.partial = status == EPIQ_PARTIAL;
-        code = status >= 0 ? CODE_OK : watch_signal() ? stopped(c, q, false) : failed(c, status);
-    }
-    watch_end(); /* an output may not have been opened */
-    if (!code) {
-        if (data) {
-            q->run.data = epiq_data_describe(data);
-        }
-        q->run.seconds = now() - began;
-        q->run.peak_rss_bytes = cluster_most(peak_rss());
-        code = cluster_there() && cluster_speaks() ? outputs_open(&o, c, q->page) : CODE_OK;
-        code = !code && cluster_speaks() ? outputs_write(&o, &q->answer) : code;
-        code = !code && q->answer.partial ? stopped(c, q, o.text) : code;
-    }
+    study_crew *crew = q->crew;
+    int code = crew ? open_crew(c, crew) : CODE_OK;
+    code = code ? code : work(c, q, &o);
     outputs_drop(&o);
-    epiq_points_free(c->ctx, at);
-    epiq_data_free(c->ctx, data);
+    epiq_result_free(c->ctx, q->result);
+    epiq_points_free(c->ctx, q->at);
+    epiq_data_free(c->ctx, q->data);
+    if (crew) study_crew_close(crew);
     return code;
+}
+
+/* ---- estimates ---- */
+
+/* Pictures are of sweeps too: of 25 values a feature, fewer where the time they take, of the order of rows squared for
+ * each, would be felt: 5e9 take some 0.3 s on two cores. */
+static ptrdiff_t sweep_to_draw(const epiq_data *data)
+{
+    epiq_data_info d = epiq_data_describe(data);
+    double swept = d.features < 24 ? (double)d.features : 24, rows = (double)d.rows,
+           values = 5e9 / (swept * rows * rows);
+    return values > 25 ? 25 : values < 5 ? 5 : (ptrdiff_t)values;
+}
+
+static int estimate(question *q, cli *c)
+{
+    if (q->answer.run.sweeps_drawn && q->draw) {
+        c->options.sweep = sweep_to_draw(q->data);
+        if (c->options.state && !args_value(c, "quiet")) { /* a member is kept as its predictions */
+            warn("the page asks at more points, so networks kept without it are trained again; --sweep 0 leaves that "
+                 "out");
+        }
+    }
+    bool dry = args_value(c, "dry-run");
+    if (!dry) watch_finish();
+    int status = (dry ? epiq_forecast : epiq_estimate)(c->ctx, q->data, q->at, &c->options, &q->result);
+    q->answer.found.result = q->result;
+    return status;
+}
+
+int run_estimate(cli *c, question *q)
+{
+    const char *page = args_value(c, "report");
+    int code = args_own_option(c, "sweep");
+    q->resumable = !q->find && c->options.engine != EPIQ_ENGINE_INFINITE;
+    q->find = q->find ? q->find : estimate;
+    q->answer.writers = &ESTIMATE_WRITERS;
+    q->answer.run.sweeps_drawn = !args_value(c, "sweep");
+    q->answer.page = page ? page : q->page;
+    return code ? code : run_question(c, q);
 }

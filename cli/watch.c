@@ -1,13 +1,10 @@
-/* watch.c - while the library works: SIGINT and SIGTERM ask it to stop, and a terminal sees a line with the time left. And
- * the contexts of those who work in several threads.
- */
+/* watch.c - while the library works: signals ask it to stop, and a terminal shows a line with the time left. */
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static epiq_ctx *const *working; /* set before the handlers are */
@@ -21,13 +18,6 @@ static struct {
     double began, redraw; /* seconds */
 } line;
 
-double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int watch_signal(void)
 {
     return caught;
@@ -36,10 +26,10 @@ int watch_signal(void)
 /* The first asks; the second ends at once, as it would without us. */
 static void on_signal(int sig)
 {
-    if (cluster_there()) { /* the others may be gone, and who waits for them hears nothing: end at once */
+    if (cluster_there()) { /* other ranks may be gone, and waiting for them would never end */
         static const char text[] = "epiq: ended by the launcher: a rank was lost, or the job was cancelled\n";
         if (cluster_speaks() && write(STDERR_FILENO, text, sizeof text - 1) < 0) {
-            errno = 0; /* then nobody reads it */
+            errno = 0; /* standard error is closed: nothing else can be done */
         }
     } else if (!caught) {
         caught = sig;
@@ -56,34 +46,27 @@ static void on_signal(int sig)
 static void draw(const char *head, double share, double time_s)
 {
     enum { BAR = 30 };
+    static const char FULL[BAR + 1] = "##############################";
     char left[32] = "";
     double spent = time_s - line.began;
     if (share > line.first && spent > 1) {
         double rest = spent * (1 - share) / (share - line.first);
-        if (rest < 100) {
-            snprintf(left, sizeof left, "  %.0f s left", rest);
-        } else {
-            snprintf(left, sizeof left, "  %.0f min left", rest / 60);
-        }
+        snprintf(left, sizeof left, rest < 100 ? "  %.0f s left" : "  %.0f min left", rest < 100 ? rest : rest / 60);
     }
-    if (share < 0) { /* nobody knows how much there is */
-        fprintf(stderr, "\r%s%s\033[K", head, caught ? "  stopping" : "");
-        line.drawn = true;
-        return;
-    }
+    const char *last = caught ? "  stopping" : left;
     int filled = (int)(BAR * share);
-    char bar[BAR + 1];
-    memset(bar, ' ', BAR);
-    memset(bar, '#', (size_t)filled);
-    bar[BAR] = '\0';
-    fprintf(stderr, "\r%s [%s]%s\033[K", head, bar, caught ? "  stopping" : left);
+    if (share < 0) { /* the total is unknown */
+        fprintf(stderr, "\r%s%s\033[K", head, last);
+    } else {
+        fprintf(stderr, "\r%s [%.*s%*s]%s\033[K", head, filled, FULL, BAR - filled, "", last);
+    }
     line.drawn = true;
 }
 
 /* stage: what the time left is about; skipped: this share of the work was found finished. */
 static int heard(const char *stage, const char *head, double share, bool skipped)
 {
-    double t = now();
+    double t = epiqp_now();
     if (strncmp(line.stage, stage, sizeof line.stage - 1) != 0) {
         snprintf(line.stage, sizeof line.stage, "%s", stage);
         line.first = share;
@@ -103,11 +86,7 @@ int watch_progress(void *user, const epiq_progress *p)
 {
     (void)user;
     char head[64];
-    if (p->all > 0) {
-        snprintf(head, sizeof head, "%-8s %td/%td", p->stage, p->done, p->all);
-    } else {
-        snprintf(head, sizeof head, "%-8s %td", p->stage, p->done);
-    }
+    snprintf(head, sizeof head, p->all > 0 ? "%-8s %td/%td" : "%-8s %td", p->stage, p->done, p->all);
     return heard(p->stage, head, p->all > 0 ? (double)p->done / (double)p->all : -1, false);
 }
 
@@ -128,7 +107,7 @@ void watch_start(epiq_ctx *const *contexts, int count, bool quiet)
     working = contexts;
     working_count = count;
     line.shown = !quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-    line.redraw = now() + 0.2; /* what is over by then needs no line */
+    line.redraw = epiqp_now() + 0.2; /* what is over by then needs no line */
     /* A shell script starts background jobs with SIGINT ignored; a signal sent by name is still meant. nohup is too.
      * Without SA_RESTART, so that waiting for standard input ends as well. */
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -136,9 +115,7 @@ void watch_start(epiq_ctx *const *contexts, int count, bool quiet)
     sigemptyset(&act.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         sigaction(signals[i], NULL, &old);
-        if (signals[i] != SIGHUP || old.sa_handler != SIG_IGN) {
-            sigaction(signals[i], &act, NULL);
-        }
+        if (signals[i] != SIGHUP || old.sa_handler != SIG_IGN) sigaction(signals[i], &act, NULL);
     }
 }
 
@@ -150,32 +127,9 @@ void watch_finish(void)
 void watch_end(void)
 {
     epiq_ctx_on_progress(working[0], NULL, NULL);
-    working_count = 0; /* a signal from now on finds nobody to stop */
+    working_count = 0; /* from now on a signal finds no context to stop */
     if (line.drawn) {
         fputs("\r\033[K", stderr);
         line.drawn = false;
     }
-}
-
-int workers_new(epiq_ctx ***workers, int count)
-{
-    int made = 0;
-    epiq_ctx **list = *workers = calloc((size_t)count, sizeof *list);
-    while (list && made < count && epiq_ctx_new(&list[made]) >= 0) {
-        made++;
-    }
-    if (made == count) {
-        return CODE_OK;
-    }
-    workers_free(list, made);
-    *workers = NULL;
-    return complain(CODE_NUMERIC, "no memory for %d threads", count);
-}
-
-void workers_free(epiq_ctx **workers, int count)
-{
-    for (int i = 0; i < count; i++) {
-        epiq_ctx_free(workers[i]);
-    }
-    free(workers);
 }

@@ -35,12 +35,13 @@ int main(void)
     if (!ok) {
         fprintf(stderr, "%s\n", c ? epiq_message(c) : "no memory");
     } else {
-        const epiq_point *p = &r->points[0];
+        const epiq_point *p = r->points[0];
         printf("prediction %.3f\n", p->prediction);
         printf("procedural %.2e   would another initialisation have changed it?\n", p->procedural.variance);
         printf("data       %.2e   would other rows have changed it?\n", p->data.variance);
-        printf("ensemble   %.2e   what is left for the mean of %td networks\n", p->ensemble.variance, r->ensemble_size);
-        printf("%s\n", r->advice.text);
+        printf("ensemble   %.2e   what is left for the mean of %td networks\n", p->ensemble.variance,
+               r->ran->ensemble_size);
+        printf("%s\n", r->advice->text);
         ok = p->procedural.known && p->data.known && p->ensemble.known && fabs(p->prediction - 0.64) < 0.5;
     }
     epiq_result_free(c, r); /* each _free accepts NULL, so there is one way out */

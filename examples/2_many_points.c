@@ -35,12 +35,12 @@ int main(void)
     } else {
         ptrdiff_t best = 0, known = 0;
         for (ptrdiff_t k = 0; k < r->point_count; k++) {
-            known += r->points[k].data.known;
-            best = r->points[k].data.variance > r->points[best].data.variance ? k : best;
+            known += r->points[k]->data.known;
+            best = r->points[k]->data.variance > r->points[best]->data.variance ? k : best;
         }
         printf("measure next at (%.3f, %.3f): the data variance there is %.2e\n", grid[best * D], grid[best * D + 1],
-               r->points[best].data.variance);
-        ok = known == GRID && r->points[best].data.variance > 0;
+               r->points[best]->data.variance);
+        ok = known == GRID && r->points[best]->data.variance > 0;
     }
     epiq_result_free(c, r);
     epiq_points_free(c, at);

@@ -1,5 +1,5 @@
 /* 3_resume.c - a long run that is stopped half way and taken up again: finished members are kept in a state file. */
-#include <epiq.h>
+#include <epiq_details.h>
 
 #include <stdio.h>
 
@@ -35,8 +35,8 @@ static ptrdiff_t run(ptrdiff_t stop, double *variance)
         status = epiq_estimate(c, data, at, &o, &r);
     }
     printf("  %s\n", status < 0 && c ? epiq_message(c) : epiq_status_text(status));
-    ptrdiff_t resumed = status < 0 ? status : r->training.resumed;
-    *variance = status < 0 ? -1 : r->points[0].procedural.variance;
+    ptrdiff_t resumed = status < 0 ? status : r->training->resumed;
+    *variance = status < 0 ? -1 : r->points[0]->procedural.variance;
     epiq_result_free(c, r);
     epiq_points_free(c, at);
     epiq_data_free(c, data);

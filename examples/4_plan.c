@@ -1,5 +1,5 @@
 /* 4_plan.c - more rows or more networks? Prices, a variance to reach, and what to buy. */
-#include <epiq.h>
+#include <epiq_decide.h>
 
 #include <math.h>
 #include <stdbool.h>
@@ -30,11 +30,12 @@ int main(void)
               epiq_points_new(c, data, &at) >= 0 && epiq_points_add(c, at, "mean") >= 0 &&
               epiq_estimate(c, data, at, &o, &r) >= 0;
     if (ok) {
-        epiq_effort effort = {.price_row = 3, /* a measurement costs as much as three trainings */
-                              .price_training = 1,
-                              .kind = EPIQ_PLAN_GOAL,
-                              .amount = r->points[0].ensemble.variance / 2,
-                              .level = o.level};
+        epiq_plan_request effort = {.size = sizeof(epiq_plan_request),
+                                    .price_row = 3, /* a measurement costs as much as three trainings */
+                                    .price_training = 1,
+                                    .kind = EPIQ_PLAN_GOAL,
+                                    .amount = r->points[0]->ensemble.variance / 2,
+                                    .level = o.level};
         ok = epiq_plan_new(c, data, at, &o, r, &effort, &plan) >= 0;
     }
     if (!ok) {
@@ -43,10 +44,10 @@ int main(void)
         printf("%s\n%s\n\n", plan->text, plan->caveat);
         printf("%8s %6s %9s %10s\n", "cost", "rows", "networks", "variance");
         for (ptrdiff_t k = 0; k < plan->curve_count; k += 5) {
-            const epiq_mix *m = &plan->curve[k];
+            const epiq_plan_step *m = plan->curve[k];
             printf("%8.4g %6td %9td %10.2e\n", m->cost, m->rows, m->members, m->variance.variance);
         }
-        ok = plan->best.variance.variance <= plan->now.variance.variance / 2 * (1 + 1e-12);
+        ok = plan->best->variance.variance <= plan->now->variance.variance / 2 * (1 + 1e-12);
     }
     epiq_plan_free(c, plan);
     epiq_result_free(c, r);

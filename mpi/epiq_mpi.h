@@ -1,14 +1,14 @@
-/* epiq_mpi.h - what libepiq_mpi.so has for whoever loads it: the table of epiq.h, of MPI and ScaLAPACK. The command loads
- * it under a launcher only; nothing else of epiq knows MPI.
+/* epiq_mpi.h - what libepiq_mpi.so provides: an epiq_cluster (epiq.h) of MPI and ScaLAPACK. The command loads it
+ * under a launcher only; no other part of epiq uses MPI.
  */
 #ifndef EPIQ_MPI_H
 #define EPIQ_MPI_H
 
-#include "epiq.h"
+#include "epiq_cluster.h"
 
-/* Starts MPI. NULL: it has been built for another version than this one. */
+/* Starts MPI. NULL: the library was built for another version. */
 EPIQ_API const epiq_cluster *epiq_mpi_begin(const char *version);
-/* Waits for all ranks, and ends MPI: nothing may be left to say. */
+/* Waits for all ranks and ends MPI; nothing may be communicated afterwards. */
 EPIQ_API void epiq_mpi_end(void);
 
 typedef const epiq_cluster *(*epiq_mpi_begin_fn)(const char *version);

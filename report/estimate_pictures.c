@@ -1,182 +1,145 @@
-/* estimate_pictures.c - the pictures of one point: its variances, its members, EV as they become more, the rows that
- * move it. Of the data and of all points: estimate_table_pictures.c.
+/* estimate_pictures.c - the pictures of an estimate: of one point its variances, its networks, EV as they become more, the rows that
+ * move it; sweeps across the features, calibration of the leave-one-out predictions, all points beside each other.
  */
-#include "report/estimate_pictures.h"
+#include "report/estimate_doc.h"
 
 #include <math.h>
 
-enum { WIDTH = 380, HEIGHT = 260 };
+enum { WIDTH = 380, HEIGHT = 260, PANEL_WIDTH = 300, PANEL_HEIGHT = 230, LEVELS = 99 };
+enum { ROWS_MAX = 30, DOTS_MAX = 2000 }; /* points or rows named one below the other; drawn as dots */
 
-/* The title, and of which point where there are several. */
-static void set_title(picture *p, const epiq_result *r, ptrdiff_t point, const char *title)
+/* The step that takes at most so many of all things: more marks are one blot, and swell the file. */
+static ptrdiff_t stride(ptrdiff_t all, ptrdiff_t most)
 {
-    const char *at = r->points[point].at;
-    snprintf(p->title, sizeof p->title, r->point_count > 1 ? "%s, at %s%s" : "%s", title, report_point(at), at);
+    return (all + most - 1) / most;
 }
 
-/* "members" for a single point, "point-2-members" for one of several. */
-static picture *add(pictures *set, estimate_picture kind, const epiq_result *r, ptrdiff_t point, const char *name)
+/* "members" for a single point, "point-2-members" for one of several; the title likewise. */
+static picture *add(doc *d, estimate_picture kind, ptrdiff_t point, const char *name, const char *title)
 {
-    picture *p =
-        pictures_add(set, kind, point, r->point_count > 1 ? pictures_text(set, "point-%td-%s", point + 1, name) : name);
-    if (p) {
-        p->panel.width = WIDTH;
-        p->panel.height = HEIGHT;
-    }
-    return p;
+    const char *at = d->r->points[point]->at;
+    if (d->r->point_count == 1) return pictures_add(&d->set, kind, point, name, title);
+    return pictures_add(&d->set, kind, point, phrase_of("point-%td-%s", point + 1, name).text,
+                        phrase_of("%s, at %s%s", title, point_prefix(at), at).text);
 }
 
-/* ---- the parts ---- */
+typedef struct {
+    const char *name;
+    double data, procedural; /* what is stacked; not finite: nothing */
+    const epiq_part *whole;  /* the part that the mark and its interval show */
+} stacked_row;
 
-enum { DATA_X, DATA_LO, DATA_HI, TAU_X, TAU_LO, TAU_HI, ALL_X, ALL_LO, ALL_HI, ROW_Y, STACK_COLUMNS };
-
-bool report_stacked(pictures *set, picture *p, const stacked_row *rows, ptrdiff_t count, const char *whole,
-                    double level)
+/* whole: what the legend calls the mark. Returns a sentence for the caption if an interval had to be cut for the rest to be seen. */
+static const char *draw_stacked(doc *d, picture *p, const stacked_row *rows, ptrdiff_t count, const char *whole)
 {
-    double *a[STACK_COLUMNS], longest = 0, farthest = 0;
-    svg_series *s = pictures_columns(set, count, STACK_COLUMNS, a) ? pictures_series(set, p, 3) : NULL;
-    const char **names = s ? pictures_room(set, count, sizeof *names) : NULL;
-    if (!names) {
-        return false;
-    }
+    const char *name = picture_text(p, "%s with its %.4g %% interval", whole, 100 * d->run->options->level);
+    const char **names = pictures_room(&d->set, count, sizeof *names);
+    const ink a[] = {picture_ink(p, SVG_BARS, "data", 0, count, true),
+                     picture_ink(p, SVG_BARS, "procedural", 1, count, true),
+                     picture_ink(p, SVG_MARKS, name, 2, count, true)};
+    double longest = 0, farthest = 0;
+    bool any[3] = {false};
+    if (d->set.failed) return "";
     for (ptrdiff_t i = 0; i < count; i++) {
         const epiq_part *all = rows[i].whole;
-        double data = isfinite(rows[i].data) ? rows[i].data : 0;
-        names[i] = rows[i].name;
-        a[ROW_Y][i] = (double)i;
-        a[DATA_X][i] = rows[i].data;
-        a[DATA_HI][i] = a[TAU_LO][i] = data;
-        a[TAU_X][i] = rows[i].procedural;
-        a[TAU_HI][i] = data + (isfinite(rows[i].procedural) ? rows[i].procedural : 0);
-        a[ALL_X][i] = all->known ? all->variance : NAN;
-        a[ALL_LO][i] = all->has_interval ? all->lo : NAN;
-        a[ALL_HI][i] = report_upper(all);
-        longest = fmax(longest, fmax(a[TAU_HI][i], a[ALL_X][i]));
-        farthest = fmax(farthest, a[ALL_HI][i]);
-    }
-    const char *names_of[] = {"data", "procedural",
-                              pictures_text(set, "%s with its %.4g %% interval", whole, 100 * level)};
-    for (int k = 0; k < 3; k++) {
-        bool any = false;
-        for (ptrdiff_t i = 0; i < count; i++) {
-            any = any || isfinite(a[3 * k][i]);
+        const double x[] = {rows[i].data, rows[i].procedural, all->known ? all->variance : NAN};
+        const double data = isfinite(x[0]) ? x[0] : 0, both = data + (isfinite(x[1]) ? x[1] : 0);
+        names[i] = picture_text(p, "%s", rows[i].name);
+        ink_add(&a[0], x[0], (double)i, 0, data);
+        ink_add(&a[1], x[1], (double)i, data, both);
+        ink_add(&a[2], x[2], (double)i, all->has_interval ? all->lo : NAN, interval_upper(all));
+        longest = fmax(longest, fmax(both, x[2]));
+        farthest = fmax(farthest, interval_upper(all));
+        for (int k = 0; k < 3; k++) {
+            any[k] = any[k] || isfinite(x[k]);
         }
-        s[k] = (svg_series){.name = any ? names_of[k] : NULL,
-                            .kind = k == 2 ? SVG_MARKS : SVG_BARS,
-                            .look = k,
-                            .hollow = k == 1,
-                            .ink = k == 2,
-                            .count = count,
-                            .x = a[3 * k],
-                            .lo = a[3 * k + 1],
-                            .hi = a[3 * k + 2],
-                            .y = a[ROW_Y]};
+    }
+    for (int k = 0; k < 3; k++) {
+        a[k].series->name = any[k] ? a[k].series->name : NULL;
+        a[k].series->hollow = k == 1;
+        a[k].series->ink = k == 2;
     }
     bool cut = farthest > 2 * longest; /* BA's interval from few batches would leave no room for anything else */
-    p->panel.series_count = 3;
-    p->panel.rows = names;
-    p->panel.row_count = (int)count;
-    p->panel.width = WIDTH;
+    picture_rows(p, names, count);
     p->panel.x_hi = 1.05 * (cut ? 2 * longest : fmax(longest, farthest));
-    return cut;
+    return cut ? " A line that reaches the right edge goes on beyond it." : "";
 }
 
-enum { PARTS = 5 };
-
-static ptrdiff_t list_parts(stacked_row *rows, pictures *set, const epiq_result *r, const epiq_point *p)
+static void draw_parts(doc *d, ptrdiff_t point)
 {
-    double data = p->data.known ? p->data.variance : NAN, tau2 = p->procedural.known ? p->procedural.variance : NAN;
-    double m = p->member_count ? (double)p->member_count : INFINITY;
-    const stacked_row all[PARTS] = {
-        {"procedural (retraining)", NAN, tau2, &p->procedural},
-        {"data (other rows)", data, NAN, &p->data},
-        {"one network", data, tau2, &p->single},
-        {pictures_text(set, "ensemble of %td", r->ensemble_size), data, tau2 / (double)r->ensemble_size, &p->ensemble},
-        {p->member_count ? pictures_text(set, "this mean of %td", p->member_count) : "this prediction", data, tau2 / m,
-         &p->prediction_variance},
-    };
+    const epiq_point *at = d->r->points[point];
+    const double data = part_variance(&at->data), tau2 = part_variance(&at->procedural),
+                 m = at->member_count ? (double)at->member_count : INFINITY;
+    const phrase ensemble = phrase_of("ensemble of %td", d->r->ran->ensemble_size),
+                 mean = phrase_of(at->member_count ? "this mean of %td" : "this prediction", at->member_count);
+    enum { PARTS = 5 };
+    const stacked_row all[PARTS] = {{"procedural (retraining)", NAN, tau2, &at->procedural},
+                                    {"data (other rows)", data, NAN, &at->data},
+                                    {"one network", data, tau2, &at->single},
+                                    {ensemble.text, data, tau2 / (double)d->r->ran->ensemble_size, &at->ensemble},
+                                    {mean.text, data, tau2 / m, &at->prediction_variance}};
+    stacked_row rows[PARTS];
     ptrdiff_t count = 0;
     for (int k = 0; k < PARTS; k++) {
-        if (all[k].whole->known) {
-            rows[count++] = all[k];
-        }
+        rows[count] = all[k];
+        count += all[k].whole->known != 0;
     }
-    return count;
+    if (!count) return;
+    picture *p = add(d, PICTURE_PARTS, point, "decomposition", "Where the variance comes from");
+    const char *cut = draw_stacked(d, p, rows, count, "estimate");
+    picture_axes(p, WIDTH, HEIGHT, "variance, in squared units of the target", NULL);
+    p->caption = picture_text(p,
+                              "The longer a bar, the less sure the prediction: more training shrinks only the hollow "
+                              "(procedural) piece, more rows only the filled (data) piece.%s",
+                              cut);
+    p->panel.describe =
+        "Stacked bars of data and procedural variance, a mark with an interval on each; the numbers are below.";
 }
 
-static void draw_parts(pictures *set, const epiq_result *r, const report_run *run, ptrdiff_t point)
+enum { PILED_MAX = 1000, DOT_BINS_MAX = 44 }; /* so many dots fit side by side */
+
+/* Dots piled up where predictions are alike, each for so many networks; returns the height of the highest pile. */
+static double pile(const ink *a, const epiq_point *at, ptrdiff_t each, double lo, double hi)
 {
-    stacked_row rows[PARTS];
-    ptrdiff_t count = list_parts(rows, set, r, &r->points[point]);
-    picture *p = count ? add(set, PICTURE_PARTS, r, point, "decomposition") : NULL;
-    if (!p) {
-        return;
-    }
-    bool cut = report_stacked(set, p, rows, count, "estimate", run->options->level);
-    p->panel.x_name = "variance, in squared units of the target";
-    set_title(p, r, point, "Where the variance comes from");
-    snprintf(p->caption, sizeof p->caption,
-             "The longer a bar, the less sure the prediction: more training shrinks only the hollow (procedural) "
-             "piece, more "
-             "rows only the filled (data) piece.%s",
-             cut ? " A line that reaches the right edge goes on beyond it." : "");
-    snprintf(p->describe, sizeof p->describe,
-             "Stacked bars of data and procedural variance, a mark with an interval on each; the numbers are below.");
-}
-
-/* ---- the members ---- */
-
-enum { DOTS_MAX = 1000, DOT_BINS_MAX = 44 }; /* so many dots fit side by side */
-
-static void draw_members(pictures *set, const epiq_result *r, const report_run *run, ptrdiff_t point)
-{
-    const epiq_point *at = &r->points[point];
-    ptrdiff_t m = at->member_count, each = (m + DOTS_MAX - 1) / DOTS_MAX, dots = 0;
-    picture *p = m > 1 ? add(set, PICTURE_MEMBERS, r, point, "members") : NULL;
-    double *a[2];
-    svg_series *s = p && pictures_columns(set, m, 2, a) ? pictures_series(set, p, 1) : NULL;
-    svg_rule *rule = s ? pictures_room(set, 1, sizeof *rule) : NULL;
-    if (!rule) {
-        return;
-    }
-    double lo = at->members[0], hi = lo, bins = fmin(fmax(8, ceil(2.5 * sqrt((double)m))), DOT_BINS_MAX), highest = 0;
-    for (ptrdiff_t k = 1; k < m; k++) {
-        lo = fmin(lo, at->members[k]);
-        hi = fmax(hi, at->members[k]);
-    }
+    const ptrdiff_t m = at->member_count;
+    double bins = fmin(fmax(8, ceil(2.5 * sqrt((double)m))), DOT_BINS_MAX), highest = 0;
     int filled[DOT_BINS_MAX + 1] = {0};
     for (ptrdiff_t k = 0; k < m; k++) {
         double share = (at->members[k] / 2 - lo / 2) / (hi / 2 - lo / 2); /* halves: the range itself may overflow */
         int bin = share > 0 ? (int)fmin(floor(share * bins), bins - 1) : 0;
         if (filled[bin]++ % each == 0) {
-            a[0][dots] = at->members[k];
-            a[1][dots] = (double)filled[bin];
-            highest = fmax(highest, a[1][dots++]);
+            ink_add(a, at->members[k], filled[bin], NAN, NAN);
+            highest = fmax(highest, filled[bin]);
         }
     }
-    *rule = (svg_rule){at->prediction, true, "the prediction: their mean"};
-    s[0] = (svg_series){.name = each > 1 ? pictures_text(set, "%td networks", each) : "one network",
-                        .kind = SVG_MARKS,
-                        .count = dots,
-                        .x = a[0],
-                        .y = a[1]};
-    p->panel.series_count = 1;
-    p->panel.rules = rule;
-    p->panel.rule_count = 1;
-    p->panel.x_name = pictures_text(set, "predicted %s", run->data.target);
-    p->panel.y_name = "networks, counted upwards";
-    p->panel.y_hi = fmax(4, highest) + 1;
-    p->panel.height = highest > 12 ? HEIGHT : 200;
-    set_title(p, r, point, "What each network predicts");
-    snprintf(p->caption, sizeof p->caption,
-             "Each dot is %s trained on all rows, from %.4g to %.4g; the wider they lie, the more retraining would "
-             "change the answer.",
-             each > 1 ? pictures_text(set, "%td networks", each) : "one network", lo, hi);
-    snprintf(p->describe, sizeof p->describe, "Dots of the predictions of %td networks, and a line at their mean %.6g.",
-             m, at->prediction);
+    return highest;
 }
 
-/* ---- EV from the first members ---- */
+static void draw_members(doc *d, ptrdiff_t point)
+{
+    const epiq_point *at = d->r->points[point];
+    ptrdiff_t m = at->member_count, each = stride(m, PILED_MAX);
+    if (m < 2) return;
+    picture *p = add(d, PICTURE_MEMBERS, point, "members", "What each network predicts");
+    const char *name = each > 1 ? picture_text(p, "%td networks", each) : "one network";
+    const ink a = picture_ink(p, SVG_MARKS, name, 0, m, false);
+    double lo = at->members[0], hi = lo;
+    for (ptrdiff_t k = 1; k < m; k++) {
+        lo = fmin(lo, at->members[k]);
+        hi = fmax(hi, at->members[k]);
+    }
+    const double highest = pile(&a, at, each, lo, hi);
+    picture_rule(p, at->prediction, true, "the prediction: their mean");
+    picture_axes(p, WIDTH, highest > 12 ? HEIGHT : 200, picture_text(p, "predicted %s", d->run->data.target),
+                 "networks, counted upwards");
+    p->panel.y_hi = fmax(4, highest) + 1;
+    p->caption = picture_text(p,
+                              "Each dot is %s trained on all rows, from %.4g to %.4g; the wider they lie, the more "
+                              "retraining would change the answer.",
+                              name, lo, hi);
+    p->panel.describe =
+        picture_text(p, "Dots of the predictions of %td networks, and a line at their mean %.6g.", m, at->prediction);
+}
 
 enum { EV_MAX = 200 }; /* values drawn; of more members each step is longer */
 
@@ -191,117 +154,250 @@ static epiq_part ev_of_first(const double *h, ptrdiff_t count, double level)
     return epiq_part_of(squares / (double)(count - 1), (double)(count - 1), level, EPIQ_BY_EV);
 }
 
-static void draw_ev(pictures *set, const epiq_result *r, const report_run *run, ptrdiff_t point)
+static void fill_ev(picture *p, const ink *a, ptrdiff_t count, const epiq_point *at, double level)
 {
-    const epiq_point *at = &r->points[point];
-    ptrdiff_t m = at->member_count, count = m - 1 < EV_MAX ? m - 1 : EV_MAX;
-    bool drawn = at->procedural.known && at->procedural.method == EPIQ_BY_EV && m > 2;
-    picture *p = drawn ? add(set, PICTURE_EV, r, point, "members-ev") : NULL;
-    double *a[4];
-    svg_series *s = p && pictures_columns(set, count, 4, a) ? pictures_series(set, p, 1) : NULL;
-    svg_rule *rule = s ? pictures_room(set, 1, sizeof *rule) : NULL;
-    const char *name = pictures_text(set, "EV with its %.4g %% interval", 100 * run->options->level);
-    if (!rule || !name) {
-        return;
-    }
-    double *x = a[0], *y = a[1], *lo = a[2], *hi = a[3];
+    const ptrdiff_t m = at->member_count;
     for (ptrdiff_t i = 0; i < count; i++) {
         ptrdiff_t k = 2 + (ptrdiff_t)llround((double)i * (double)(m - 2) / (double)(count - 1));
-        epiq_part part = k == m ? at->procedural : ev_of_first(at->members, k, run->options->level);
-        x[i] = (double)k;
-        y[i] = part.known ? part.variance : NAN;
-        lo[i] = part.has_interval ? part.lo : NAN;
-        hi[i] = report_upper(&part);
+        epiq_part part = k == m ? at->procedural : ev_of_first(at->members, k, level);
+        double lo = part.has_interval ? part.lo : NAN, hi = interval_upper(&part);
+        ink_add(a, (double)k, part_variance(&part), lo, hi);
         if (k >= 4 || m < 6) { /* the first intervals reach over decades, and would press all others flat */
-            p->panel.y_lo = lo[i] > 0 && (lo[i] < p->panel.y_lo || !(p->panel.y_lo > 0)) ? lo[i] : p->panel.y_lo;
-            p->panel.y_hi = fmax(p->panel.y_hi, hi[i]);
+            p->panel.y_lo = lo > 0 && (lo < p->panel.y_lo || !(p->panel.y_lo > 0)) ? lo : p->panel.y_lo;
+            p->panel.y_hi = fmax(p->panel.y_hi, hi);
         }
     }
-    s[0] = (svg_series){.name = name, .kind = SVG_LINE, .look = 1, .count = count, .x = x, .y = y, .lo = lo, .hi = hi};
-    p->panel.series_count = 1;
+}
+
+static void draw_ev(doc *d, ptrdiff_t point)
+{
+    const epiq_point *at = d->r->points[point];
+    ptrdiff_t m = at->member_count, count = m - 1 < EV_MAX ? m - 1 : EV_MAX;
+    if (!at->procedural.known || at->procedural.method != EPIQ_BY_EV || m < 3) return;
+    picture *p = add(d, PICTURE_EV, point, "members-ev", "Were there enough members?");
+    const char *name = picture_text(p, "EV with its %.4g %% interval", 100 * d->run->options->level);
+    const ink a = picture_ink(p, SVG_LINE, name, 1, count, true);
+    fill_ev(p, &a, count, at, d->run->options->level);
     if (at->infinite.known) {
-        *rule = (svg_rule){at->infinite.variance, false, "infinitely wide networks"};
-        p->panel.rules = rule;
-        p->panel.rule_count = 1;
+        picture_rule(p, at->infinite.variance, false, "infinitely wide networks");
         p->panel.y_hi = fmax(p->panel.y_hi, at->infinite.variance);
         p->panel.y_lo = fmin(p->panel.y_lo, at->infinite.variance);
     }
     p->panel.y_lo /= 1.1;
     p->panel.y_hi *= 1.1;
     p->panel.log_y = true;
-    p->panel.x_name = "members";
-    p->panel.y_name = "procedural variance";
-    set_title(p, r, point, "Were there enough members?");
-    snprintf(p->caption, sizeof p->caption,
-             "The procedural variance from the first 2, 3, … members: once the line stays level inside a narrow band, "
-             "more members would tell little new about it.");
-    snprintf(p->describe, sizeof p->describe, "A line with a band over the number of members, ending at %.4g for %td.",
-             at->procedural.variance, m);
+    picture_axes(p, WIDTH, HEIGHT, "members", "procedural variance");
+    p->caption = "The procedural variance from the first 2, 3, … members: once the line stays level inside a narrow "
+                 "band, more members would tell little new about it.";
+    p->panel.describe = picture_text(p, "A line with a band over the number of members, ending at %.4g for %td.",
+                                     at->procedural.variance, m);
 }
 
-/* ---- influential rows ---- */
-
-static void draw_influential(pictures *set, const epiq_result *r, const report_run *run, ptrdiff_t point)
+static void draw_influential(doc *d, ptrdiff_t point)
 {
-    enum { MOST = 30 };
-    const epiq_point *at = &r->points[point];
-    ptrdiff_t count = at->influential_count < MOST ? at->influential_count : MOST;
-    picture *p = count ? add(set, PICTURE_INFLUENTIAL, r, point, "influential") : NULL;
-    double *a[4];
-    svg_series *s = p && pictures_columns(set, count, 4, a) ? pictures_series(set, p, 1) : NULL;
-    svg_rule *rule = s ? pictures_room(set, 1, sizeof *rule) : NULL;
-    const char **names = rule ? pictures_room(set, count, sizeof *names) : NULL;
-    if (!names) {
-        return;
-    }
-    double *x = a[0], *y = a[1], *lo = a[2], *hi = a[3];
+    const epiq_point *at = d->r->points[point];
+    ptrdiff_t count = at->influential_count < ROWS_MAX ? at->influential_count : ROWS_MAX;
+    if (!count) return;
+    picture *p = add(d, PICTURE_INFLUENTIAL, point, "influential", "Rows that matter most");
+    const ink a = picture_ink(p, SVG_BARS, NULL, 2, count, true);
+    const char **names = pictures_room(&d->set, count, sizeof *names);
+    if (d->set.failed) return;
     for (ptrdiff_t i = 0; i < count; i++) {
-        names[i] = pictures_text(set, "row %td", at->influential[i].row);
-        x[i] = at->influential[i].influence;
-        y[i] = (double)i;
-        lo[i] = fmin(0, x[i]);
-        hi[i] = fmax(0, x[i]);
-        if (!names[i]) {
-            return;
+        names[i] = picture_text(p, "row %td", at->influential[i]->row);
+        const double x = at->influential[i]->influence;
+        ink_add(&a, x, (double)i, fmin(0, x), fmax(0, x));
+    }
+    picture_rule(p, 0, true, NULL);
+    picture_axes(p, WIDTH, HEIGHT, picture_text(p, "change of predicted %s", d->run->data.target), NULL);
+    picture_rows(p, names, count);
+    p->caption = "How far the prediction would move if a row were deleted: check the rows with the longest bars for "
+                 "mistakes first.";
+    p->panel.describe =
+        picture_text(p, "Bars for the %td rows that move the prediction most, the strongest first.", count);
+}
+
+/* The same prediction axis for every feature, so that they can be compared. */
+static void see_sweeps(const epiq_result *r, double *lo, double *hi)
+{
+    const epiq_sweep *w;
+    *lo = INFINITY;
+    *hi = -INFINITY;
+    for (ptrdiff_t k = 0; (w = r->sweeps[k]); k++) {
+        for (ptrdiff_t i = 0; i < w->count; i++) {
+            const epiq_point *p = w->points[i];
+            double wide = 2 * fmax(fmax(part_sd(&p->data), part_sd(&p->procedural)), 0);
+            *lo = fmin(*lo, p->prediction - wide);
+            *hi = fmax(*hi, p->prediction + wide);
         }
     }
-    *rule = (svg_rule){0, true, NULL};
-    s[0] = (svg_series){.kind = SVG_BARS, .look = 2, .count = count, .x = x, .y = y, .lo = lo, .hi = hi};
-    p->panel.series_count = 1;
-    p->panel.rules = rule;
-    p->panel.rule_count = 1;
-    p->panel.rows = names;
-    p->panel.row_count = (int)count;
-    p->panel.x_name = pictures_text(set, "change of predicted %s", run->data.target);
-    set_title(p, r, point, "Rows that matter most");
-    snprintf(
-        p->caption, sizeof p->caption,
-        "How far the prediction would move if a row were deleted: check the rows with the longest bars for mistakes "
-        "first.");
-    snprintf(p->describe, sizeof p->describe,
-             "Bars for the %td rows that move the prediction most, the strongest first.", count);
+    double air = 0.04 * (*hi - *lo);
+    *lo -= air;
+    *hi += air;
 }
 
-void report_point_pictures(pictures *set, const epiq_result *r, const report_run *run, ptrdiff_t point)
+/* The prediction along the feature, or a band of two standard deviations of a part around it; false: no part is known. */
+static bool fill_sweep(const ink *a, const epiq_sweep *w, bool procedural)
 {
-    draw_parts(set, r, run, point);
-    draw_members(set, r, run, point);
-    draw_ev(set, r, run, point);
-    draw_influential(set, r, run, point);
+    bool known = false;
+    for (ptrdiff_t i = 0; i < w->count; i++) {
+        const epiq_point *at = w->points[i];
+        const epiq_part *part = procedural ? &at->procedural : &at->data;
+        const double wide = 2 * part_sd(part);
+        known = known || part->known;
+        ink_add(a, w->value[i], at->prediction, at->prediction - wide, at->prediction + wide);
+    }
+    return known;
 }
 
-pictures *report_estimate_pictures(const epiq_result *r, const report_run *run)
+static void draw_sweep(doc *d, ptrdiff_t k, double lo, double hi)
 {
-    pictures *set = pictures_new();
-    for (ptrdiff_t i = 0; set && i < r->point_count && i < ESTIMATE_DETAILED; i++) {
-        report_point_pictures(set, r, run, i);
+    static const char *const NAMES[] = {"± 2 std dev, data", "± 2 std dev, procedural, of one network", "prediction"};
+    const epiq_sweep *w = d->r->sweeps[k];
+    const char *feature = d->run->data.feature[w->feature];
+    picture *p = pictures_add(&d->set, PICTURE_SWEEP, k, phrase_of("sweep-%td-%s", w->feature + 1, feature).text,
+                              phrase_of("Across %s", feature).text);
+    for (int i = 0; i < 3; i++) {
+        const bool band = i < 2;
+        const ink a = picture_ink(p, band ? SVG_BAND : SVG_LINE, NAMES[i], i == 1, w->count, band);
+        const bool known = fill_sweep(&a, w, i == 1);
+        a.series->hollow = i == 1;
+        p->panel.series_count -= band && !known && !d->set.failed; /* nothing to draw */
     }
-    if (set) {
-        report_table_pictures(set, r, run);
+    picture_rule(p, d->r->points[0]->prediction, false, "prediction at the point itself");
+    picture_axes(p, PANEL_WIDTH, PANEL_HEIGHT, feature, d->run->data.target);
+    p->panel.y_lo = lo;
+    p->panel.y_hi = hi;
+    p->panel.describe =
+        picture_text(p, "The prediction as this feature goes from %.4g to %.4g, with bands for data and procedure.",
+                     w->value[0], w->value[w->count - 1]);
+}
+
+static void draw_loo(doc *d)
+{
+    const char *others = d->r->fit->by_group ? "other groups" : "others";
+    ptrdiff_t n = d->run->data.rows, step = stride(n, DOTS_MAX);
+    picture *p = pictures_add(&d->set, PICTURE_LOO, 0, "leave-one-out",
+                              phrase_of("Each row predicted from all %s", others).text);
+    const ink a = picture_ink(p, SVG_MARKS, "a row", 0, n / step + 1, false),
+              diagonal = picture_ink(p, SVG_LINE, "equal", 1, 2, false);
+    double lo = INFINITY, hi = -INFINITY;
+    for (ptrdiff_t i = 0; i < n; i += step) {
+        ink_add(&a, d->r->fit->loo[i], d->r->fit->observed[i], NAN, NAN);
+        lo = fmin(lo, fmin(d->r->fit->loo[i], d->r->fit->observed[i]));
+        hi = fmax(hi, fmax(d->r->fit->loo[i], d->r->fit->observed[i]));
     }
-    if (set && pictures_failed(set)) {
-        pictures_free(set);
-        set = NULL;
+    ink_add(&diagonal, lo, lo, NAN, NAN);
+    ink_add(&diagonal, hi, hi, NAN, NAN);
+    diagonal.series->ink = true;
+    picture_axes(
+        p, WIDTH, WIDTH,
+        picture_text(p, "%s predicted without %s", d->run->data.target, d->r->fit->by_group ? "its group" : "the row"),
+        picture_text(p, "%s observed", d->run->data.target));
+    p->caption =
+        picture_text(p, "The nearer the dots are to the line, the better the model predicts rows it has not seen%s.",
+                     step > 1 ? picture_text(p, "; drawn is every %tdth row", step) : "");
+    p->panel.describe = picture_text(p, "%td dots of observed against leave-one-%sout prediction, and the diagonal.",
+                                     a.series->count, d->r->fit->by_group ? "group-" : "");
+}
+
+static double share_inside(const double *level, ptrdiff_t n, double nominal)
+{
+    ptrdiff_t inside = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        inside += level[i] <= nominal;
     }
-    return set;
+    return (double)inside / (double)n;
+}
+
+static void draw_calibration(doc *d)
+{
+    ptrdiff_t n = d->run->data.rows;
+    double *level = pictures_room(&d->set, n, sizeof *level); /* of the normal interval that just holds each row */
+    for (ptrdiff_t i = 0; level && i < n; i++) {
+        if (!(d->r->fit->loo_sd[i] > 0)) return; /* no noise, no interval */
+        level[i] = erf(fabs(d->r->fit->observed[i] - d->r->fit->loo[i]) / (d->r->fit->loo_sd[i] * sqrt(2)));
+    }
+    picture *p = pictures_add(&d->set, PICTURE_CALIBRATION, 0, "calibration", "Do intervals hold what they promise?");
+    const ink promise = picture_ink(p, SVG_LINE, "as promised, ± 2 standard errors of chance", 1, LEVELS, true),
+              rows = picture_ink(p, SVG_LINE, "rows inside their interval", 0, LEVELS, false);
+    if (d->set.failed || !level) return;
+    for (int i = 0; i < LEVELS; i++) {
+        double nominal = (i + 1) / 100.0, chance = 200 * sqrt(nominal * (1 - nominal) / (double)n);
+        ink_add(&promise, 100 * nominal, 100 * nominal, fmax(0, 100 * nominal - chance),
+                fmin(100, 100 * nominal + chance));
+        ink_add(&rows, 100 * nominal, 100 * share_inside(level, n, nominal), NAN, NAN);
+    }
+    promise.series->ink = true;
+    picture_axes(p, WIDTH, WIDTH, "level of the interval, %", "rows inside it, %");
+    p->panel.x_hi = p->panel.y_hi = 100;
+    p->caption = picture_text(
+        p,
+        "Of %td rows %.1f %% lie inside the %.4g %% interval of the model that has not seen them: above the dashed "
+        "line intervals are too wide, below it too narrow.",
+        n, 100 * share_inside(level, n, d->run->options->level), 100 * d->run->options->level);
+    p->panel.describe =
+        "The share of rows inside their interval against its level; with honest intervals it is the diagonal.";
+}
+
+static void draw_points(doc *d)
+{
+    const epiq_point *at = d->r->points[0];
+    ptrdiff_t count = d->r->point_count < ROWS_MAX ? d->r->point_count : ROWS_MAX;
+    if (!at->data.known && !at->procedural.known) return;
+    picture *p = pictures_add(&d->set, PICTURE_POINTS, 0, "points", "Where the variance comes from, point by point");
+    stacked_row rows[ROWS_MAX];
+    for (ptrdiff_t i = 0; i < count; i++) {
+        at = d->r->points[i];
+        rows[i] = (stacked_row){at->at, part_variance(&at->data), part_variance(&at->procedural), &at->single};
+    }
+    const char *cut = draw_stacked(d, p, rows, count, "one network");
+    picture_axes(p, WIDTH, 0, "variance of one network, in squared units of the target", NULL);
+    p->caption = picture_text(
+        p,
+        "The longer a bar, the less sure one network's prediction there: more training shrinks only the hollow "
+        "(procedural) piece, more rows only the filled (data) piece.%s%s",
+        count < d->r->point_count ? picture_text(p, " Drawn are the first %td of %td points.", count, d->r->point_count)
+                                  : "",
+        cut);
+    p->panel.describe = picture_text(p, "Stacked bars for %td points; the numbers are in the table.", count);
+}
+
+static void draw_spread(doc *d)
+{
+    ptrdiff_t step = stride(d->r->point_count, DOTS_MAX);
+    if (!d->r->points[0]->prediction_variance.known) return;
+    picture *p = pictures_add(&d->set, PICTURE_SPREAD, 0, "points-spread", "Which predictions are least sure");
+    const ink a = picture_ink(p, SVG_MARKS, "a point", 0, d->r->point_count / step + 1, false);
+    for (ptrdiff_t i = 0; i < d->r->point_count; i += step) {
+        const epiq_point *at = d->r->points[i];
+        ink_add(&a, at->prediction, part_sd(&at->prediction_variance), NAN, NAN);
+    }
+    picture_axes(p, WIDTH, 260, picture_text(p, "predicted %s", d->run->data.target), "its standard deviation");
+    p->caption = picture_text(p, "The higher a dot, the less sure the prediction at that point%s.",
+                              step > 1 ? picture_text(p, "; drawn is every %tdth", step) : "");
+    p->panel.describe =
+        picture_text(p, "%td dots: the standard deviation of each prediction against it.", a.series->count);
+}
+
+void estimate_pictures(doc *d)
+{
+    double lo, hi;
+    for (ptrdiff_t i = 0; i < d->r->point_count && i < ESTIMATE_DETAILED; i++) {
+        draw_parts(d, i);
+        draw_members(d, i);
+        draw_ev(d, i);
+        draw_influential(d, i);
+    }
+    if (d->r->point_count > 1) {
+        draw_points(d);
+        draw_spread(d);
+    }
+    see_sweeps(d->r, &lo, &hi);
+    for (ptrdiff_t k = 0; k < d->r->sweep_count; k++) {
+        draw_sweep(d, k, lo, hi);
+    }
+    if (d->r->fit->known && d->r->fit->loo) {
+        draw_loo(d);
+        draw_calibration(d);
+    }
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void report_npy(FILE *out, ptrdiff_t rows, ptrdiff_t columns, const double *a)
+void write_npy(FILE *out, ptrdiff_t rows, ptrdiff_t columns, const double *a)
 {
     enum { MAGIC = 10, ALIGN = 64 }; /* the data starts at a multiple of 64 bytes */
     const uint16_t probe = 1;

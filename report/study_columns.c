@@ -1,317 +1,281 @@
-/* study_columns.c - what may stand in a study's tables: one function writes each column's cell for a row, and a list says
- * in which order they come. Which of them are known, and fit, study_table.c finds out.
+/* study_columns.c - what the tables of a study may show: for each column its head, the member of the cell that it shows and
+ * how it is written, and the tables that have it. Which are known, and fit, study_table.c finds out.
  */
-#include "report/study_number.h"
 #include "report/study_table.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Variances are written as the paper writes them, whatever else was measured as its size asks. */
-static report_notation style_of(const report_table *t, const study_cell *row)
+/* ---- numbers for reading: a value and its standard error share an exponent, and no digit is shown that the error makes
+ * meaningless: 4.7e-04 ± 0.3e-04, 0.96 ± 0.06 ---- */
+
+typedef struct {
+    bool exponent; /* always; otherwise where the number is small or large */
+    bool compact;  /* 4.7±0.3e-04 */
+    bool brackets; /* around it */
+    int decimals;  /* of the mantissa; 0: as the error needs */
+    bool utf8;
+} notation;
+
+/* Of v written so: 9.96 with one decimal is 10. */
+static int decimal_exponent(double v, int decimals)
+{
+    char text[48];
+    snprintf(text, sizeof text, "%.*e", decimals, v);
+    const char *e = strchr(text, 'e');
+    return e ? (int)strtol(e + 1, NULL, 10) : 0;
+}
+
+int needed_decimals(double v, double se, int usual)
+{
+    bool small = isfinite(se) && se > 0 && se < 0.05 * pow(10, decimal_exponent(v, 1));
+    return small ? 2 : usual;
+}
+
+/* sign: a flag of printf. */
+static phrase format_scaled(double v, int exponent, int decimals, const char *sign)
+{
+    double m = v * pow(10, -exponent / 2) * pow(10, -(exponent - exponent / 2)); /* in halves: 10^324 overflows */
+    const bool smaller = fabs(m) >= 1e6; /* the exponent is of something far smaller */
+    const phrase format = phrase_of(smaller ? "%%%s.%de" : "%%%s.%dfe%%+03d", sign, decimals);
+    return phrase_of(format.text, smaller ? v : fabs(m) < 0.5 * pow(10, -decimals) ? copysign(0, m) : m, exponent);
+}
+
+static int digits_after_point(double v, int significant)
+{
+    int d = v != 0 ? significant - 1 - decimal_exponent(v, significant - 1) : 0;
+    return d < 0 ? 0 : d > 6 ? 6 : d;
+}
+
+/* A standard error tells with one digit, but 0.1 might be 0.14. */
+static int digits_of_error(double se)
+{
+    int one = digits_after_point(se, 1);
+    return se * pow(10, one) < 1.95 && one < 6 ? one + 1 : one;
+}
+
+static bool has_exponent(double v, notation s)
+{
+    double a = fabs(v);
+    return a > 0 && (s.exponent || a < 1e-2 || a >= 1e5);
+}
+
+/* Value and standard error with one exponent; se may be NAN. Empty when v is not finite. */
+static phrase format_real(double v, double se, notation s)
+{
+    phrase first = {""}, second = {""};
+    const char *sign = s.utf8 ? "±" : "+-", *space = s.compact ? "" : " ";
+    char *e = NULL; /* where the exponent is written once, behind both */
+    if (has_exponent(v, s) && isfinite(v)) {
+        int decimals = s.decimals ? s.decimals : needed_decimals(v, se, s.exponent || isfinite(se) ? 1 : 2);
+        first = format_scaled(v, decimal_exponent(v, decimals), decimals, "");
+        second = format_scaled(se, decimal_exponent(v, decimals), decimals, "");
+        e = s.compact ? strchr(first.text, 'e') : NULL;
+        e = e && isfinite(se) && strstr(second.text, e) ? e : NULL;
+    } else if (isfinite(v)) {
+        int decimals = isfinite(se) && se > 0 ? digits_of_error(se) : digits_after_point(v, 3);
+        first = phrase_of("%.*f", decimals, v);
+        second = phrase_of(fabs(se) < 1e6 ? "%.*f" : "%.*e", decimals, se);
+    }
+    if (!isfinite(v) || !isfinite(se)) return first;
+    return phrase_of("%.*s%s%s%s%s", e ? (int)(e - first.text) : (int)sizeof first.text, first.text, space, sign, space,
+                     second.text);
+}
+
+static const void *member(const study_cell *row, size_t offset)
+{
+    return (const char *)row + offset;
+}
+
+study_number layout_number(const study_cell *row, size_t offset)
+{
+    return *(const study_number *)member(row, offset);
+}
+
+ptrdiff_t layout_count(const study_cell *row, size_t offset)
+{
+    return *(const ptrdiff_t *)member(row, offset);
+}
+
+const char *layout_text(const study_cell *row, size_t offset)
+{
+    return *(const char *const *)member(row, offset);
+}
+
+/* Variances are written as the paper writes them, all other numbers as their size demands. */
+static notation style_of(const layout *t, const study_cell *row)
 {
     static const char *const VARIANCES[] = {"procedural", "data", "ensemble", "single", "answer"};
     bool variance = false;
     for (size_t k = 0; k < sizeof VARIANCES / sizeof *VARIANCES; k++) {
-        variance = variance || report_same(row->quantity, VARIANCES[k]);
+        variance = variance || same_text(row->quantity, VARIANCES[k]);
     }
-    return (report_notation){.exponent = variance, .compact = t->narrow, .decimals = t->decimals, .utf8 = t->utf8};
+    return (notation){.exponent = variance, .compact = t->narrow, .decimals = t->decimals, .utf8 = t->utf8};
 }
 
-static void put_real(report_cell *out, double v, double se, report_notation s)
+#define UNUSED __attribute__((unused))
+#define WRITER(name)                                                                                                   \
+    static void name(UNUSED const layout *t, UNUSED const layout_column *c, const study_cell *row, doc_cell *out)
+
+WRITER(put_label)
 {
-    report_real(out->text, sizeof out->text, v, se, s);
-    out->value = v;
-    out->se = se;
+    const char *text = layout_text(row, c->at);
+    out->text = text && *text ? text : NULL;
 }
 
-static void put_count(report_cell *out, ptrdiff_t v)
+WRITER(put_count)
 {
-    if (v) {
-        snprintf(out->text, sizeof out->text, "%td", v);
-        out->value = (double)v;
+    const ptrdiff_t count = layout_count(row, c->at);
+    if (!count) return;
+    *out = cell_words("%td", count);
+    out->value = (double)count;
+}
+
+static void put_number(doc_cell *out, study_number v, bool with_error, notation s)
+{
+    const phrase text = format_real(v.value, with_error ? v.se : NAN, s);
+    *out = cell_words(s.brackets && *text.text ? "[%s]" : "%s", text.text);
+    out->value = v.value;
+    out->se = v.se;
+}
+
+WRITER(put_value)
+{
+    notation s = style_of(t, row);
+    s.brackets = c->look == LOOK_BRACKETS;
+    s.compact = s.compact || c->look == LOOK_COMPACT;
+    s.decimals = c->look == LOOK_COMPACT || s.brackets ? 0 : s.decimals; /* as many as the paper has */
+    put_number(out, layout_number(row, c->at), c->look != LOOK_HINT, s);
+}
+
+WRITER(put_estimate)
+{
+    bool interval = isfinite(row->lo) && isfinite(row->hi);
+    notation s = style_of(t, row);
+    put_number(out, row->estimate, !interval, s);
+    if (*out->words && interval) {
+        const size_t used = strlen(out->words);
+        s.exponent = has_exponent(row->estimate.value, s); /* the ends look like what they enclose */
+        snprintf(out->words + used, sizeof out->words - used, " [%s, %s]", format_real(row->lo, NAN, s).text,
+                 format_real(row->hi, NAN, s).text);
+        out->lo = row->lo;
+        out->hi = row->hi;
     }
 }
 
-static void put_label(report_cell *out, const char *s)
+WRITER(put_ratio)
 {
-    out->label = s && *s ? s : NULL;
+    put_number(out, row->ratio, true, (notation){.compact = t->narrow, .utf8 = t->utf8});
+    if (!isfinite(row->ratio.se) &&
+        fabs(row->ratio.value) < 1e3) { /* as many decimals as those with an error, mostly */
+        snprintf(out->words, sizeof out->words, "%.2f", row->ratio.value);
+    }
 }
 
-static void put_bracketed(report_cell *out, double v, report_notation s)
+WRITER(put_rate)
 {
-    char number[48];
-    s.decimals = 0; /* the paper has one */
-    report_real(number, sizeof number, v, NAN, s);
-    if (*number) {
-        snprintf(out->text, sizeof out->text, "[%s]", number);
+    const study_rate *s = member(row, c->at);
+    const double level = c->at == offsetof(study_cell, coverage) ? 0.95 : 0.9;
+    bool interval = s->lo >= -1 && s->lo <= s->hi && s->hi <= 2; /* NAN fails */
+    if (!(s->rate >= 0 && s->rate <= 1)) return;
+    snprintf(out->words, sizeof out->words, interval ? "%.1f [%.1f, %.1f]" : "%.1f", 100 * s->rate, 100 * s->lo,
+             100 * s->hi);
+    out->lo = interval ? s->lo : NAN;
+    out->hi = interval ? s->hi : NAN;
+    out->value = s->rate;
+    out->off = interval && !(s->lo <= level && level <= s->hi);
+}
+
+WRITER(put_decimals)
+{
+    const double v = *(const double *)member(row, c->at);
+    const bool p = c->at == offsetof(study_cell, p_value);
+    if (p ? v >= 0 && v <= 1 : v > 0 && v < 1e3) {
+        snprintf(out->words, sizeof out->words, !p ? "%.2f" : v < 0.0005 ? "%.0e" : "%.3f", v);
         out->value = v;
     }
 }
 
-static void put_rate(report_cell *out, study_rate s, double level)
+WRITER(put_difference)
 {
-    bool interval = s.lo >= -1 && s.lo <= s.hi && s.hi <= 2; /* NAN fails */
-    if (!(s.rate >= 0 && s.rate <= 1)) {
-        return;
-    }
-    if (interval) {
-        snprintf(out->text, sizeof out->text, "%.1f [%.1f, %.1f]", 100 * s.rate, 100 * s.lo, 100 * s.hi);
-        out->lo = s.lo;
-        out->hi = s.hi;
-    } else {
-        snprintf(out->text, sizeof out->text, "%.1f", 100 * s.rate);
-    }
-    out->value = s.rate;
-    out->off = interval && !(s.lo <= level && level <= s.hi);
-}
-
-#define COLUMN(name) static void name(const report_table *t, const study_cell *row, report_cell *out)
-#define UNUSED_TABLE (void)t
-
-COLUMN(col_set)
-{
-    UNUSED_TABLE;
-    put_label(out, row->set);
-}
-
-COLUMN(col_n)
-{
-    UNUSED_TABLE;
-    put_count(out, row->n);
-}
-
-COLUMN(col_d)
-{
-    UNUSED_TABLE;
-    put_count(out, row->d);
-}
-
-COLUMN(col_noise)
-{
-    UNUSED_TABLE;
-    put_label(out, row->noise);
-}
-
-COLUMN(col_cell)
-{
-    UNUSED_TABLE;
-    put_label(out, row->cell);
-}
-
-COLUMN(col_at)
-{
-    UNUSED_TABLE;
-    put_label(out, row->at);
-}
-
-COLUMN(col_members)
-{
-    UNUSED_TABLE;
-    put_count(out, row->members);
-}
-
-COLUMN(col_quantity)
-{
-    UNUSED_TABLE;
-    put_label(out, row->quantity);
-}
-
-COLUMN(col_method)
-{
-    UNUSED_TABLE;
-    put_label(out, row->method);
-}
-
-COLUMN(col_correction)
-{
-    UNUSED_TABLE;
-    put_label(out, row->correction);
-}
-
-COLUMN(col_reps)
-{
-    UNUSED_TABLE;
-    put_count(out, row->reps);
-}
-
-COLUMN(col_truth)
-{
-    put_real(out, row->truth, row->truth_se, style_of(t, row));
-}
-
-COLUMN(col_paper_truth)
-{
-    report_notation s = style_of(t, row);
-    s.compact = true;
-    s.decimals = 0;
-    put_real(out, row->paper_truth, row->paper_truth_se, s);
-}
-
-COLUMN(col_published_truth)
-{
-    put_bracketed(out, row->published_truth, style_of(t, row));
-}
-
-COLUMN(col_estimate)
-{
-    bool interval = isfinite(row->lo) && isfinite(row->hi);
-    report_notation s = style_of(t, row);
-    put_real(out, row->estimate, interval ? NAN : row->estimate_se, s);
-    if (*out->text && interval) {
-        char lo[24], hi[24];
-        s.exponent = report_has_exponent(row->estimate, s); /* the ends look like what they enclose */
-        report_real(lo, sizeof lo, row->lo, NAN, s);
-        report_real(hi, sizeof hi, row->hi, NAN, s);
-        size_t used = strlen(out->text);
-        snprintf(out->text + used, sizeof out->text - used, " [%s, %s]", lo, hi);
-        out->lo = row->lo;
-        out->hi = row->hi;
-        out->se = row->estimate_se;
+    if (isfinite(row->difference)) { /* with the exponent of the truth, so that the two can be compared */
+        double truth = isfinite(row->truth.value) && row->truth.value != 0 ? row->truth.value : row->difference;
+        *out = cell_words("%s",
+                          format_scaled(row->difference, decimal_exponent(truth, t->decimals), t->decimals, "+").text);
+        out->value = row->difference;
     }
 }
 
-COLUMN(col_ratio)
+doc_cell layout_cell(const layout *t, const study_cell *row, const layout_column *c)
 {
-    put_real(out, row->ratio, row->ratio_se, (report_notation){.compact = t->narrow, .utf8 = t->utf8});
-    if (!isfinite(row->ratio_se) && fabs(row->ratio) < 1e3) { /* as many decimals as those with an error have, mostly */
-        snprintf(out->text, sizeof out->text, "%.2f", row->ratio);
-    }
+    doc_cell cell = cell_number(NAN);
+    const study_cell *from = layout_source_cell(t, row, c->from);
+    if (from) c->write(t, c, from, &cell);
+    return cell;
 }
 
-COLUMN(col_coverage)
+/* ---- the columns ---- */
+
+/* All cells; cells whose name says what set, size and noise they have; those with coverage; the paper's layout by method. */
+enum {
+    ALL = 1,
+    NAMED = 2,
+    COVERAGE = 4,
+    EV = 8,
+    IF = 16,
+    BA = 32,
+    INFINITE = 64,
+    OTHERS = EV | BA | INFINITE,
+    PAPER = OTHERS | IF
+};
+
+int layout_list(const layout *t)
 {
-    UNUSED_TABLE;
-    put_rate(out, row->coverage, 0.95);
+    static const int BY_PART[] = {EV, IF, BA};
+    const study_cell *first = layout_next(t, NULL);
+    if (t->rows == ROWS_PART) return first && same_text(first->method, "infinite") ? INFINITE : BY_PART[t->part];
+    return t->rows == ROWS_COVERAGE ? COVERAGE : first && first->cell ? NAMED : ALL;
 }
 
-COLUMN(col_coverage90)
-{
-    UNUSED_TABLE;
-    put_rate(out, row->coverage90, 0.9);
-}
-
-COLUMN(col_rms)
-{
-    UNUSED_TABLE;
-    if (row->rms_log > 0 && row->rms_log < 1e3) {
-        snprintf(out->text, sizeof out->text, "%.2f", row->rms_log);
-        out->value = row->rms_log;
-    }
-}
-
-COLUMN(col_p)
-{
-    UNUSED_TABLE;
-    if (row->p_value >= 0 && row->p_value <= 1) {
-        snprintf(out->text, sizeof out->text, row->p_value < 0.0005 ? "%.0e" : "%.3f", row->p_value);
-        out->value = row->p_value;
-    }
-}
-
-COLUMN(col_published)
-{
-    put_bracketed(out, row->published, style_of(t, row));
-}
-
-/* In the paper's layout a row stands for all cells of its part at one n and d. */
-COLUMN(part_estimate)
-{
-    const study_cell *c = report_study_usual(t, row);
-    if (c) {
-        put_real(out, c->estimate, NAN, style_of(t, row));
-        out->se = c->estimate_se;
-    }
-}
-
-COLUMN(part_printed)
-{
-    const study_cell *c = report_study_printed(t, row);
-    if (c) {
-        put_real(out, c->estimate, NAN, style_of(t, row));
-        out->se = c->estimate_se;
-    }
-}
-
-COLUMN(part_difference)
-{
-    const study_cell *c = report_study_usual(t, row);
-    if (c && isfinite(c->difference)) { /* with the exponent of the truth, so that the two can be compared */
-        double truth = isfinite(c->truth) && c->truth != 0 ? c->truth : c->difference;
-        int decimals = t->decimals;
-        report_scaled(out->text, sizeof out->text, c->difference, report_exponent(truth, decimals), decimals, "+");
-        out->value = c->difference;
-    }
-}
-
-COLUMN(part_ratio)
-{
-    const study_cell *c = report_study_usual(t, row);
-    if (c) {
-        col_ratio(t, c, out);
-    }
-}
-
-COLUMN(part_published)
-{
-    const study_cell *p = report_study_printed(t, row), *u = report_study_usual(t, row);
-    double v = p && isfinite(p->published) ? p->published : u ? u->published : NAN;
-    put_bracketed(out, v, style_of(t, row));
-}
-
-static const report_column C_SET = {"set", "set", true, true, false, col_set},
-                           C_N = {"n", "n", false, true, false, col_n}, C_D = {"d", "d", false, true, false, col_d},
-                           C_CELL = {"cell", "cell", true, true, false, col_cell},
-                           C_AT = {"at", "at", true, true, false, col_at},
-                           C_NOISE = {"noise", "noise", true, true, false, col_noise},
-                           C_MEMBERS = {"members", "members", false, true, false, col_members},
-                           C_QUANTITY = {"quantity", "quantity", true, true, false, col_quantity},
-                           C_METHOD = {"method", "method", true, true, false, col_method},
-                           C_CORRECTION = {"correction", "correction", true, true, false, col_correction},
-                           C_REPS = {"reps", "reps", false, true, false, col_reps},
-                           C_TRUTH = {"truth ± se", "truth +- se", false, false, false, col_truth},
-                           C_PAPER = {"paper's way", "paper's way", false, false, false, col_paper_truth},
-                           C_PUB_TRUTH = {"[paper]", "[paper]", false, false, false, col_published_truth},
-                           C_ESTIMATE = {"estimate", "estimate", false, false, false, col_estimate},
-                           C_RATIO = {"ratio ± se", "ratio +- se", false, false, false, col_ratio},
-                           C_95 = {"coverage, 95 %", "coverage, 95 %", false, false, true, col_coverage},
-                           C_90 = {"coverage, 90 %", "coverage, 90 %", false, false, true, col_coverage90},
-                           C_RMS = {"rms log", "rms log", false, false, false, col_rms},
-                           C_P = {"p", "p", false, false, false, col_p},
-                           C_PUBLISHED = {"[paper]", "[paper]", false, false, false, col_published},
-                           P_EV = {"EV", "EV", false, false, false, part_estimate},
-                           P_IF = {"IF", "IF", false, false, false, part_estimate},
-                           P_BA = {"BA", "BA", false, false, false, part_estimate},
-                           P_INFINITE = {"infinite width", "infinite width", false, false, false, part_estimate},
-                           P_PRINTED = {"IF as printed", "IF as printed", false, false, false, part_printed},
-                           P_DIFF = {"diff", "diff", false, false, false, part_difference},
-                           P_RATIO = {"ratio ± se", "ratio +- se", false, false, false, part_ratio},
-                           P_PUBLISHED = {"[paper]", "[paper]", false, false, false, part_published};
-
-static const report_column *const ALL[] = {&C_SET,       &C_N,      &C_D,          &C_NOISE,     &C_MEMBERS,
-                                           &C_QUANTITY,  &C_METHOD, &C_CORRECTION, &C_REPS,      &C_TRUTH,
-                                           &C_PUB_TRUTH, &C_PAPER,  &C_ESTIMATE,   &C_PUBLISHED, &C_RATIO,
-                                           &C_95,        &C_90,     &C_P,          NULL};
-/* A cell's name says what set, size and noise it has. */
-static const report_column *const NAMED[] = {&C_CELL,  &C_AT,    &C_QUANTITY, &C_METHOD, &C_CORRECTION,
-                                             &C_TRUTH, &C_RATIO, &C_95,       &C_RMS,    NULL};
-static const report_column *const COVERAGE[] = {&C_N,        &C_D,     &C_QUANTITY, &C_METHOD, &C_CORRECTION, &C_REPS,
-                                                &C_ESTIMATE, &C_RATIO, &C_95,       &C_90,     &C_P,          NULL};
-static const report_column *const BY_EV[] = {&C_N,         &C_D,    &C_TRUTH, &C_PUB_TRUTH, &P_EV,
-                                             &P_PUBLISHED, &P_DIFF, &P_RATIO, &C_PAPER,     NULL};
-static const report_column *const BY_INFINITE[] = {&C_N,         &C_D,    &C_TRUTH, &C_PUB_TRUTH, &P_INFINITE,
-                                                   &P_PUBLISHED, &P_DIFF, &P_RATIO, &C_PAPER,     NULL};
-static const report_column *const BY_IF[] = {&C_N,     &C_D,       &C_TRUTH,     &C_PUB_TRUTH, &P_IF, &P_DIFF,
-                                             &P_RATIO, &P_PRINTED, &P_PUBLISHED, &C_PAPER,     NULL};
-static const report_column *const BY_BA[] = {&C_N,         &C_D,    &C_TRUTH, &C_PUB_TRUTH, &P_BA,
-                                             &P_PUBLISHED, &P_DIFF, &P_RATIO, &C_PAPER,     NULL};
-static const report_column *const *const BY_PART[] = {BY_EV, BY_IF, BY_BA};
-
-const report_column *const *report_study_columns(const report_table *t)
-{
-    const study_cell *first = report_table_next(t, NULL);
-    if (t->rows == REPORT_ROWS_PART) {
-        return first && report_same(first->method, "infinite") ? BY_INFINITE : BY_PART[t->part];
-    }
-    return t->rows == REPORT_ROWS_COVERAGE ? COVERAGE : first && first->cell ? NAMED : ALL;
-}
+#define AT(member) .at = offsetof(study_cell, member)
+#define TEXT(member) #member, .align = DOC_LEFT | DOC_NAME, .write = put_label, AT(member)
+#define COUNT(member) #member, .align = DOC_NAME, .write = put_count, AT(member)
+#define ESTIMATE .write = put_value, AT(estimate), .look = LOOK_HINT
+#define RATIO "ratio ± se", .plain = "ratio +- se", .write = put_ratio
+#define PUBLISHED(member) "[paper]", .write = put_value, AT(member), .look = LOOK_BRACKETS
+#define PAPER_TRUTH "paper's way", .write = put_value, AT(paper_truth), .look = LOOK_COMPACT
+const layout_column LAYOUT_CHOICES[] = {
+    {TEXT(cell), .lists = NAMED},
+    {TEXT(set), .lists = ALL},
+    {COUNT(n), .lists = ALL | COVERAGE | PAPER},
+    {COUNT(d), .lists = ALL | COVERAGE | PAPER},
+    {TEXT(at), .lists = NAMED},
+    {TEXT(noise), .lists = ALL},
+    {COUNT(members), .lists = ALL},
+    {TEXT(quantity), .lists = ALL | NAMED | COVERAGE},
+    {TEXT(method), .lists = ALL | NAMED | COVERAGE},
+    {TEXT(correction), .lists = ALL | NAMED | COVERAGE},
+    {COUNT(reps), .lists = ALL | COVERAGE},
+    {"truth ± se", ALL | NAMED | PAPER, "truth +- se", .write = put_value, AT(truth)},
+    {PUBLISHED(published_truth), .lists = ALL | PAPER},
+    {PAPER_TRUTH, .lists = ALL},
+    {"estimate", ALL | COVERAGE, .write = put_estimate},
+    {"EV", EV, ESTIMATE, .from = FROM_USUAL},
+    {"IF", IF, ESTIMATE, .from = FROM_USUAL},
+    {"BA", BA, ESTIMATE, .from = FROM_USUAL},
+    {"infinite width", INFINITE, ESTIMATE, .from = FROM_USUAL},
+    {PUBLISHED(published), .lists = OTHERS, .from = FROM_PUBLISHED},
+    {PUBLISHED(published), .lists = ALL},
+    {"diff", PAPER, .write = put_difference, .from = FROM_USUAL},
+    {RATIO, .lists = ALL | NAMED | COVERAGE},
+    {RATIO, .lists = PAPER, .from = FROM_USUAL},
+    {"IF as printed", IF, ESTIMATE, .from = FROM_PRINTED},
+    {PUBLISHED(published), .lists = IF, .from = FROM_PUBLISHED},
+    {PAPER_TRUTH, .lists = PAPER},
+    {"coverage, 95 %", ALL | NAMED | COVERAGE, .write = put_rate, AT(coverage), .star = true},
+    {"coverage, 90 %", ALL | COVERAGE, .write = put_rate, AT(coverage90), .star = true},
+    {"rms log", NAMED, .write = put_decimals, AT(rms_log)},
+    {"p", ALL | COVERAGE, .write = put_decimals, AT(p_value)},
+    {NULL},
+};

@@ -1,394 +1,299 @@
 /* study_pictures.c - what a study's page draws, out of its cells and figures, with svg.h.
  * Memory that cannot be had costs the picture, never the page: the numbers are in the tables.
  */
-#include "report/study_pictures.h"
-#include "report/page.h"
 
+#include "report/study_table.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PANEL_WIDTH = 330, PANEL_HEIGHT = 300, FIGURE_WIDTH = 400, FIGURE_HEIGHT = 280 };
 
-/* ---- a part against its truth ---- */
+enum { COVERAGES = 3 }; /* kind of these pictures; those of a part have its number */
 
-typedef enum { TRUTH, ESTIMATE, PRINTED, PAPER_TRUTH, PAPER_ESTIMATE, PART_SERIES } part_series;
-
-typedef struct {
-    double *x, *y, *lo, *hi;
-    ptrdiff_t count;
-} points;
-
-static void push(points *s, double x, double y, double se)
+/* The panels of a kind under one caption, then the legend of the last. */
+static void put_panels(doc *d, int kind, const char *caption, const char *tag)
 {
-    if (y > 0 && isfinite(y)) { /* the axis is logarithmic */
-        bool bar = isfinite(se);
-        s->x[s->count] = x;
-        s->y[s->count] = y;
-        s->lo[s->count] = bar ? y - 2 * se : NAN;
-        s->hi[s->count++] = bar ? y + 2 * se : NAN;
-    }
+    if (d->set.failed) return;
+    doc_figure_open(d, NULL, caption);
+    doc_panels(d, kind, tag);
+    svg_legend(d->out, &d->set.last->panel);
+    doc_page(d, "</figure>\n");
 }
 
-static void push_row(points *all, const report_table *t, const study_cell *row)
+/* ---- a part against its truth ---- */
+
+enum { TRUTH, ESTIMATE, PRINTED, PAPER_TRUTH, PAPER_ESTIMATE, PART_SERIES };
+
+#define MEMBER(member) offsetof(study_cell, member)
+static const struct {
+    layout_source from;
+    size_t at;
+} SHOWN[PART_SERIES] = {[TRUTH] = {FROM_ROW, MEMBER(truth)},
+                        [ESTIMATE] = {FROM_USUAL, MEMBER(estimate)},
+                        [PRINTED] = {FROM_PRINTED, MEMBER(estimate)},
+                        [PAPER_TRUTH] = {FROM_ROW, MEMBER(published_truth)},
+                        [PAPER_ESTIMATE] = {FROM_PUBLISHED, MEMBER(published)}};
+
+static void push_row(const ink *a, int k, const layout *t, const study_cell *row)
 {
-    const study_cell *u = report_study_usual(t, row), *p = report_study_printed(t, row);
-    double d = (double)row->d;
-    push(&all[TRUTH], d, row->truth, row->truth_se);
-    push(&all[PAPER_TRUTH], d, row->published_truth, NAN);
-    if (u) {
-        push(&all[ESTIMATE], d, u->estimate, u->estimate_se);
+    const study_cell *c = layout_source_cell(t, row, SHOWN[k].from);
+    const study_number v = c ? layout_number(c, SHOWN[k].at) : (study_number){NAN, NAN};
+    const double y = v.value, wide = isfinite(v.se) ? 2 * v.se : NAN;
+    if (y > 0 && isfinite(y)) ink_add(a, (double)row->d, y, y - wide, y + wide); /* the axis is logarithmic */
+}
+
+/* All rows with the n of the first. */
+static void fill_part(picture *p, const layout *t, const study_cell *first)
+{
+    static const char *const METHODS[] = {"EV", "IF", "BA"};
+    /* the paper's IF is the one it prints, and is drawn beside it */
+    static const int LOOKS[][PART_SERIES] = {{0, 1, 2, 0, 1}, {0, 1, 2, 0, 2}};
+    static const double SHIFTS[][PART_SERIES] = {{-11, 3, 0, -4, 10}, {-14, 0, 7, -7, 14}};
+    const int influence = t->part == 1;
+    const char *method = METHODS[t->part],
+               *names[] = {"truth, ± 2 standard errors",
+                           same_text(first->method, "infinite") ? "at infinite width" : method, "IF as printed",
+                           "truth in the paper", picture_text(p, "%s in the paper", method)};
+    for (int k = 0; k < PART_SERIES; k++) {
+        const ink a = picture_ink(p, SVG_MARKS, names[k], LOOKS[influence][k], t->r->cell_count, k <= PRINTED);
+        a.series->hollow = k > PRINTED;
+        a.series->shift = SHIFTS[influence][k];
+        for (const study_cell *row = NULL; (row = layout_next(t, row));) {
+            if (row->n == first->n) push_row(&a, k, t, row);
+        }
+        p->panel.series_count -= !p->set->failed && !a.series->count;
     }
-    if (p) {
-        push(&all[PRINTED], d, p->estimate, p->estimate_se);
-    }
-    push(&all[PAPER_ESTIMATE], d, p && isfinite(p->published) ? p->published : u ? u->published : NAN, NAN);
 }
 
 /* Both ends over all n, so that the panels can be compared. */
-static void see_points(const points *all, double *lo, double *hi)
+static void see_points(const picture *p, double *lo, double *hi)
 {
-    for (int k = 0; k < PART_SERIES; k++) {
-        for (ptrdiff_t i = 0; i < all[k].count; i++) {
-            double low = all[k].lo[i] > 0 ? all[k].lo[i] : all[k].y[i];
-            double high = all[k].hi[i] > 0 ? all[k].hi[i] : all[k].y[i];
+    for (ptrdiff_t k = 0; k < p->panel.series_count; k++) {
+        const svg_series *s = &p->series[k];
+        for (ptrdiff_t i = 0; i < s->count; i++) {
+            double low = s->lo && s->lo[i] > 0 ? s->lo[i] : s->y[i], high = s->hi && s->hi[i] > 0 ? s->hi[i] : s->y[i];
             *lo = *lo > 0 && *lo < low ? *lo : low;
             *hi = *hi > high ? *hi : high;
         }
     }
 }
 
-static void fill_panel(svg_panel *p, svg_series *series, points *all, const report_table *t, const study_cell *first)
+static bool first_with_n(const layout *t, const study_cell *row)
 {
-    bool infinite = report_same(first->method, "infinite");
-    static const char *const NAMES[][PART_SERIES] = {
-        {"truth, ± 2 standard errors", "EV", NULL, "truth in the paper", "EV in the paper"},
-        {"truth, ± 2 standard errors", "IF", "IF as printed", "truth in the paper", "IF in the paper"},
-        {"truth, ± 2 standard errors", "BA", NULL, "truth in the paper", "BA in the paper"}};
-    /* the paper's IF is the one it prints, and stands beside it */
-    static const int LOOKS[][PART_SERIES] = {{0, 1, 2, 0, 1}, {0, 1, 2, 0, 2}, {0, 1, 2, 0, 1}};
-    static const double SHIFTS[][PART_SERIES] = {{-11, 3, 0, -4, 10}, {-14, 0, 7, -7, 14}, {-11, 3, 0, -4, 10}};
-    for (int k = 0; k < PART_SERIES; k++) {
-        all[k].count = 0;
-    }
-    for (const study_cell *row = NULL; (row = report_table_next(t, row));) {
-        if (row->n == first->n) {
-            push_row(all, t, row);
-        }
-    }
-    p->series_count = 0;
-    for (int k = 0; k < PART_SERIES; k++) {
-        if (all[k].count) {
-            bool bars = k <= PRINTED;
-            const points *a = &all[k];
-            series[p->series_count++] =
-                (svg_series){.name = infinite && k == ESTIMATE ? "at infinite width" : NAMES[t->part][k],
-                             .kind = SVG_MARKS,
-                             .look = LOOKS[t->part][k],
-                             .hollow = !bars,
-                             .shift = SHIFTS[t->part][k],
-                             .count = a->count,
-                             .x = a->x,
-                             .y = a->y,
-                             .lo = bars ? a->lo : NULL,
-                             .hi = bars ? a->hi : NULL};
-        }
-    }
-}
-
-static bool first_with_n(const report_table *t, const study_cell *row)
-{
-    const study_cell *other = report_table_next(t, NULL);
+    const study_cell *other = layout_next(t, NULL);
     while (other->n != row->n) {
-        other = report_table_next(t, other);
+        other = layout_next(t, other);
     }
     return other == row;
 }
 
-void report_part_picture(FILE *out, svg_album *album, const report_table *t)
+/* Ticks where there are data: every d, rising. */
+static int list_ticks(const layout *t, double *ticks)
 {
-    size_t rows = (size_t)t->r->cell_count;
-    double *pool = calloc(rows * (4 * PART_SERIES + 1), sizeof *pool);
-    if (!pool) {
-        page_no_picture(album);
-        return;
-    }
-    points all[PART_SERIES];
-    double *ticks = pool + rows * 4 * PART_SERIES, lo = 0, hi = 0;
-    for (size_t k = 0; k < PART_SERIES; k++) {
-        double *a = pool + 4 * k * rows;
-        all[k] = (points){a, a + rows, a + 2 * rows, a + 3 * rows, 0};
-    }
-    svg_series series[PART_SERIES];
-    svg_panel p = {.label = t->title,
-                   .x_name = "d",
-                   .y_name = "variance",
-                   .log_x = true,
-                   .log_y = true,
-                   .width = PANEL_WIDTH,
-                   .height = PANEL_HEIGHT,
-                   .series = series,
-                   .x_ticks = ticks};
-    for (const study_cell *row = NULL; (row = report_table_next(t, row));) { /* ticks where there are data */
+    int count = 0;
+    for (const study_cell *row = NULL; (row = layout_next(t, row));) {
         int k = 0;
-        while (k < p.x_tick_count && ticks[k] < (double)row->d) {
+        while (k < count && ticks[k] < (double)row->d) {
             k++;
         }
-        if (k == p.x_tick_count || ticks[k] != (double)row->d) {
-            memmove(ticks + k + 1, ticks + k, (size_t)(p.x_tick_count++ - k) * sizeof *ticks);
+        if (k == count || ticks[k] != (double)row->d) {
+            memmove(ticks + k + 1, ticks + k, (size_t)(count++ - k) * sizeof *ticks);
             ticks[k] = (double)row->d;
         }
-        fill_panel(&p, series, all, t, row);
-        see_points(all, &lo, &hi);
     }
-    p.y_lo = lo / 1.15;
-    p.y_hi = hi * 1.15;
-    if (p.x_tick_count && ticks[0] > 0) { /* the same for every n, and room for marks that stand aside */
-        p.x_lo = ticks[0] / 1.5;
-        p.x_hi = ticks[p.x_tick_count - 1] * 1.5;
+    return count;
+}
+
+static picture *add_part(doc *d, ptrdiff_t item, const layout *t, const study_cell *first)
+{
+    static const char *const PARTS[] = {"procedural", "data", "ensemble"};
+    const phrase name = phrase_of("%s-variance-n-%td", PARTS[t->part], first->n);
+    picture *p = pictures_add(&d->set, t->part, item, name.text, t->title);
+    fill_part(p, t, first);
+    picture_axes(p, PANEL_WIDTH, PANEL_HEIGHT, "d", "variance");
+    p->panel.title = picture_text(p, "n = %td", first->n);
+    p->panel.log_x = p->panel.log_y = true;
+    p->panel.describe = picture_text(p,
+                                     "Marks by number of features for n = %td: the truth and its estimate with error "
+                                     "bars, published values hollow. The numbers are in the table below.",
+                                     first->n);
+    return p;
+}
+
+void draw_part(doc *d, const layout *t)
+{
+    double *ticks = pictures_room(&d->set, t->r->cell_count, sizeof *ticks), lo = 0, hi = 0;
+    const int tick_count = ticks ? list_ticks(t, ticks) : 0;
+    ptrdiff_t count = 0;
+    for (const study_cell *row = NULL; (row = layout_next(t, row));) {
+        if (first_with_n(t, row)) see_points(add_part(d, count++, t, row), &lo, &hi);
     }
-    page_figure_open(out, NULL, "Estimates beside the truth, by the number of features d; both axes are logarithmic.");
-    fputs("<div class=\"panels\">\n", out);
-    for (const study_cell *row = NULL; (row = report_table_next(t, row));) {
-        if (first_with_n(t, row)) {
-            static const char *const PARTS[] = {"procedural", "data", "ensemble"};
-            char name[64], title[40], describe[200];
-            snprintf(name, sizeof name, "%s-variance-n-%td", PARTS[t->part], row->n);
-            snprintf(title, sizeof title, "n = %td", row->n);
-            snprintf(describe, sizeof describe,
-                     "Marks by number of features for n = %td: the truth and its estimate with error bars, published "
-                     "values hollow. The numbers are in the table below.",
-                     row->n);
-            fill_panel(&p, series, all, t, row);
-            p.name = name;
-            p.title = title;
-            p.describe = describe;
-            page_panel(out, album, &p);
+    for (picture *p = d->set.first; p; p = p->next) {
+        if (p->kind != t->part) continue;
+        p->panel.x_ticks = ticks;
+        p->panel.x_tick_count = tick_count;
+        p->panel.y_lo = lo / 1.15;
+        p->panel.y_hi = hi * 1.15;
+        if (tick_count && ticks[0] > 0) { /* the same for every n, and room for marks that are shifted */
+            p->panel.x_lo = ticks[0] / 1.5;
+            p->panel.x_hi = ticks[tick_count - 1] * 1.5;
         }
     }
-    fputs("</div>\n", out);
-    svg_legend(out, &p);
-    page_figure_close(out);
-    free(pool);
+    put_panels(d, t->part, "Estimates beside the truth, by the number of features d; both axes are logarithmic.",
+               "div class=\"panels\"");
 }
 
 /* ---- coverage ---- */
 
-typedef struct {
-    bool cell, set, n, d, noise, members, method; /* what tells one row from another */
-} varying;
+/* What may tell one row from another. */
+enum { BY_CELL, BY_SET, BY_N, BY_D, BY_NOISE, BY_MEMBERS, BY_QUANTITY, BY_METHOD, BY_CORRECTION, BY_ALL };
+enum { THE_METHOD = 1 << BY_QUANTITY | 1 << BY_METHOD | 1 << BY_CORRECTION };
+static const struct {
+    const char *name;
+    bool count;
+    size_t at; /* of a count or a text in study_cell */
+} TRAITS[BY_ALL] = {{"", false, MEMBER(cell)},     {"set ", false, MEMBER(set)}, {"n ", true, MEMBER(n)},
+                    {"d ", true, MEMBER(d)},       {"", false, MEMBER(noise)},   {"m ", true, MEMBER(members)},
+                    {"", false, MEMBER(quantity)}, {"", false, MEMBER(method)},  {"", false, MEMBER(correction)}};
+
+static bool same_trait(const study_cell *a, const study_cell *b, int trait)
+{
+    const size_t at = TRAITS[trait].at;
+    return TRAITS[trait].count ? layout_count(a, at) == layout_count(b, at)
+                               : same_text(layout_text(a, at), layout_text(b, at));
+}
 
 /* Of points of several kinds the picture shows all together. */
 static bool covered(const study_cell *c)
 {
-    return (!c->at || report_same(c->at, "all")) && (isfinite(c->coverage.rate) || isfinite(c->coverage90.rate));
+    return (!c->at || same_text(c->at, "all")) && (isfinite(c->coverage.rate) || isfinite(c->coverage90.rate));
 }
 
 static bool same_method(const study_cell *a, const study_cell *b)
 {
-    return report_same(a->quantity, b->quantity) && report_same(a->method, b->method) &&
-           report_same(a->correction, b->correction);
+    return same_trait(a, b, BY_QUANTITY) && same_trait(a, b, BY_METHOD) && same_trait(a, b, BY_CORRECTION);
 }
 
-static void put_word(char *text, size_t size, const char *name, const char *value, ptrdiff_t count)
+/* The traits of the mask (1 << BY_CELL, ..), those that are known. */
+static const char *name_of(picture *p, const study_cell *c, int mask)
 {
-    size_t used = strlen(text);
-    const char *comma = used ? ", " : "";
-    if (value) {
-        snprintf(text + used, size - used, "%s%s%s", comma, name, value);
-    } else if (count) {
-        snprintf(text + used, size - used, "%s%s%td", comma, name, count);
+    const char *name = "";
+    for (int k = 0; k < BY_ALL; k++) {
+        const bool counted = TRAITS[k].count;
+        const ptrdiff_t count = counted ? layout_count(c, TRAITS[k].at) : 0;
+        const char *text = counted ? "" : layout_text(c, TRAITS[k].at), *comma = *name ? ", " : "";
+        if (!(mask & 1 << k) || !(counted ? count != 0 : text != NULL)) continue;
+        name = picture_text(p, counted ? "%s%s%s%s%td" : "%s%s%s%s", name, comma, TRAITS[k].name, text, count);
     }
-}
-
-typedef struct {
-    char text[72];
-} row_name;
-
-static row_name name_of(const study_cell *c, varying v)
-{
-    row_name name = {""};
-    put_word(name.text, sizeof name, "", v.cell ? c->cell : NULL, 0);
-    put_word(name.text, sizeof name, "set ", v.set ? c->set : NULL, 0);
-    put_word(name.text, sizeof name, "n ", NULL, v.n ? c->n : 0);
-    put_word(name.text, sizeof name, "d ", NULL, v.d ? c->d : 0);
-    put_word(name.text, sizeof name, "", v.noise ? c->noise : NULL, 0);
-    put_word(name.text, sizeof name, "m ", NULL, v.members ? c->members : 0);
-    put_word(name.text, sizeof name, "", v.method ? c->quantity : NULL, 0);
-    put_word(name.text, sizeof name, "", v.method ? c->method : NULL, 0);
-    put_word(name.text, sizeof name, "", v.method ? c->correction : NULL, 0);
     return name;
 }
 
 /* One panel: the coverages of one method, or of all where every method has but one. */
-typedef struct {
-    row_name *names;
-    const char **rows;
-    double *pool; /* 2 series of x, y, lo, hi */
-} coverage_room;
-
-static void draw_coverage(FILE *out, svg_album *album, const study_result *r, const study_cell *like, varying v,
-                          coverage_room room, svg_series *series, svg_panel *p)
+static void draw_coverage(doc *d, ptrdiff_t item, const study_result *r, const study_cell *like, int varying)
 {
-    double *a[8];
-    for (int k = 0; k < 8; k++) {
-        a[k] = room.pool + k * r->cell_count;
-    }
-    p->row_count = 0;
-    p->x_lo = 84; /* each panel has its own scale: where one method fails, the others would shrink to nothing */
-    p->x_hi = 100.5;
-    for (ptrdiff_t i = 0; i < r->cell_count; i++) {
-        const study_cell *c = &r->cells[i];
-        if (covered(c) && (v.method || same_method(c, like))) {
-            int row = p->row_count++;
-            study_rate rates[] = {c->coverage, c->coverage90};
-            room.names[row] = name_of(c, v);
-            room.rows[row] = room.names[row].text;
-            for (int k = 0; k < 2; k++) {
-                a[4 * k][row] = 100 * rates[k].rate;
-                a[4 * k + 1][row] = row;
-                a[4 * k + 2][row] = 100 * rates[k].lo;
-                a[4 * k + 3][row] = 100 * rates[k].hi;
-                double low = isfinite(rates[k].lo) ? rates[k].lo : rates[k].rate;
-                p->x_lo = 100 * low - 1 < p->x_lo ? 100 * low - 1 : p->x_lo;
-            }
+    static const svg_rule RULES[] = {{95, true, "95 % and 90 %"}, {90, true, NULL}};
+    const ptrdiff_t most = r->cell_count;
+    const bool together = varying & THE_METHOD;
+    picture *p = pictures_add(&d->set, COVERAGES, item, "coverage", "Coverage of the truth");
+    const char **names = pictures_room(&d->set, most, sizeof *names);
+    const ink a[] = {picture_ink(p, SVG_MARKS, "95 % intervals", 0, most, true),
+                     picture_ink(p, SVG_MARKS, "90 % intervals", 1, most, true)};
+    if (d->set.failed) return;
+    picture_axes(p, together ? FIGURE_WIDTH : PANEL_WIDTH, 0, "coverage, %", NULL);
+    p->panel.x_lo = 84; /* each panel has its own scale: where one method fails, the others would shrink to nothing */
+    p->panel.x_hi = 100.5;
+    for (const study_cell *c = r->cells; c < r->cells + most; c++) {
+        if (!covered(c) || !(together || same_method(c, like))) continue;
+        const int row = p->panel.row_count++;
+        const study_rate rates[] = {c->coverage, c->coverage90};
+        names[row] = name_of(p, c, varying);
+        for (int k = 0; k < 2; k++) {
+            const double low = isfinite(rates[k].lo) ? rates[k].lo : rates[k].rate;
+            ink_add(&a[k], 100 * rates[k].rate, row, 100 * rates[k].lo, 100 * rates[k].hi);
+            p->panel.x_lo = 100 * low - 1 < p->panel.x_lo ? 100 * low - 1 : p->panel.x_lo;
         }
     }
-    for (int k = 0; k < 2; k++) {
-        double *const *b = &a[4 * k];
-        series[k] = (svg_series){.name = k ? "90 % intervals" : "95 % intervals",
-                                 .kind = SVG_MARKS,
-                                 .look = k,
-                                 .hollow = k == 1,
-                                 .shift = k ? 4 : -4,
-                                 .count = p->row_count,
-                                 .x = b[0],
-                                 .y = b[1],
-                                 .lo = b[2],
-                                 .hi = b[3]};
-    }
-    row_name title = name_of(like, (varying){.method = true});
-    p->title = v.method ? NULL : title.text;
-    page_panel(out, album, p);
-    p->title = NULL;
+    a[0].series->shift = -4;
+    a[1].series->shift = 4;
+    a[1].series->hollow = true;
+    p->panel.rows = names;
+    p->panel.rules = RULES;
+    p->panel.rule_count = 2;
+    p->panel.name = NULL; /* of label and title */
+    p->panel.title = together ? NULL : name_of(p, like, THE_METHOD);
+    p->panel.describe = "Marks with Wilson intervals beside the nominal levels; the numbers are in the table below.";
 }
 
-static varying find_varying(const study_result *r, const study_cell *first, ptrdiff_t *methods, ptrdiff_t *rows)
+/* The traits in which rows differ; all of them where every panel of one method would have one row, which says little. */
+static int find_varying(const study_result *r, const study_cell *first)
 {
-    varying v = {0};
-    for (ptrdiff_t i = 0; i < r->cell_count; i++) {
-        const study_cell *c = &r->cells[i];
-        if (!covered(c)) {
-            continue;
+    static const int USUAL[] = {BY_SET, BY_N, BY_D, BY_NOISE};
+    ptrdiff_t methods = 0, rows = 0;
+    int varying = 0;
+    for (const study_cell *c = r->cells; c < r->cells + r->cell_count; c++) {
+        if (!covered(c)) continue;
+        for (int k = 0; k < 4; k++) {
+            varying |= !same_trait(c, first, USUAL[k]) << USUAL[k];
         }
-        v.set |= !report_same(c->set, first->set);
-        v.n |= c->n != first->n;
-        v.d |= c->d != first->d;
-        v.noise |= !report_same(c->noise, first->noise);
         bool known = false;
         for (const study_cell *b = r->cells; b < c; b++) {
-            known = known || (covered(b) && same_method(b, c));
-            v.members |= covered(b) && same_method(b, c) && b->members != c->members;
+            const bool like = covered(b) && same_method(b, c);
+            known = known || like;
+            varying |= (like && !same_trait(b, c, BY_MEMBERS)) << BY_MEMBERS;
         }
-        *methods += !known;
-        ++*rows;
+        methods += !known;
+        rows++;
     }
-    if (first->cell) { /* a name that says all of it */
-        return (varying){.cell = true};
-    }
-    if (!v.set && !v.n && !v.d && !v.noise && !v.members) {
-        v.n = v.d = true;
-    }
-    return v;
+    varying = first->cell ? 1 << BY_CELL /* a name that says all of it */ : varying ? varying : 1 << BY_N | 1 << BY_D;
+    return rows < 2 * methods ? varying | THE_METHOD : varying;
 }
 
-void report_coverage_picture(FILE *out, svg_album *album, const study_result *r)
+void draw_coverages(doc *d, const study_result *r)
 {
     const study_cell *first = r->cells, *end = r->cells + r->cell_count;
     while (first < end && !covered(first)) {
         first++;
     }
-    if (first == end) {
-        return;
-    }
-    size_t count = (size_t)r->cell_count;
-    coverage_room room = {calloc(count, sizeof *room.names), calloc(count, sizeof *room.rows),
-                          calloc(8 * count, sizeof *room.pool)};
-    ptrdiff_t methods = 0, rows = 0;
-    varying v = find_varying(r, first, &methods, &rows);
-    v.method = rows < 2 * methods; /* panels of one row would say little */
-    svg_series series[2];
-    static const svg_rule RULES[] = {{95, true, "95 % and 90 %"}, {90, true, NULL}};
-    svg_panel p = {.label = "Coverage of the truth",
-                   .x_name = "coverage, %",
-                   .describe =
-                       "Marks with Wilson intervals beside the nominal levels; the numbers are in the table below.",
-                   .width = v.method ? FIGURE_WIDTH : PANEL_WIDTH,
-                   .rows = room.rows,
-                   .series = series,
-                   .series_count = 2,
-                   .rules = RULES,
-                   .rule_count = 2};
-    if (room.names && room.rows && room.pool) {
-        page_figure_open(
-            out, NULL,
-            "How often, in %, the intervals held the truth, with Wilson’s 95 % interval of each rate; dashed: "
-            "the levels that "
-            "were promised. Every panel has its own scale.");
-        fputs(v.method ? "<div>\n" : "<div class=\"panels\">\n", out);
-        for (const study_cell *c = first; c < end; c++) {
-            bool seen = !covered(c) || (v.method && c != first);
-            for (const study_cell *b = first; b < c && !seen; b++) {
-                seen = covered(b) && same_method(b, c);
-            }
-            if (!seen) {
-                draw_coverage(out, album, r, c, v, room, series, &p);
-            }
+    if (first == end) return;
+    ptrdiff_t count = 0;
+    const int varying = find_varying(r, first);
+    const bool together = varying & THE_METHOD;
+    for (const study_cell *c = first; c < end; c++) {
+        bool seen = !covered(c) || (together && c != first);
+        for (const study_cell *b = first; b < c && !seen; b++) {
+            seen = covered(b) && same_method(b, c);
         }
-        fputs("</div>\n", out);
-        svg_legend(out, &p);
-        page_figure_close(out);
-    } else {
-        page_no_picture(album);
+        if (!seen) draw_coverage(d, count++, r, c, varying);
     }
-    free(room.names);
-    free(room.rows);
-    free(room.pool);
+    put_panels(d, COVERAGES,
+               "How often, in %, the intervals held the truth, with Wilson’s 95 % interval of each rate; dashed: the "
+               "levels that were promised. Every panel has its own scale.",
+               together ? "div" : "div class=\"panels\"");
 }
 
 /* ---- figures ---- */
 
-void report_figure_picture(FILE *out, svg_album *album, const study_figure *f)
+void draw_study_figure(doc *d, const study_figure *f)
 {
-    svg_series *series = calloc((size_t)f->line_count + 1, sizeof *series);
-    char describe[160];
-    if (!series) {
-        page_no_picture(album);
-        return;
-    }
+    svg_series *series = pictures_room(&d->set, f->line_count, sizeof *series);
+    if (!series) return;
     for (ptrdiff_t i = 0; i < f->line_count; i++) {
         const study_line *l = &f->lines[i];
-        series[i] = (svg_series){.name = l->name,
-                                 .kind = l->marks ? SVG_MARKS : SVG_LINE,
-                                 .look = (int)(i % SVG_COLOURS),
-                                 .count = l->count,
-                                 .x = l->x,
-                                 .y = l->y,
-                                 .lo = l->lo,
-                                 .hi = l->hi};
+        const svg_kind kind = l->marks ? SVG_MARKS : SVG_LINE;
+        series[i] = (svg_series){l->name, kind, (int)(i % SVG_COLOURS), false, false, 0, l->count, l->x, l->y, l->lo,
+                                 l->hi,   NULL};
     }
-    snprintf(describe, sizeof describe, "%td line%s or sets of marks; the numbers are in the table below the figure.",
-             f->line_count, f->line_count == 1 ? "" : "s");
-    svg_panel p = {.label = f->title,
-                   .describe = describe,
-                   .x_name = f->x_name,
-                   .y_name = f->y_name,
-                   .log_x = f->log_x,
-                   .log_y = f->log_y,
-                   .width = FIGURE_WIDTH,
-                   .height = FIGURE_HEIGHT,
-                   .series = series,
-                   .series_count = f->line_count};
-    page_figure(out, album, f->title, f->caption, &p);
-    free(series);
+    const phrase describe = phrase_of("%td line%s or sets of marks; the numbers are in the table below the figure.",
+                                      f->line_count, plural(f->line_count));
+    doc_figure(d, f->title, f->caption,
+               &(svg_panel){.label = f->title,
+                            .describe = describe.text,
+                            .x_name = f->x_name,
+                            .y_name = f->y_name,
+                            .log_x = f->log_x,
+                            .log_y = f->log_y,
+                            .width = FIGURE_WIDTH,
+                            .height = FIGURE_HEIGHT,
+                            .series = series,
+                            .series_count = f->line_count});
 }

@@ -4,72 +4,73 @@
 #ifndef REPORT_STUDY_TABLE_H
 #define REPORT_STUDY_TABLE_H
 
-#include "report/report.h"
+#include "report/doc.h"
+#include "study/study.h"
 
-/* What stands in one place of a table: a label out of the data, or a text rounded for reading and what it rounds. */
-typedef struct {
-    const char *label;        /* not escaped; NULL: text */
-    char text[64];            /* empty: not known */
-    double value, se, lo, hi; /* NAN: not part of the text */
-    bool off;                 /* a coverage whose interval excludes the nominal level; shown with a star */
-} report_cell;
+typedef struct layout layout;
+typedef struct layout_column layout_column;
 
-typedef struct report_table report_table;
+/* Of which cell a column shows a member: the row's own, or in the paper's layout, where a row represents all cells of its part at
+ * one n and d, the usual one (IF with the correction that ran), the one that is printed, or the one with a published value. */
+typedef enum { FROM_ROW, FROM_USUAL, FROM_PRINTED, FROM_PUBLISHED } layout_source;
+struct layout_column {
+    const char *head;
+    int lists;         /* the tables that have it */
+    const char *plain; /* the head in ASCII; NULL: as it is */
+    int align;         /* DOC_LEFT, DOC_NAME */
+    void (*write)(const layout *t, const layout_column *c, const study_cell *row, doc_cell *out);
+    size_t at;                                                        /* offset of the member */
+    enum { LOOK_PLAIN, LOOK_HINT, LOOK_COMPACT, LOOK_BRACKETS } look; /* LOOK_HINT: the error only when pointed at */
+    layout_source from;
+    bool star; /* a coverage: may be followed by a star */
+};
 
-typedef struct {
-    const char *head, *plain; /* UTF-8, ASCII */
-    bool left;                /* alignment; otherwise right */
-    bool names;               /* says what the row is about */
-    bool rate;                /* a coverage: may be followed by a star */
-    void (*write)(const report_table *t, const study_cell *row, report_cell *out);
-} report_column;
-
-enum { REPORT_COLUMNS_MAX = 20 };
+enum { LAYOUT_COLUMNS = 20 };
 
 /* Which cells become rows: all; those of one part in the paper's layout; those with coverage; what both leave; and where
  * cells are asked at points of several kinds, sums over them, then each kind. */
-typedef enum {
-    REPORT_ROWS_ALL,
-    REPORT_ROWS_PART,
-    REPORT_ROWS_COVERAGE,
-    REPORT_ROWS_REST,
-    REPORT_ROWS_SUMS,
-    REPORT_ROWS_KINDS
-} report_rows;
+typedef enum { ROWS_ALL, ROWS_PART, ROWS_COVERAGE, ROWS_REST, ROWS_SUMS, ROWS_KINDS } layout_rows;
 
-struct report_table {
+struct layout {
     const study_result *r;
-    report_rows rows;
+    layout_rows rows;
     int part;            /* 0 procedural, 1 data, 2 ensemble */
     char correction[24]; /* of IF, by the options that ran */
     bool utf8, narrow;   /* narrow: no blanks around ± */
     int decimals;        /* of mantissas in a part; 0: as each number needs */
     const char *title;   /* may be empty */
     int columns;
-    const report_column *column[REPORT_COLUMNS_MAX];
+    const layout_column *column[LAYOUT_COLUMNS];
     int constants; /* columns with one value throughout, taken out of a table that would be too wide */
-    const report_column *constant[REPORT_COLUMNS_MAX];
+    const layout_column *constant[LAYOUT_COLUMNS];
 };
 
-bool report_study_paper(const study_result *r);       /* cells are laid out as the paper's tables 1, 3 and 4 do */
-bool report_study_paper_truth(const study_result *r); /* some cell knows the truth by the paper's formula */
+bool follows_paper(const study_result *r);   /* cells are laid out as the paper's tables 1, 3 and 4 do */
+bool has_paper_truth(const study_result *r); /* some cell knows the truth by the paper's formula */
 
 /* The tables of a study: index 0, 1, ... until it is false. One without rows has no columns. */
-bool report_study_table(const study_result *r, bool utf8, int index, report_table *out);
+bool study_layout(const study_result *r, bool utf8, int index, layout *out);
 
-const study_cell *report_table_next(const report_table *t, const study_cell *row); /* NULL: the first, or no more */
-report_cell report_table_cell(const report_table *t, const study_cell *row, int column);
-report_cell report_table_constant(const report_table *t, int index);
-int report_table_column_width(const report_table *t, int column); /* characters, head included */
-int report_cell_columns(const report_cell *c);
-bool report_table_gap(const report_table *t, const study_cell *row, const study_cell *before); /* a new group starts */
-bool report_table_any_off(const report_table *t);
+const study_cell *layout_next(const layout *t, const study_cell *row); /* NULL: the first, or no more */
+doc_cell layout_cell(const layout *t, const study_cell *row, const layout_column *c);
+doc_cell layout_constant(const layout *t, int index);
+int layout_width(const layout *t, int column);                                     /* characters, head included */
+bool layout_gap(const layout *t, const study_cell *row, const study_cell *before); /* a new group starts */
 
-const report_column *const *report_study_columns(const report_table *t); /* all it may have; NULL ends them */
-bool report_same(const char *a, const char *b);                          /* NULL is like NULL only */
+extern const layout_column LAYOUT_CHOICES[];         /* all there are, then one without a head */
+int layout_list(const layout *t);                    /* of which table it is, a bit of column.lists */
+bool same_text(const char *a, const char *b);        /* NULL is like NULL only */
+int needed_decimals(double v, double se, int usual); /* of v: two where the error would be nothing otherwise */
+/* Members of a cell by their offset. */
+study_number layout_number(const study_cell *row, size_t offset);
+ptrdiff_t layout_count(const study_cell *row, size_t offset);
+const char *layout_text(const study_cell *row, size_t offset);
+const study_cell *layout_source_cell(const layout *t, const study_cell *row, layout_source from); /* or NULL */
 
-/* In a row of the paper's layout: the estimate (IF with the correction that ran), and IF as the paper prints it; or NULL. */
-const study_cell *report_study_usual(const report_table *t, const study_cell *row);
-const study_cell *report_study_printed(const report_table *t, const study_cell *row);
+/* ---- what the page draws ---- */
+
+void draw_part(doc *d, const layout *t);            /* of ROWS_PART: a panel for every n */
+void draw_coverages(doc *d, const study_result *r); /* nothing where no coverage is known */
+void draw_study_figure(doc *d, const study_figure *f);
 
 #endif

@@ -1,10 +1,11 @@
-/* control.c - a sharper truth: kernel regression of the same data set as control variate (docs/method.md section 9). It is
- * linear in the targets, w'y, so its variance over data sets is known almost without noise where the function and the
- * noise are: the networks' variance then has to be measured only in what kernel regression does not explain.
+/* control.c - a sharper truth: kernel regression of the same data set as control variate (docs/method.md section 9). It
+ * is linear in the targets, w'y, so its variance over data sets is known almost without noise where the function and
+ * the noise are: the networks' variance then has to be measured only in what kernel regression does not explain.
  */
 #include "study/lab.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- the weights w ---- */
 
@@ -19,9 +20,7 @@ bool lab_solve(ptrdiff_t n, ptrdiff_t stride, double *a, double ridge, ptrdiff_t
             for (ptrdiff_t k = 0; k < j; k++) {
                 sum -= li[k] * lj[k];
             }
-            if (i == j && !(sum > 0)) {
-                return false;
-            }
+            if (i == j && !(sum > 0)) return false;
             li[j] = i == j ? sqrt(sum) : sum / lj[j];
         }
     }
@@ -43,29 +42,23 @@ bool lab_solve(ptrdiff_t n, ptrdiff_t stride, double *a, double ridge, ptrdiff_t
     return true;
 }
 
-/* Rows and points, one after the other, standardised by the rows' moments if the cell's features are. */
-static void scale_rows(const lab_cell *c, bool standard, const lab_drawn *drawn, double *x)
+void lab_standardise(double *v, ptrdiff_t count, ptrdiff_t all, ptrdiff_t stride)
 {
-    ptrdiff_t n = c->n, d = c->d, points = lab_points(c);
-    for (ptrdiff_t k = 0; k < d; k++) {
-        double mean = 0, square = 0;
-        for (ptrdiff_t i = 0; i < n; i++) {
-            mean += drawn->x[i * d + k] / (double)n;
-        }
-        for (ptrdiff_t i = 0; i < n; i++) {
-            double off = drawn->x[i * d + k] - mean;
-            square += off * off / (double)n;
-        }
-        double shift = standard ? mean : 0, factor = standard && square > 0 ? sqrt(square) : 1;
-        for (ptrdiff_t i = 0; i < n + points; i++) {
-            double v = i < n ? drawn->x[i * d + k] : drawn->points[(i - n) * d + k];
-            x[i * d + k] = (v - shift) / factor;
-        }
+    double mean = 0, square = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        mean += v[i * stride] / (double)count;
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        double off = v[i * stride] - mean;
+        square += off * off / (double)count;
+    }
+    for (ptrdiff_t i = 0; i < all; i++) {
+        v[i * stride] = (v[i * stride] - mean) / (square > 0 ? sqrt(square) : 1);
     }
 }
 
-/* c = (K + lambda n I)^-1 k0 at each point. Where the target is shifted by its mean, ybar + c'(y - ybar) has the weights
- * c_i + (1 - sum c)/n. */
+/* c = (K + lambda n I)^-1 k0 at each point. Where the target is shifted by its mean, ybar + c'(y - ybar) has
+ * the weights c_i + (1 - sum c)/n. */
 static int weights(epiq_ctx *ctx, const lab_cell *c, const epiq_options *o, const lab_drawn *drawn, double *w,
                    bool *known)
 {
@@ -77,7 +70,11 @@ static int weights(epiq_ctx *ctx, const lab_cell *c, const epiq_options *o, cons
     int s = x && k ? EPIQ_OK : EPIQ_E_NOMEM;
     plain.scale = EPIQ_SCALE_NONE;
     if (!s) {
-        scale_rows(c, standard, drawn, x);
+        memcpy(x, drawn->x, (size_t)(n * c->d) * sizeof *x);
+        memcpy(x + n * c->d, drawn->points, (size_t)(points * c->d) * sizeof *x);
+        for (ptrdiff_t j = 0; standard && j < c->d; j++) {
+            lab_standardise(x + j, n, all, c->d);
+        }
         s = epiq_data_new(ctx, all, c->d, x, x + all * c->d, NULL, &plain, &data);
     }
     s = s ? s : epiq_kernel(ctx, data, &plain, k, NULL);
@@ -135,42 +132,28 @@ bool lab_has_control(const lab_cell *c)
     return known;
 }
 
-/* Means and sums of products about them, in one pass. */
-typedef struct {
-    double n, h, k, f;     /* means of the networks, of the control variate, of its mean given the features */
-    double hh, hk, kk, ff; /* sums of products */
-    double noise, within;  /* sums */
-} moments;
+enum { NETWORKS, CONTROL, CONTROL_MEAN, VALUES };
 
-static void take(moments *m, double h, double k, double f)
+static void values(const lab_cell *c, ptrdiff_t rep, const void *how, double *v)
 {
-    m->n++;
-    double dh = h - m->h, dk = k - m->k, df = f - m->f;
-    m->h += dh / m->n;
-    m->k += dk / m->n;
-    m->f += df / m->n;
-    m->hh += dh * (h - m->h);
-    m->hk += dh * (k - m->k);
-    m->kk += dk * (k - m->k);
-    m->ff += df * (f - m->f);
+    (void)how;
+    v[NETWORKS] =
+        c->o.engine != EPIQ_ENGINE_INFINITE ? lab_mean(lab_members(c, rep), c->o.members) : lab_get(c, rep, S_KERNEL);
+    v[CONTROL] = lab_get(c, rep, S_CONTROL);
+    v[CONTROL_MEAN] = lab_get(c, rep, S_CONTROL_MEAN);
 }
 
 lab_controlled lab_from_control(const lab_cell *c, ptrdiff_t leave_out)
 {
-    moments m = {0};
     bool networks = c->o.engine != EPIQ_ENGINE_INFINITE;
-    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
-        if (rep != leave_out) {
-            const double *h = lab_members(c, rep);
-            take(&m, networks ? lab_mean(h, c->o.members) : lab_get(c, rep, S_KERNEL), lab_get(c, rep, S_CONTROL),
-                 lab_get(c, rep, S_CONTROL_MEAN));
-            m.noise += lab_get(c, rep, S_CONTROL_NOISE);
-            m.within += networks ? lab_variance(h, c->o.members) : lab_get(c, rep, S_INFINITE);
-        }
-    }
-    lab_controlled out = {
-        .b = m.kk > 0 ? m.hk / m.kk : 0, .known = m.noise / m.n + m.ff / (m.n - 1), .tau2 = m.within / m.n};
-    double rest = fmax(m.hh - out.b * m.hk, 0) / fmax(m.n - 2, 1); /* of the residual, two numbers being fitted */
+    lab_moments m = lab_over(c, leave_out, VALUES, values, NULL);
+    double hh = m.product[NETWORKS][NETWORKS], hk = m.product[NETWORKS][CONTROL], kk = m.product[CONTROL][CONTROL];
+    double noise = lab_field_mean(c, leave_out, S_CONTROL_NOISE);
+    lab_controlled out = {.b = kk > 0 ? hk / kk : 0,
+                          .known = noise + m.product[CONTROL_MEAN][CONTROL_MEAN] / (m.n - 1),
+                          .tau2 = networks ? lab_mean_over(c, leave_out, lab_within, NULL)
+                                           : lab_field_mean(c, leave_out, S_INFINITE)};
+    double rest = fmax(hh - out.b * hk, 0) / fmax(m.n - 2, 1); /* of the residual, two numbers being fitted */
     out.data = out.b * out.b * out.known + rest - (networks ? out.tau2 / (double)c->o.members : 0);
     return out;
 }

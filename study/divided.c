@@ -1,5 +1,5 @@
-/* divided.c - what --solver divided costs: the prediction, both parts and the error of the kernel predictor averaged over
- * parts of the rows, against the exact one on the same rows; and whether its own data variance is what IF says.
+/* divided.c - what --solver divided costs: prediction, both parts and error of the kernel predictor averaged over parts
+ * of the rows, against the exact one on the same rows; and its own data variance against IF.
  */
 #include "study/lab.h"
 
@@ -15,53 +15,36 @@ typedef struct {
     measure what;
 } beside;
 
-static double measured(const lab_cell *c, ptrdiff_t rep, measure what)
+static double measured(const lab_cell *c, ptrdiff_t rep, const void *how)
 {
-    double x0[64], error;
-    switch (what) {
+    double error;
+    switch (*(const measure *)how) {
     case DATA:
         return lab_get(c, rep, S_IF + EPIQ_CORRECTION_MODERATED);
     case PROCEDURAL:
         return lab_get(c, rep, S_INFINITE);
     case ERROR2:
-        for (ptrdiff_t k = 0; k < c->d; k++) {
-            x0[k] = LAB_X0;
-        }
-        error = lab_get(c, rep, S_KERNEL) - lab_true_function(c->set, c->d, x0);
+        error = lab_get(c, rep, S_KERNEL) - lab_true_at_x0(c);
         return error * error;
     default:
         return lab_get(c, rep, S_KERNEL);
     }
 }
 
-static double mean_without(const lab_cell *c, ptrdiff_t leave_out, measure what)
+static double square_difference(const lab_cell *c, ptrdiff_t rep, const void *exact)
 {
-    double sum = 0, n = 0;
-    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
-        if (rep != leave_out) {
-            sum += measured(c, rep, what);
-            n++;
-        }
-    }
-    return sum / n;
+    double off = lab_get(c, rep, S_KERNEL) - lab_get(exact, rep, S_KERNEL);
+    return off * off;
 }
 
 /* Mean over mean; of predictions the rms difference over the exact one's standard deviation, as IF gives it. */
 static double compared(const lab_cell *c, ptrdiff_t leave_out, const void *how)
 {
     const beside *b = how;
-    if (b->what != PREDICTION) {
-        return mean_without(c, leave_out, b->what) / mean_without(b->exact, leave_out, b->what);
-    }
-    double sum = 0, n = 0;
-    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
-        if (rep != leave_out) {
-            double off = measured(c, rep, PREDICTION) - measured(b->exact, rep, PREDICTION);
-            sum += off * off;
-            n++;
-        }
-    }
-    return sqrt(sum / n / mean_without(b->exact, leave_out, DATA));
+    measure below = b->what == PREDICTION ? DATA : b->what;
+    double exact = lab_mean_over(b->exact, leave_out, measured, &below);
+    return b->what == PREDICTION ? sqrt(lab_mean_over(c, leave_out, square_difference, b->exact) / exact)
+                                 : lab_mean_over(c, leave_out, measured, &b->what) / exact;
 }
 
 static const char *method_of(lab *l, const lab_cell *c)
@@ -74,24 +57,14 @@ static void add_comparison(lab *l, const lab_cell *c, const lab_cell *exact, mea
     static const char *const QUANTITY[] = {"prediction_difference", "data", "procedural", "squared_error"};
     beside b = {exact, what};
     study_cell line = lab_line(c, QUANTITY[what], method_of(l, c));
-    lab_number ratio = lab_jackknife(c, compared, &b);
+    study_number ratio = lab_jackknife(c, compared, &b);
     if (what == PREDICTION) {
-        line.estimate = ratio.value;
-        line.estimate_se = ratio.se;
+        line.estimate = ratio;
     } else { /* the ratio's error, on the same rows, is far less than that of either mean */
-        line.truth = mean_without(exact, -1, what);
-        line.estimate = mean_without(c, -1, what);
-        line.ratio_se = ratio.se;
+        line.truth.value = lab_mean_over(exact, -1, measured, &what);
+        line.estimate.value = lab_mean_over(c, -1, measured, &what);
+        line.ratio = ratio;
     }
-    lab_add(l, line);
-}
-
-/* IF of a predictor against the variance which that predictor has over the data sets. */
-static void add_truth(lab *l, const lab_cell *c)
-{
-    study_cell line = lab_line(c, "data_truth", method_of(l, c));
-    lab_line_truth(c, LAB_DATA, &line);
-    lab_line_estimate(c, S_IF + EPIQ_CORRECTION_MODERATED, S_IF_DF + EPIQ_CORRECTION_MODERATED, LAB_DATA, &line);
     lab_add(l, line);
 }
 
@@ -115,8 +88,8 @@ static ptrdiff_t add_cells(lab_cell base, ptrdiff_t count, lab_cell *cells)
 static ptrdiff_t add_tables(const lab *l, ptrdiff_t reps, ptrdiff_t count, lab_cell *cells)
 {
     ptrdiff_t made = 0;
-    for (const lab_table *t = LAB_TABLES; l->job->data_dir && !l->job->n && !l->job->d && t->name; t++) {
-        if (t->n > 1000) {
+    for (const lab_table *t = LAB_TABLES; t < LAB_TABLES + TABLE_COUNT; t++) {
+        if (l->job->data_dir && !l->job->n && !l->job->d && t->n > 1000) {
             lab_cell c = {.table = t, .n = t->n, .d = t->d, .reps = reps, .o = lab_options(l)};
             c.o.scale = l->job->scale_given ? c.o.scale : EPIQ_SCALE_MINMAX;
             made += add_cells(c, count, cells + made);
@@ -139,9 +112,6 @@ int study_divided(lab *l)
         }
     }
     count += add_tables(l, lab_reps(l, 3, 10, 20), parts, cells + count);
-    if (count == 0) {
-        return lab_nothing(l);
-    }
     int s = lab_run(l, cells, count);
     for (ptrdiff_t k = 0; !s && k < count; k++) {
         const lab_cell *c = &cells[k], *exact = c - k % (1 + parts);
@@ -149,7 +119,8 @@ int study_divided(lab *l)
             add_comparison(l, c, exact, what);
         }
         if (!c->table) {
-            add_truth(l, c);
+            /* IF of a predictor against the variance which that predictor has over the data sets */
+            lab_add(l, lab_judged(c, "data_truth", method_of(l, c), S_IF + EPIQ_CORRECTION_MODERATED, LAB_DATA));
         }
     }
     if (!s) {

@@ -1,36 +1,34 @@
-/* draw.c - the data sets of a cell: synthetic ones, with equal noise or noise that varies with x, and rows of a real table
- * with planted targets. A data set is a function of the seed, the distribution and the number of the repetition.
+/* draw.c - the data sets of a cell: synthetic ones, with equal noise or noise that varies with x, and rows of a real
+ * table with planted targets. A data set is a function of the seed, the distribution and the number of the repetition.
  */
 #include "study/lab.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *lab_noise_name(lab_noise noise)
-{
-    static const char *const NAMES[] = {"equal", "slope", "far", "near", "across"};
-    return NAMES[noise];
-}
-
-const char *lab_place_name(lab_place place)
-{
-    static const char *const NAMES[] = {"x0", "mean", "random", "row", "all"};
-    return NAMES[place];
-}
+const char *const LAB_NOISES[] = {"equal", "slope", "far", "near", "across"};
+const char *const LAB_PLACES[] = {"x0", "mean", "random", "row", "all"};
 
 /* ---- the synthetic sets ---- */
 
-/* Those of docs/method.md without their noise, and a smooth function of standard normal features that is no sum over them. */
-double lab_true_function(int set, ptrdiff_t d, const double *x)
+/* Those of docs/method.md without their noise, and a smooth function of normal features that is no sum over them. */
+static double true_function(int set, ptrdiff_t d, const double *x)
 {
     double sum = 0;
-    if (set == LAB_SMOOTH) {
-        return sin(sqrt(2) * (x[0] + x[d > 1])) + 0.5 * x[d > 2 ? 2 : 0];
-    }
+    if (set == LAB_SMOOTH) return sin(sqrt(2) * (x[0] + x[d > 1])) + 0.5 * x[d > 2 ? 2 : 0];
     for (ptrdiff_t k = 0; k < d; k++) {
         sum += set == 1 ? sin(x[k]) : set == 2 ? exp(x[k]) + x[k] * x[k] : cos(x[k]) + x[k] * x[k] * x[k];
     }
     return sum;
+}
+
+double lab_true_at_x0(const lab_cell *c)
+{
+    double x0[64];
+    for (ptrdiff_t k = 0; k < c->d; k++) {
+        x0[k] = LAB_X0;
+    }
+    return true_function(c->set, c->d, x0);
 }
 
 /* Standard deviation of the noise: of the sets of epiq synth, and of the smooth one. */
@@ -108,16 +106,14 @@ static uint64_t fixed_seed(const lab_cell *c)
 
 static int draw_rows(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t n, uint64_t seed, double *x, double *y)
 {
-    if (c->set != LAB_SMOOTH) {
-        return epiq_synth(ctx, c->set, n, c->d, seed, x, y);
-    }
+    if (c->set != LAB_SMOOTH) return epiq_synth(ctx, c->set, n, c->d, seed, x, y);
     int s = epiq_synth(ctx, 2, n, c->d, seed, x, y); /* whose features and noise are normal */
     for (ptrdiff_t i = 0; !s && i < n; i++) {
-        double *row = x + i * c->d, e = (y[i] - lab_true_function(2, c->d, row)) / noise_sd(2, c->d);
+        double *row = x + i * c->d, e = (y[i] - true_function(2, c->d, row)) / noise_sd(2, c->d);
         for (ptrdiff_t k = 0; k < c->d; k++) {
             row[k] *= 10;
         }
-        y[i] = lab_true_function(LAB_SMOOTH, c->d, row) + noise_sd(LAB_SMOOTH, c->d) * e;
+        y[i] = true_function(LAB_SMOOTH, c->d, row) + noise_sd(LAB_SMOOTH, c->d) * e;
     }
     return s;
 }
@@ -135,7 +131,7 @@ static int place_points(epiq_ctx *ctx, const lab_cell *c, lab_drawn *out)
             point[k] = drawn ? next[k] : c->places[p] == PLACE_X0 || c->set == 1 ? LAB_X0 : 0;
         }
         if (c->places[p] == PLACE_ROW) {
-            out->y[0] += lab_true_function(c->set, c->d, point) - lab_true_function(c->set, c->d, out->x);
+            out->y[0] += true_function(c->set, c->d, point) - true_function(c->set, c->d, out->x);
             memcpy(out->x, point, (size_t)c->d * sizeof *point);
         }
         next += drawn ? c->d : 0;
@@ -151,11 +147,9 @@ static int draw_synthetic(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_d
     for (ptrdiff_t i = 0; !s && i < c->n; i++) {
         const double *row = out->x + i * c->d;
         double g = noise_factor(c->noise, c->set, c->d, row), sd = g * noise_sd(c->set, c->d);
-        out->f[i] = lab_true_function(c->set, c->d, row);
+        out->f[i] = true_function(c->set, c->d, row);
         out->s[i] = sd * sd;
-        if (c->noise != NOISE_EQUAL) {
-            out->y[i] = out->f[i] + g * (out->y[i] - out->f[i]);
-        }
+        if (c->noise != NOISE_EQUAL) out->y[i] = out->f[i] + g * (out->y[i] - out->f[i]);
     }
     return s;
 }
@@ -182,11 +176,9 @@ static int shuffle(epiq_ctx *ctx, uint64_t seed, ptrdiff_t count, keyed *item, d
     int s = x ? epiq_synth(ctx, 1, count, 1, seed, x, y) : EPIQ_E_NOMEM;
     for (ptrdiff_t i = 0; !s && i < count; i++) {
         item[i].key = x[i];
-        normal[i] = (y[i] - lab_true_function(1, 1, &x[i])) / noise_sd(1, 1);
+        normal[i] = (y[i] - true_function(1, 1, &x[i])) / noise_sd(1, 1);
     }
-    if (!s) {
-        qsort(item, (size_t)count, sizeof *item, by_key);
-    }
+    if (!s) qsort(item, (size_t)count, sizeof *item, by_key);
     free(x);
     return s;
 }
@@ -229,17 +221,10 @@ static int draw_planted(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_dra
 int lab_draw(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_drawn *out)
 {
     *out = (lab_drawn){.x = malloc((size_t)((c->n + lab_points(c)) * c->d + 3 * c->n) * sizeof *out->x)};
-    if (!out->x) {
-        return EPIQ_E_NOMEM;
-    }
+    if (!out->x) return EPIQ_E_NOMEM;
     out->y = out->x + c->n * c->d;
     out->f = out->y + c->n;
     out->s = out->f + c->n;
     out->points = out->s + c->n;
     return c->planted ? draw_planted(ctx, c, rep, out) : draw_synthetic(ctx, c, rep, out);
-}
-
-void lab_undraw(lab_drawn *drawn)
-{
-    free(drawn->x);
 }

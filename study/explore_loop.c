@@ -1,9 +1,8 @@
 /* explore_loop.c - closed loops on known functions, through epiq.h alone (explore_loop.h). */
 #include "study/explore_loop.h"
+#include "study/lab.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,15 +45,6 @@ const char *loop_contender_name(loop_contender k, const epiq_exploration *ask)
 #undef RULE_NAME
     };
     return k == LOOP_RULE ? RULES[ask->rule] : k == LOOP_RANDOM ? "random choice" : "plain ensemble";
-}
-
-__attribute__((format(printf, 3, 4))) static int fail(loop_job *job, int status, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(job->message, sizeof job->message, fmt, args);
-    va_end(args);
-    return status;
 }
 
 /* ---- one seed ---- */
@@ -100,7 +90,7 @@ bool loop_choose_plain(const epiq_exploration *ask, const epiq_result *r, ptrdif
         double most = 0;
         chosen[b] = -1;
         for (ptrdiff_t i = 0; i < r->point_count; i++) {
-            const epiq_point *p = &r->points[i];
+            const epiq_point *p = r->points[i];
             double tau2 = p->procedural.variance;
             double score = ask->rule == EPIQ_RULE_UCB ? p->prediction + ask->kappa * sqrt(tau2) : tau2;
             bool out = !p->procedural.known;
@@ -112,9 +102,7 @@ bool loop_choose_plain(const epiq_exploration *ask, const epiq_result *r, ptrdif
                 chosen[b] = i;
             }
         }
-        if (chosen[b] < 0) {
-            return false;
-        }
+        if (chosen[b] < 0) return false;
     }
     return true;
 }
@@ -139,7 +127,7 @@ static int choose(epiq_ctx *c, const loop_job *job, loop_contender who, const pl
     if (s >= 0 && who == LOOP_RULE) {
         s = epiq_explore(c, data, at, o, &job->ask, &ranking);
         for (ptrdiff_t b = 0; s >= 0 && b < job->ask.batch; b++) {
-            chosen[b] = ranking->ranked[b].row - 1;
+            chosen[b] = ranking->ranked[b]->row - 1;
         }
     } else if (s >= 0 && !(s = epiq_estimate(c, data, at, o, &alone))) {
         s = loop_choose_plain(&job->ask, alone, chosen) ? EPIQ_OK : EPIQ_E_NUMERIC;
@@ -151,8 +139,12 @@ static int choose(epiq_ctx *c, const loop_job *job, loop_contender who, const pl
     return s;
 }
 
-/* simple, cumulative: contenders by points of this seed. */
-static int play(epiq_ctx *c, const loop_job *job, ptrdiff_t seed, ptrdiff_t points, double *simple, double *cumulative)
+typedef struct {
+    double of[LOOP_REGRETS];
+} regret;
+
+/* out: contenders by points of this seed */
+static int play(epiq_ctx *c, const loop_job *job, ptrdiff_t seed, ptrdiff_t points, regret *out)
 {
     const ptrdiff_t d = job->function->d, batch = job->ask.batch, most = job->start + job->steps * batch;
     const ptrdiff_t fresh = job->candidates > job->start ? job->candidates : job->start;
@@ -178,8 +170,7 @@ static int play(epiq_ctx *c, const loop_job *job, ptrdiff_t seed, ptrdiff_t poin
         for (ptrdiff_t i = 0; i < job->start; i++) {
             observe(job, &players[k], x + i * d, noise[i]);
         }
-        simple[k * points] = job->function->best - players[k].seen;
-        cumulative[k * points] = 0;
+        out[k * points] = (regret){{job->function->best - players[k].seen, 0}};
     }
     for (ptrdiff_t t = 1; t < points && !s; t++) {
         double top = -INFINITY;
@@ -195,8 +186,7 @@ static int play(epiq_ctx *c, const loop_job *job, ptrdiff_t seed, ptrdiff_t poin
                 players[k].lost += top - job->function->at(where);
                 observe(job, &players[k], where, noise[b]);
             }
-            simple[k * points + t] = job->function->best - players[k].seen;
-            cumulative[k * points + t] = players[k].lost;
+            out[k * points + t] = (regret){{job->function->best - players[k].seen, players[k].lost}};
         }
     }
     free(chosen);
@@ -209,21 +199,12 @@ static int play(epiq_ctx *c, const loop_job *job, ptrdiff_t seed, ptrdiff_t poin
 /* P(|T| <= t), T Student's with a whole number of degrees of freedom: its finite series in the angle. */
 static double student_within(double t, ptrdiff_t df)
 {
-    double angle = atan2(t, sqrt((double)df)), s = sin(angle), q = cos(angle), term, sum = 0;
-    if (df % 2) {
-        term = q;
-        for (ptrdiff_t k = 3; k <= df; k += 2) {
-            sum += term;
-            term *= q * q * (double)(k - 1) / (double)k;
-        }
-        return (angle + s * sum) * M_2_PI;
-    }
-    term = 1;
-    for (ptrdiff_t k = 2; k <= df; k += 2) {
+    double angle = atan2(t, sqrt((double)df)), s = sin(angle), q = cos(angle), sum = 0, term = df % 2 ? q : 1;
+    for (ptrdiff_t k = 2 + df % 2; k <= df; k += 2) {
         sum += term;
         term *= q * q * (double)(k - 1) / (double)k;
     }
-    return s * sum;
+    return df % 2 ? (angle + s * sum) * M_2_PI : s * sum;
 }
 
 static double student_quantile(ptrdiff_t df) /* 95 % within */
@@ -258,39 +239,32 @@ static const char *told_apart(loop_number less)
 
 static void judge(loop_result *r)
 {
-    const loop_number random = r->cumulative_less[LOOP_RANDOM], plain = r->cumulative_less[LOOP_PLAIN];
-    snprintf(
-        r->verdict, sizeof r->verdict,
-        "By cumulative regret over %td seeds, %s is %s random choice (%+.3g, 95 %% interval %.3g to %.3g) and %s the "
-        "plain ensemble (%+.3g, %.3g to %.3g).",
-        r->job->seeds, loop_contender_name(LOOP_RULE, &r->job->ask), told_apart(random), random.mean, random.lo,
-        random.hi, told_apart(plain), plain.mean, plain.lo, plain.hi);
+    const loop_number *less = r->less[LOOP_CUMULATIVE], random = less[LOOP_RANDOM], plain = less[LOOP_PLAIN];
+    snprintf(r->verdict, sizeof r->verdict,
+             "By cumulative regret over %td seeds, %s is %s random choice (%+.3g, 95 %% interval %.3g to %.3g) and %s "
+             "the plain ensemble (%+.3g, %.3g to %.3g).",
+             r->job->seeds, loop_contender_name(LOOP_RULE, &r->job->ask), told_apart(random), random.mean, random.lo,
+             random.hi, told_apart(plain), plain.mean, plain.lo, plain.hi);
 }
 
-static int gather(const loop_job *job, const double *simple, const double *cumulative, ptrdiff_t points,
-                  loop_result **out)
+static loop_result *gather(const loop_job *job, const regret *all, ptrdiff_t points)
 {
-    loop_result *r = calloc(1, sizeof *r);
-    loop_number *room = r ? malloc((size_t)(2 * LOOP_CONTENDERS * points) * sizeof *room) : NULL;
-    if (!room) {
-        free(r);
-        return EPIQ_E_NOMEM;
-    }
-    const ptrdiff_t stride = LOOP_CONTENDERS * points, last = points - 1;
+    const ptrdiff_t stride = LOOP_REGRETS * LOOP_CONTENDERS * points; /* from seed to seed */
+    const regret *end = all + points - 1;                             /* of the rule */
+    loop_result *r = malloc(sizeof *r + (size_t)stride * sizeof *r->room);
+    if (!r) return NULL;
     *r = (loop_result){.job = job, .points = points};
-    for (int k = 0; k < LOOP_CONTENDERS; k++) {
-        r->simple[k] = room + k * points;
-        r->cumulative[k] = room + (LOOP_CONTENDERS + k) * points;
-        for (ptrdiff_t t = 0; t < points; t++) {
-            r->simple[k][t] = over_seeds(simple + k * points + t, NULL, job->seeds, stride);
-            r->cumulative[k][t] = over_seeds(cumulative + k * points + t, NULL, job->seeds, stride);
+    for (int i = 0; i < LOOP_REGRETS; i++) {
+        for (int k = 0; k < LOOP_CONTENDERS; k++) {
+            r->regret[i][k] = r->room + (i * LOOP_CONTENDERS + k) * points;
+            for (ptrdiff_t t = 0; t < points; t++) {
+                r->regret[i][k][t] = over_seeds(&all[k * points + t].of[i], NULL, job->seeds, stride);
+            }
+            r->less[i][k] = over_seeds(&end->of[i], &end[k * points].of[i], job->seeds, stride);
         }
-        r->simple_less[k] = over_seeds(simple + last, simple + k * points + last, job->seeds, stride);
-        r->cumulative_less[k] = over_seeds(cumulative + last, cumulative + k * points + last, job->seeds, stride);
     }
     judge(r);
-    *out = r;
-    return EPIQ_OK;
+    return r;
 }
 
 static const char *sentence(const epiq_ctx *c, int status)
@@ -304,44 +278,40 @@ int loop_run(loop_job *job, loop_result **out)
 {
     *out = NULL;
     const ptrdiff_t points = job->steps + 1, each = LOOP_CONTENDERS * points;
-    double *simple = calloc((size_t)(2 * job->seeds * each), sizeof *simple);
-    if (!simple) {
-        return fail(job, EPIQ_E_NOMEM, "no memory for %td seeds of %td steps", job->seeds, job->steps);
+    regret *all = calloc((size_t)(job->seeds * each), sizeof *all);
+    if (!all) {
+        return lab_fail(&job->crew, EPIQ_E_NOMEM, "no memory for %td seeds of %td steps", job->seeds, job->steps);
     }
-    double *cumulative = simple + job->seeds * each;
     int status = EPIQ_OK;
     ptrdiff_t done = 0;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(job->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(job->crew.threads)
     for (ptrdiff_t k = 0; k < job->seeds; k++) {
-        epiq_ctx *worker = job->workers[omp_get_thread_num()];
+        epiq_ctx *worker = job->crew.workers[omp_get_thread_num()];
         int so_far;
 #pragma omp atomic read
         so_far = status;
-        int s = so_far ? so_far : play(worker, job, k + 1, points, simple + k * each, cumulative + k * each);
+        int s = so_far ? so_far : play(worker, job, k + 1, points, all + k * each);
 #pragma omp critical(loop)
         {
             done++;
             study_progress p = {job->function->name, 1, 1, done, job->seeds, (double)done / (double)job->seeds};
-            bool stop = !s && job->report && job->report(job->user, &p) && done < job->seeds;
+            bool stop = !s && job->crew.report && job->crew.report(job->crew.user, &p) && done < job->seeds;
             s = stop ? EPIQ_E_STOPPED : s;
             if (s && !status) {
-                fail(job, s, "%s", sentence(worker, s));
+                lab_fail(&job->crew, s, "%s", sentence(worker, s));
 #pragma omp atomic write
                 status = s;
             }
         }
     }
-    if (!status && gather(job, simple, cumulative, points, out)) {
-        status = fail(job, EPIQ_E_NOMEM, "no memory for %td steps", job->steps);
+    if (!status && !(*out = gather(job, all, points))) {
+        status = lab_fail(&job->crew, EPIQ_E_NOMEM, "no memory for %td steps", job->steps);
     }
-    free(simple);
+    free(all);
     return status;
 }
 
 void loop_result_free(loop_result *r)
 {
-    if (r) {
-        free(r->simple[0]);
-        free(r);
-    }
+    free(r);
 }

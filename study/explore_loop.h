@@ -18,7 +18,7 @@ const loop_function *loop_function_list(ptrdiff_t index); /* to be maximised on 
 
 typedef enum { LOOP_RULE, LOOP_RANDOM, LOOP_PLAIN, LOOP_CONTENDERS } loop_contender;
 const char *loop_contender_name(loop_contender k, const epiq_exploration *ask);
-/* A batch by what the ensemble alone says; false: not so many variances are known. */
+/* A batch by the spread of the ensemble alone; false: too few variances are known. */
 bool loop_choose_plain(const epiq_exploration *ask, const epiq_result *r, ptrdiff_t *chosen);
 
 typedef struct {
@@ -27,26 +27,24 @@ typedef struct {
     double noise;                              /* standard deviation of an observation */
     epiq_exploration ask;                      /* the rule, kappa, and how many are observed each step */
     epiq_options options;
-    epiq_ctx **workers; /* one context a thread, made by the caller, who may stop them */
-    int threads;
-    int (*report)(void *user, const study_progress *p);
-    void *user;
-    char message[1024]; /* after a failure: one sentence */
+    study_crew crew;
 } loop_job;
 
 typedef struct {
     double mean, lo, hi; /* over seeds; 95 % by Student's t */
 } loop_number;
 
-/* Simple regret: the function's largest value less the largest seen (without its noise). Cumulative regret: what each
- * choice was below the best of its candidates, summed. */
-typedef struct {
+/* Simple: the function's largest value less the largest seen (without its noise). Cumulative: what each choice was below
+ * the best of its candidates, summed. */
+typedef enum { LOOP_SIMPLE, LOOP_CUMULATIVE, LOOP_REGRETS } loop_regret;
+
+typedef struct loop_result {
     const loop_job *job;
-    ptrdiff_t points;                     /* steps + 1: before the first step, after each */
-    loop_number *simple[LOOP_CONTENDERS]; /* points each */
-    loop_number *cumulative[LOOP_CONTENDERS];
-    loop_number simple_less[LOOP_CONTENDERS], cumulative_less[LOOP_CONTENDERS]; /* at the end, the rule's less theirs */
+    ptrdiff_t points;                                   /* steps + 1: before the first step, after each */
+    loop_number *regret[LOOP_REGRETS][LOOP_CONTENDERS]; /* points each */
+    loop_number less[LOOP_REGRETS][LOOP_CONTENDERS];    /* at the end, the rule's less theirs */
     char verdict[512];
+    loop_number room[]; /* of regret */
 } loop_result;
 
 int loop_run(loop_job *job, loop_result **out); /* a status; the result refers to the job */

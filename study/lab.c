@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int lab_fail(study_job *job, int status, const char *fmt, ...)
+int lab_fail(study_crew *crew, int status, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    vsnprintf(job->message, sizeof job->message, fmt, args);
+    vsnprintf(crew->message, sizeof crew->message, fmt, args);
     va_end(args);
     return status;
 }
@@ -29,12 +29,6 @@ bool lab_wanted(const lab *l, ptrdiff_t n, ptrdiff_t d)
     return (!l->job->n || l->job->n == n) && (!l->job->d || l->job->d == d);
 }
 
-int lab_nothing(lab *l)
-{
-    return lab_fail(l->job, EPIQ_E_USAGE, "%s has no such cells; leave out %s--n and --d%s", l->job->name,
-                    l->job->cell ? "--cell, " : "", l->job->size == STUDY_QUICK ? ", or --quick" : "");
-}
-
 epiq_options lab_options(const lab *l)
 {
     epiq_options o = l->result->options;
@@ -47,70 +41,54 @@ lab_cell lab_synthetic(const lab *l, int set, ptrdiff_t n, ptrdiff_t d, ptrdiff_
     return (lab_cell){.set = set, .n = n, .d = d, .reps = reps, .o = lab_options(l)};
 }
 
-/* All a sample depends on, in words: the cell and every option but those that change no bit. */
-static char *key_of(const lab_cell *c, const char *sha256)
+enum { KEY = 1 << 14 }; /* room for every option */
+
+__attribute__((format(printf, 2, 3))) static void append(char key[static KEY], const char *fmt, ...)
 {
-    static const char *const SILENT[] = {"threads", "state", "seed"};
-    char *key = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&key, &size);
-    if (!out) {
-        return NULL;
-    }
-    /* raise the number when what a sample holds, or how it is computed, changes */
-    fprintf(out, "sample 6; %s; set %d %s%s n %td d %td noise %s points %td%s stream %d seed %llu", epiq_version(),
-            c->set, c->table ? c->table->name : "-", c->planted ? " planted" : "", c->n, c->d, lab_noise_name(c->noise),
-            lab_points(c), c->control ? " control" : "", c->stream, (unsigned long long)c->o.seed);
-    const epiq_option_info *info;
-    for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
-        char text[256] = "";
-        bool silent = false;
-        for (size_t k = 0; k < sizeof SILENT / sizeof *SILENT; k++) {
-            silent |= strcmp(info->name, SILENT[k]) == 0;
-        }
-        if (!silent && epiq_options_text(&c->o, i, text, sizeof text) == EPIQ_OK) {
-            fprintf(out, "; %s %s", info->name, text);
-        }
-    }
-    if (sha256) {
-        fprintf(out, "; data %s", sha256);
-    }
-    bool bad = ferror(out); /* no memory on the way: a key cut short would be another cell's */
-    bad |= fclose(out) != 0;
-    if (bad) {
-        free(key);
-    }
-    return bad ? NULL : key;
+    va_list args;
+    size_t used = strlen(key);
+    va_start(args, fmt);
+    vsnprintf(key + used, KEY - used, fmt, args);
+    va_end(args);
 }
 
-/* The checksum of a real table, or NULL with a sentence; synthetic ones have none. */
-static int table_sha256(lab *l, const lab_cell *c, const char **sha256)
+/* A real table must be the paper's; its checksum is part of the key. */
+static int append_table(lab *l, const lab_cell *c, char key[static KEY])
 {
-    *sha256 = NULL;
-    if (!c->table) {
-        return EPIQ_OK;
-    }
-    epiq_ctx *worker = l->job->workers[0];
+    epiq_ctx *worker = l->job->crew.workers[0];
     epiq_options o = c->o;
     epiq_data *data = NULL;
     o.target = c->table->target;
     int s = lab_read_table(worker, c, l->job->data_dir, &o, &data);
-    if (s) {
-        return lab_fail(l->job, s, "%s", epiq_message(worker));
-    }
+    if (s) return lab_fail(&l->job->crew, s, "%s", epiq_message(worker));
     epiq_data_info info = epiq_data_describe(data);
-    *sha256 = lab_text(l, "%s", info.sha256);
-    bool same = info.rows == c->table->n && info.features == c->table->d;
-    if (!same) {
-        s = lab_fail(l->job, EPIQ_E_DATA,
+    append(key, "; data %s", info.sha256);
+    if (info.rows != c->table->n || info.features != c->table->d) {
+        s = lab_fail(&l->job->crew, EPIQ_E_DATA,
                      "%s.csv has %td rows and %td features, the paper's table %td and %td; get that one",
                      c->table->name, info.rows, info.features, c->table->n, c->table->d);
     }
     epiq_data_free(worker, data);
-    if (!same) {
-        return s;
+    return s;
+}
+
+/* All a sample depends on, in words: the cell and every option but those that change no bit. */
+static int make_key(lab *l, const lab_cell *c, char key[static KEY])
+{
+    /* raise the number when what a sample holds, or how it is computed, changes */
+    snprintf(key, KEY, "sample 6; %s; set %d %s%s n %td d %td noise %s points %td%s stream %d seed %llu",
+             epiq_version(), c->set, c->table ? c->table->name : "-", c->planted ? " planted" : "", c->n, c->d,
+             LAB_NOISES[c->noise], lab_points(c), c->control ? " control" : "", c->stream,
+             (unsigned long long)c->o.seed);
+    const epiq_option_info *info;
+    for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
+        char text[256] = "";
+        bool there = strcmp(info->name, "seed") == 0, silent = epiq_options_scope(i) & EPIQ_OPTION_SILENT;
+        if (!there && !silent && epiq_options_text(&c->o, i, text, sizeof text) == EPIQ_OK) {
+            append(key, "; %s %s", info->name, text);
+        }
     }
-    return *sha256 ? EPIQ_OK : lab_fail(l->job, EPIQ_E_NOMEM, "no memory for the study");
+    return c->table ? append_table(l, c, key) : EPIQ_OK;
 }
 
 /* Roughly what a repetition costs, to tell the time left: members by rows by features, plus the factor. */
@@ -144,10 +122,11 @@ static int say(round_trip *t, double partial)
     double done = ((double)t->done + partial) / (double)t->cell->reps;
     study_progress p = {t->label, t->number,     t->cells,
                         t->done,  t->cell->reps, (t->before + t->share * done) / t->whole};
-    return job->report && job->report(job->user, &p) ? lab_fail(job, EPIQ_E_STOPPED, "stopped") : EPIQ_OK;
+    return job->crew.report && job->crew.report(job->crew.user, &p) ? lab_fail(&job->crew, EPIQ_E_STOPPED, "stopped")
+                                                                    : EPIQ_OK;
 }
 
-/* A repetition that has all threads to itself may be long: its members are heard of too. */
+/* A repetition that has all threads to itself may be long: its members are reported too. */
 static int relay(void *user, const epiq_progress *p)
 {
     return strcmp(p->stage, "members") == 0 && p->all > 0 ? say(user, (double)p->done / (double)p->all) : EPIQ_OK;
@@ -162,17 +141,15 @@ static void one(round_trip *t, ptrdiff_t rep, epiq_ctx *worker)
     int before;
 #pragma omp atomic read
     before = t->status;
-    if (before) {
-        return;
-    }
+    if (before) return;
     int s = lab_sample(worker, c, job->data_dir, rep, sample);
 #pragma omp critical(lab)
     {
         if (s && !t->status) {
             const char *message = epiq_message(worker);
-            lab_fail(job, s, "%s", *message ? message : epiq_status_text(s));
+            lab_fail(&job->crew, s, "%s", *message ? message : epiq_status_text(s));
         }
-        s = !s && t->l->store && !t->status ? lab_store_save(t->l->store, job, t->key, rep, c->length, sample) : s;
+        s = !s && t->l->store.path && !t->status ? lab_store_save(&t->l->store, t->key, rep, c->length, sample) : s;
         t->done += !s;
         s = s ? s : say(t, 0);
         if (s && !t->status) {
@@ -191,71 +168,54 @@ static int run_cell(round_trip *t)
     c->length = lab_sample_length(c);
     c->samples = lab_block(l, c->reps * c->length, sizeof *c->samples);
     if (!there || !c->samples) {
-        return lab_fail(job, EPIQ_E_NOMEM, "no memory for %td repetitions; ask for fewer --reps", c->reps);
+        return lab_fail(&job->crew, EPIQ_E_NOMEM, "no memory for %td repetitions; ask for fewer --reps", c->reps);
     }
-    for (ptrdiff_t rep = 0; l->store && rep < c->reps; rep++) {
-        int s = lab_store_load(l->store, job, t->key, rep, c->length, c->samples + rep * c->length, &there[rep]);
-        if (s) {
-            return s;
-        }
+    for (ptrdiff_t rep = 0; l->store.path && rep < c->reps; rep++) {
+        int s = lab_store_load(&l->store, t->key, rep, c->length, c->samples + rep * c->length, &there[rep]);
+        if (s) return s;
         t->done += there[rep];
     }
     l->result->repetitions += c->reps;
     l->result->resumed += t->done;
     int s = say(t, 0);
-    if (s) {
-        return s;
-    }
-    if (c->reps < job->threads) { /* too few to share out: each gets all threads */
-        c->o.threads = job->threads;
-        c->o.state = l->store && !c->timed && c->o.engine == EPIQ_ENGINE_NETWORK
+    if (s) return s;
+    const bool alone = c->reps < job->crew.threads; /* too few to share out: each repetition gets all threads */
+    c->o.threads = alone ? job->crew.threads : 1;
+    if (alone) {
+        c->o.state = l->store.path && !c->timed && c->o.engine == EPIQ_ENGINE_NETWORK
                          ? lab_text(l, "%s" LAB_MEMBERS, job->state)
                          : NULL;
-        epiq_ctx_on_progress(job->workers[0], relay, t);
-        for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
-            if (!there[rep]) {
-                one(t, rep, job->workers[0]);
-            }
-        }
-        epiq_ctx_on_progress(job->workers[0], NULL, NULL);
-    } else {
-        c->o.threads = 1;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(job->threads)
-        for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
-            if (!there[rep]) {
-                one(t, rep, job->workers[omp_get_thread_num()]);
-            }
-        }
+        epiq_ctx_on_progress(job->crew.workers[0], relay, t);
     }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(job->crew.threads) if (!alone)
+    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+        if (!there[rep]) one(t, rep, job->crew.workers[omp_get_thread_num()]);
+    }
+    if (alone) epiq_ctx_on_progress(job->crew.workers[0], NULL, NULL);
     return t->status;
 }
 
 int lab_run(lab *l, lab_cell *cells, ptrdiff_t count)
 {
     double whole = 0, before = 0;
+    if (count == 0) {
+        return lab_fail(&l->job->crew, EPIQ_E_USAGE, "%s has no such cells; leave out %s--n and --d%s", l->job->name,
+                        l->job->cell ? "--cell, " : "", l->job->size == STUDY_QUICK ? ", or --quick" : "");
+    }
     for (ptrdiff_t k = 0; k < count; k++) {
         whole += cost(&cells[k]) * (double)cells[k].reps;
     }
     int s = EPIQ_OK;
-    for (ptrdiff_t k = 0; k < count && !s; k++) {
-        lab_cell *c = &cells[k];
-        const char *label = c->name    ? c->name
-                            : c->table ? lab_text(l, "%s", c->table->name)
-                                       : lab_text(l, "set %d, n = %td, d = %td%s%s", c->set, c->n, c->d,
-                                                  c->noise ? ", noise " : "", c->noise ? lab_noise_name(c->noise) : "");
-        const char *sha256;
-        s = table_sha256(l, c, &sha256);
-        char *key = s ? NULL : key_of(c, sha256);
-        if (!s && (!key || !label)) {
-            s = lab_fail(l->job, EPIQ_E_NOMEM, "no memory for the study");
-        }
-        if (!s) {
-            double share = cost(c) * (double)c->reps;
-            round_trip t = {l, c, key, label, k + 1, count, 0, before, share, whole, EPIQ_OK};
-            s = run_cell(&t);
-            before += share;
-        }
-        free(key);
+    for (lab_cell *c = cells; c < cells + count && !s; c++) {
+        char key[KEY], label[160];
+        double share = cost(c) * (double)c->reps;
+        snprintf(label, sizeof label, "set %d, n = %td, d = %td%s%s", c->set, c->n, c->d, c->noise ? ", noise " : "",
+                 c->noise ? LAB_NOISES[c->noise] : "");
+        const char *name = c->name ? c->name : c->table ? c->table->name : label;
+        round_trip t = {l, c, key, name, c - cells + 1, count, 0, before, share, whole, EPIQ_OK};
+        s = make_key(l, c, key);
+        s = s ? s : run_cell(&t);
+        before += share;
     }
     return s;
 }

@@ -7,68 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-void lab_planted_free(lab_planted *p)
+/* The target and the features, which are plain columns of numbers. */
+static bool take_numbers(const epiq_matrix *m, const lab_table *t, lab_planted *p)
 {
-    if (p) {
-        free(p->x);
-        free(p->f);
-        free(p);
+    ptrdiff_t target = 0;
+    if (!m->column || m->columns <= t->d || m->rows < p->rows) return false;
+    while (target <= t->d && strcmp(m->column[target], t->target) != 0) {
+        target++;
     }
-}
-
-/* Which column of the header has this name; -1: none. */
-static ptrdiff_t find_column(char *header, const char *name)
-{
-    char *rest = NULL;
-    ptrdiff_t k = 0;
-    for (char *cell = strtok_r(header, ",\r\n", &rest); cell; cell = strtok_r(NULL, ",\r\n", &rest), k++) {
-        if (strcmp(cell, name) == 0) {
-            return k;
-        }
-    }
-    return -1;
-}
-
-/* The five tables are plain: a header, then numbers and commas. epiq_data_read has found their size to be right. */
-static bool read_numbers(FILE *in, const lab_table *t, lab_planted *p)
-{
-    char line[4096];
-    ptrdiff_t target = fgets(line, sizeof line, in) ? find_column(line, t->target) : -1, row = 0;
-    bool there = target >= 0 && target <= t->d;
-    for (; there && row < p->rows && fgets(line, sizeof line, in); row++) {
-        char *at = line;
-        ptrdiff_t feature = 0;
+    if (target > t->d) return false;
+    for (ptrdiff_t row = 0; row < p->rows; row++) {
         for (ptrdiff_t k = 0; k <= t->d; k++) {
-            char *end;
-            double v = strtod(at, &end);
-            if (end == at || !isfinite(v)) {
-                return false;
-            }
-            *(k == target ? &p->f[row] : &p->x[row * t->d + feature++]) = v;
-            at = end + (*end == ',');
+            const double v = ((const double *)m->a)[row * m->columns + k]; /* of CSV */
+            if (!isfinite(v)) return false;
+            *(k == target ? &p->f[row] : &p->x[row * t->d + k - (k > target)]) = v;
         }
     }
-    return there && row == p->rows;
+    return true;
 }
 
-/* count numbers, so far apart: mean 0 and standard deviation 1, unless they are all alike */
-static void standardise(double *v, ptrdiff_t count, ptrdiff_t stride)
-{
-    double mean = 0, square = 0;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        mean += v[i * stride] / (double)count;
-    }
-    for (ptrdiff_t i = 0; i < count; i++) {
-        v[i * stride] -= mean;
-        square += v[i * stride] * v[i * stride] / (double)count;
-    }
-    for (ptrdiff_t i = 0; square > 0 && i < count; i++) {
-        v[i * stride] /= sqrt(square);
-    }
-}
-
-/* f becomes K (K + lambda n I)^-1 f = f - lambda n (K + lambda n I)^-1 f, with the default model: what is planted does not
- * change with the model that is tried on it. */
+/* f becomes K (K + lambda n I)^-1 f = f - lambda n (K + lambda n I)^-1 f, with the default model: what is planted does
+ * not change with the model that is tried on it. */
 static int smooth(epiq_ctx *ctx, ptrdiff_t d, lab_planted *p)
 {
     ptrdiff_t n = p->rows;
@@ -93,36 +52,31 @@ static int smooth(epiq_ctx *ctx, ptrdiff_t d, lab_planted *p)
     return s;
 }
 
-int lab_plant(epiq_ctx *ctx, const lab_table *table, const char *folder, lab_planted **out)
+int lab_plant(lab *l, const lab_table *table, const lab_planted **out)
 {
+    const ptrdiff_t n = table->n, d = table->d;
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s.csv", folder, table->name);
-    FILE *in = fopen(path, "re");
-    lab_planted *p = calloc(1, sizeof *p);
-    *out = NULL;
+    snprintf(path, sizeof path, "%s/%s.csv", l->job->data_dir, table->name);
+    epiq_ctx *ctx = l->job->crew.workers[0];
+    epiq_matrix *read = NULL;
+    lab_planted *p = lab_block(l, 1, sizeof *p);
     if (p) {
-        *p = (lab_planted){table->n, calloc((size_t)(table->n * table->d), sizeof *p->x),
-                           calloc((size_t)table->n, sizeof *p->f)};
+        *p = (lab_planted){n, lab_block(l, n * d, sizeof *p->x), lab_block(l, n, sizeof *p->f)};
     }
-    int s = !in                          ? EPIQ_E_FILE
-            : !p || !p->x || !p->f       ? EPIQ_E_NOMEM
-            : read_numbers(in, table, p) ? EPIQ_OK
-                                         : EPIQ_E_DATA;
-    if (in) {
-        fclose(in);
-    }
-    for (ptrdiff_t k = 0; !s && k < table->d; k++) {
-        standardise(p->x + k, table->n, table->d);
+    int s = p && p->x && p->f ? epiq_matrix_read(ctx, path, &read) : EPIQ_E_NOMEM;
+    s = s || take_numbers(read, table, p) ? s : EPIQ_E_DATA;
+    epiq_matrix_free(ctx, read);
+    for (ptrdiff_t k = 0; !s && k < d; k++) {
+        lab_standardise(p->x + k, n, n, d);
     }
     if (!s) {
-        standardise(p->f, table->n, 1);
-        s = smooth(ctx, table->d, p);
+        lab_standardise(p->f, n, n, 1);
+        s = smooth(ctx, d, p);
     }
     if (s) {
-        lab_planted_free(p);
-        return s;
+        return lab_fail(&l->job->crew, s, "%s cannot be used (%s); get the table again", path, epiq_status_text(s));
     }
-    standardise(p->f, table->n, 1);
+    lab_standardise(p->f, n, n, 1);
     *out = p;
     return EPIQ_OK;
 }

@@ -1,21 +1,22 @@
 /* sample.c - one repetition: draw a data set of a known distribution, ask epiq_estimate about it, keep the answer as a
  * row of numbers.
  */
+#include "common/machine.h"
 #include "study/lab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-const lab_table LAB_TABLES[] = {
-    {"boston", "medv", 506, 13},   {"concrete", "strength", 1030, 8}, {"energy", "heating", 768, 8},
-    {"wine", "quality", 1599, 11}, {"yacht", "resistance", 308, 6},   {NULL, NULL, 0, 0},
+const lab_table LAB_TABLES[TABLE_COUNT] = {
+    [BOSTON] = {"boston", "medv", 506, 13},    [CONCRETE] = {"concrete", "strength", 1030, 8},
+    [ENERGY] = {"energy", "heating", 768, 8},  [WINE] = {"wine", "quality", 1599, 11},
+    [YACHT] = {"yacht", "resistance", 308, 6},
 };
 
 const char *study_table(ptrdiff_t index)
 {
-    return index >= 0 && index < (ptrdiff_t)(sizeof LAB_TABLES / sizeof *LAB_TABLES) ? LAB_TABLES[index].name : NULL;
+    return index >= 0 && index < TABLE_COUNT ? LAB_TABLES[index].name : NULL;
 }
 
 const char *const LAB_CORRECTIONS[EPIQ_CORRECTIONS] = {"moderated", "rowwise", "unbiased", "jackknife", "none"};
@@ -25,14 +26,6 @@ ptrdiff_t lab_sample_length(const lab_cell *c)
     return lab_points(c) * (S_FIXED + c->o.members + c->o.batches);
 }
 
-static int draw(epiq_ctx *ctx, const lab_cell *c, const lab_drawn *drawn, const epiq_options *o, epiq_data **data,
-                epiq_points **at)
-{
-    int s = epiq_data_new(ctx, c->n, c->d, drawn->x, drawn->y, NULL, o, data);
-    s = s ? s : epiq_points_new(ctx, *data, at);
-    return s ? s : epiq_points_add_rows(ctx, *at, lab_points(c), drawn->points);
-}
-
 int lab_read_table(epiq_ctx *ctx, const lab_cell *c, const char *folder, const epiq_options *o, epiq_data **data)
 {
     char path[4096];
@@ -40,45 +33,28 @@ int lab_read_table(epiq_ctx *ctx, const lab_cell *c, const char *folder, const e
     return epiq_data_read(ctx, path, o, data);
 }
 
-static int at_its_mean(epiq_ctx *ctx, const lab_cell *c, const char *folder, const epiq_options *o, epiq_data **data,
-                       epiq_points **at)
+static void keep_part(const epiq_part *part, double *variance, double *df)
 {
-    int s = lab_read_table(ctx, c, folder, o, data);
-    if (!s && !(s = epiq_points_new(ctx, *data, at))) {
-        s = epiq_points_add(ctx, *at, "mean");
+    if (part->known) {
+        *variance = part->variance;
+        *df = part->df;
     }
-    return s;
 }
 
 static void keep(const lab_cell *c, const epiq_data *data, const epiq_result *r, ptrdiff_t point, double seconds,
                  double *sample)
 {
-    const epiq_point *p = &r->points[point];
+    const epiq_point *p = r->points[point];
     sample[S_PREDICTION] = p->prediction;
     sample[S_SECONDS] = seconds;
-    if (r->retrain.known && r->retrain.kappa > 0) {
-        sample[S_KAPPA] = r->retrain.kappa;
-    }
+    if (r->retrain->known && r->retrain->kappa > 0) sample[S_KAPPA] = r->retrain->kappa;
     sample[S_FACTOR] = epiq_data_describe(data).factor;
-    if (p->kernel_prediction.known) {
-        sample[S_KERNEL] = p->kernel_prediction.value;
-    }
-    if (p->procedural.known && p->procedural.method == EPIQ_BY_EV) {
-        sample[S_EV] = p->procedural.variance;
-        sample[S_EV_DF] = p->procedural.df;
-    }
-    if (p->ba.part.known) {
-        sample[S_BA] = p->ba.part.variance;
-        sample[S_BA_DF] = p->ba.part.df;
-    }
-    if (p->infinite.known) {
-        sample[S_INFINITE] = p->infinite.variance;
-    }
+    if (p->kernel_prediction.known) sample[S_KERNEL] = p->kernel_prediction.value;
+    if (p->procedural.method == EPIQ_BY_EV) keep_part(&p->procedural, &sample[S_EV], &sample[S_EV_DF]);
+    keep_part(&p->ba.part, &sample[S_BA], &sample[S_BA_DF]);
+    if (p->infinite.known) sample[S_INFINITE] = p->infinite.variance;
     for (int k = 0; k < EPIQ_CORRECTIONS; k++) {
-        if (p->corrected[k].known) {
-            sample[S_IF + k] = p->corrected[k].variance;
-            sample[S_IF_DF + k] = p->corrected[k].df;
-        }
+        keep_part(epiq_point_corrected(p, k), &sample[S_IF + k], &sample[S_IF_DF + k]);
     }
     if (p->data.known) {
         sample[S_DATA] = p->data.variance;
@@ -96,13 +72,6 @@ static void keep(const lab_cell *c, const epiq_data *data, const epiq_result *r,
     }
 }
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int lab_sample(epiq_ctx *ctx, const lab_cell *c, const char *data_dir, ptrdiff_t rep, double *sample)
 {
     epiq_options o = c->o;
@@ -113,14 +82,20 @@ int lab_sample(epiq_ctx *ctx, const lab_cell *c, const char *data_dir, ptrdiff_t
     bool as_it_is = c->table && !c->planted;
     o.seed = lab_network_seed(c, rep);
     o.influential = 0;
+    int s;
     if (as_it_is) {
         o.target = c->table->target;
+        s = lab_read_table(ctx, c, data_dir, &o, &data);
+    } else if (!(s = lab_draw(ctx, c, rep, &drawn))) {
+        s = epiq_data_new(ctx, c->n, c->d, drawn.x, drawn.y, NULL, &o, &data);
     }
-    int s = as_it_is ? at_its_mean(ctx, c, data_dir, &o, &data, &at) : lab_draw(ctx, c, rep, &drawn);
-    s = s || as_it_is ? s : draw(ctx, c, &drawn, &o, &data, &at);
-    double began = seconds_now();
+    s = s ? s : epiq_points_new(ctx, data, &at);
+    s = s          ? s
+        : as_it_is ? epiq_points_add(ctx, at, "mean")
+                   : epiq_points_add_rows(ctx, at, lab_points(c), drawn.points);
+    double began = epiqp_now();
     s = s ? s : epiq_estimate(ctx, data, at, &o, &r);
-    double seconds = seconds_now() - began;
+    double seconds = epiqp_now() - began;
     for (ptrdiff_t k = 0; !s && k < c->length; k++) {
         sample[k] = NAN;
     }
@@ -131,6 +106,6 @@ int lab_sample(epiq_ctx *ctx, const lab_cell *c, const char *data_dir, ptrdiff_t
     epiq_result_free(ctx, r);
     epiq_points_free(ctx, at);
     epiq_data_free(ctx, data);
-    lab_undraw(&drawn);
+    free(drawn.x);
     return s;
 }

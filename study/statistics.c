@@ -21,28 +21,63 @@ double lab_variance(const double *v, ptrdiff_t count)
     return sum / (double)(count - 1);
 }
 
-lab_number lab_jackknife(const lab_cell *c, lab_statistic *f, const void *how)
+void lab_take(lab_moments *m, int series, const double *v)
 {
-    ptrdiff_t count = c->reps;
-    lab_number out = {f(c, -1, how), NAN};
-    double mean = 0, sum = 0; /* in one pass (Welford), so that it needs no memory */
-    for (ptrdiff_t k = 0; k < count; k++) {
-        double v = f(c, k, how), step = v - mean;
-        mean += step / (double)(k + 1);
-        sum += step * (v - mean);
+    double off[LAB_SERIES];
+    m->n++;
+    for (int i = 0; i < series; i++) {
+        off[i] = v[i] - m->mean[i];
+        m->mean[i] += off[i] / m->n;
+        for (int k = 0; k <= i; k++) {
+            m->product[k][i] += off[k] * (v[i] - m->mean[i]);
+        }
     }
-    if (count > 2) {
-        out.se = sqrt(sum * (double)(count - 1) / (double)count);
+}
+
+lab_moments lab_over(const lab_cell *c, ptrdiff_t leave_out, int series, lab_values *values, const void *how)
+{
+    lab_moments m = {0};
+    double v[LAB_SERIES];
+    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+        if (rep != leave_out) {
+            values(c, rep, how, v);
+            lab_take(&m, series, v);
+        }
     }
-    return out;
+    return m;
+}
+
+double lab_mean_over(const lab_cell *c, ptrdiff_t leave_out, lab_value *value, const void *how)
+{
+    double sum = 0, n = 0;
+    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+        if (rep != leave_out) {
+            sum += value(c, rep, how);
+            n++;
+        }
+    }
+    return sum / n;
+}
+
+double lab_within(const lab_cell *c, ptrdiff_t rep, const void *how)
+{
+    (void)how;
+    return lab_variance(lab_members(c, rep), c->o.members);
+}
+
+study_number lab_jackknife(const lab_cell *c, lab_statistic *f, const void *how)
+{
+    lab_moments m = {0};
+    for (ptrdiff_t k = 0; k < c->reps; k++) {
+        lab_take(&m, 1, (const double[]){f(c, k, how)});
+    }
+    return (study_number){f(c, -1, how), m.n > 2 ? sqrt(m.product[0][0] * (m.n - 1) / m.n) : NAN};
 }
 
 study_rate lab_wilson(ptrdiff_t hits, ptrdiff_t trials)
 {
-    const double z = 1.959963984540054; /* 97.5 % of a normal lies below */
-    if (trials < 1) {
-        return (study_rate){NAN, NAN, NAN};
-    }
+    const double z = 1.959963984540054; /* the 97.5 % quantile of a normal */
+    if (trials < 1) return (study_rate){NAN, NAN, NAN};
     double n = (double)trials, p = (double)hits / n, centre = (p + z * z / (2 * n)) / (1 + z * z / n);
     double half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
     return (study_rate){p, fmax(0, centre - half), fmin(1, centre + half)};
@@ -80,9 +115,7 @@ double lab_anderson_darling(double *v, ptrdiff_t count, double *p_value)
     double n = (double)count, mean = lab_mean(v, count), sd = sqrt(lab_variance(v, count)), sum = 0;
     lab_sort(v, count);
     *p_value = NAN;
-    if (!(sd > 0)) {
-        return NAN;
-    }
+    if (!(sd > 0)) return NAN;
     for (ptrdiff_t i = 0; i < count; i++) {
         double below = normal_below((v[i] - mean) / sd), above = normal_below(-(v[count - 1 - i] - mean) / sd);
         sum += (double)(2 * i + 1) * (log(fmax(below, 1e-300)) + log(fmax(above, 1e-300)));
@@ -101,74 +134,63 @@ double lab_anderson_darling(double *v, ptrdiff_t count, double *p_value)
 
 /* ---- what is true in a cell (docs/method.md section 9) ---- */
 
-/* Over the repetitions but one: mean variance within the members, and the variances of the first m' members' mean (Vm)
- * and of the one network after them (V1). */
-typedef struct {
-    double within, vm, v1;
-} spreads;
-
-static void add_to(double v, double n, double *mean, double *sum)
-{
-    double step = v - *mean;
-    *mean += step / n;
-    *sum += step * (v - *mean);
-}
-
 /* m', or as many as there are */
 static ptrdiff_t ensemble_of(const lab_cell *c)
 {
     return c->o.batches < c->o.members ? c->o.batches : c->o.members;
 }
 
-static spreads spreads_of(const lab_cell *c, ptrdiff_t leave_out)
+/* The mean of the first m' members, and the one network after them. */
+static void ensemble_and_one(const lab_cell *c, ptrdiff_t rep, const void *how, double *v)
 {
-    spreads s = {0};
-    double mean_m = 0, sum_m = 0, mean_1 = 0, sum_1 = 0, n = 0;
+    (void)how;
     ptrdiff_t m = ensemble_of(c);
-    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
-        if (rep == leave_out) {
-            continue;
-        }
-        const double *h = lab_members(c, rep);
-        n++;
-        s.within += lab_variance(h, c->o.members);
-        add_to(lab_mean(h, m), n, &mean_m, &sum_m);
-        add_to(h[c->o.members > m ? m : 0], n, &mean_1, &sum_1);
-    }
-    return (spreads){s.within / n, sum_m / (n - 1), sum_1 / (n - 1)};
+    v[0] = lab_mean(lab_members(c, rep), m);
+    v[1] = lab_members(c, rep)[c->o.members > m ? m : 0];
 }
 
 static double from_networks(const lab_cell *c, ptrdiff_t leave_out, lab_quantity which)
 {
-    spreads s = spreads_of(c, leave_out);
-    double m = (double)ensemble_of(c);
+    double within = which <= LAB_DATA ? lab_mean_over(c, leave_out, lab_within, NULL) : NAN;
+    if (which == LAB_TAU2) return within;
+    lab_moments s = lab_over(c, leave_out, which < LAB_PAPER_TAU2 ? 1 : 2, ensemble_and_one, NULL);
+    double m = (double)ensemble_of(c), vm = s.product[0][0] / (s.n - 1), v1 = s.product[1][1] / (s.n - 1);
     switch (which) {
-    case LAB_TAU2:
-        return s.within;
     case LAB_DATA:
-        return s.vm - s.within / m;
+        return vm - within / m;
     case LAB_ENSEMBLE:
-        return s.vm;
+        return vm;
     case LAB_PAPER_TAU2:
-        return m / (m - 1) * (s.v1 - s.vm);
+        return m / (m - 1) * (v1 - vm);
     default:
-        return (m * s.vm - s.v1) / (m - 1);
+        return (m * vm - v1) / (m - 1);
     }
+}
+
+static double field(const lab_cell *c, ptrdiff_t rep, const void *how)
+{
+    return lab_get(c, rep, *(const ptrdiff_t *)how);
+}
+
+double lab_field_mean(const lab_cell *c, ptrdiff_t leave_out, ptrdiff_t which)
+{
+    return lab_mean_over(c, leave_out, field, &which);
+}
+
+static void kernel_prediction(const lab_cell *c, ptrdiff_t rep, const void *how, double *v)
+{
+    (void)how;
+    *v = lab_get(c, rep, S_KERNEL);
 }
 
 /* Without networks: the closed form's mean, and the variance of the kernel's prediction. */
 static double from_closed_form(const lab_cell *c, ptrdiff_t leave_out, lab_quantity which)
 {
-    double tau2 = 0, mean = 0, sum = 0, n = 0;
-    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
-        if (rep != leave_out) {
-            n++;
-            tau2 += lab_get(c, rep, S_INFINITE);
-            add_to(lab_get(c, rep, S_KERNEL), n, &mean, &sum);
-        }
-    }
-    double data = sum / (n - 1);
-    return which == LAB_TAU2 ? tau2 / n : which == LAB_DATA ? data : data + tau2 / n / (double)c->o.batches;
+    double tau2 = which == LAB_DATA ? NAN : lab_field_mean(c, leave_out, S_INFINITE);
+    if (which == LAB_TAU2) return tau2;
+    lab_moments m = lab_over(c, leave_out, 1, kernel_prediction, NULL);
+    double data = m.product[0][0] / (m.n - 1);
+    return which == LAB_DATA ? data : data + tau2 / (double)c->o.batches;
 }
 
 static double truth(const lab_cell *c, ptrdiff_t leave_out, const void *how)
@@ -177,9 +199,7 @@ static double truth(const lab_cell *c, ptrdiff_t leave_out, const void *how)
     /* linearised networks of one hidden layer have the closed form's variance exactly, and the kernel's mean */
     bool exact = c->o.engine == EPIQ_ENGINE_INFINITE ||
                  (c->o.engine == EPIQ_ENGINE_LINEAR && c->o.linear_kernel == EPIQ_KERNEL_POPULATION && c->o.depth == 1);
-    if (which >= LAB_PAPER_TAU2 && (c->o.engine == EPIQ_ENGINE_INFINITE || c->o.members <= c->o.batches)) {
-        return NAN;
-    }
+    if (which >= LAB_PAPER_TAU2 && (c->o.engine == EPIQ_ENGINE_INFINITE || c->o.members <= c->o.batches)) return NAN;
     if (which < LAB_PAPER_TAU2 && lab_has_control(c)) {
         lab_controlled t = lab_from_control(c, leave_out);
         return which == LAB_TAU2 ? t.tau2 : which == LAB_DATA ? t.data : t.data + t.tau2 / (double)c->o.batches;
@@ -187,7 +207,7 @@ static double truth(const lab_cell *c, ptrdiff_t leave_out, const void *how)
     return exact && which < LAB_PAPER_TAU2 ? from_closed_form(c, leave_out, which) : from_networks(c, leave_out, which);
 }
 
-lab_number lab_truth(const lab_cell *c, lab_quantity which)
+study_number lab_truth(const lab_cell *c, lab_quantity which)
 {
     return lab_jackknife(c, truth, &which);
 }
@@ -204,35 +224,17 @@ static double truth_over(const lab_cell *c, ptrdiff_t leave_out, const void *how
     return sum;
 }
 
-lab_number lab_truth_over(const lab_cell *c, lab_place place)
+study_number lab_truth_over(const lab_cell *c, lab_place place)
 {
     return lab_jackknife(c, truth_over, &place);
 }
 
-static double slope(const lab_cell *c, ptrdiff_t leave_out, const void *how)
-{
-    (void)how;
-    return lab_from_control(c, leave_out).b;
-}
-
-lab_number lab_slope(const lab_cell *c)
-{
-    return lab_jackknife(c, slope, NULL);
-}
-
 static double field_mean(const lab_cell *c, ptrdiff_t leave_out, const void *how)
 {
-    double sum = 0, n = 0;
-    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
-        if (rep != leave_out) {
-            sum += lab_get(c, rep, *(const ptrdiff_t *)how);
-            n++;
-        }
-    }
-    return sum / n;
+    return lab_field_mean(c, leave_out, *(const ptrdiff_t *)how);
 }
 
-lab_number lab_field(const lab_cell *c, ptrdiff_t field)
+study_number lab_field(const lab_cell *c, ptrdiff_t field)
 {
     return lab_jackknife(c, field_mean, &field);
 }
@@ -248,54 +250,60 @@ static double field_over_truth(const lab_cell *c, ptrdiff_t leave_out, const voi
     return field_mean(c, leave_out, &f->field) / truth(c, leave_out, &f->which);
 }
 
-lab_number lab_ratio(const lab_cell *c, ptrdiff_t field, lab_quantity which)
+study_number lab_ratio(const lab_cell *c, ptrdiff_t field, lab_quantity which)
 {
     return lab_jackknife(c, field_over_truth, &(fraction){field, which});
 }
 
+/* EV claims the variance of retraining on its own rows: linearised networks know that of each data set exactly. */
 study_rate lab_coverage(const lab_cell *c, ptrdiff_t field, ptrdiff_t df, double truth, double level)
 {
     ptrdiff_t hits = 0, trials = 0;
-    for (ptrdiff_t rep = 0; truth > 0 && rep < c->reps; rep++) { /* of an unknown truth nothing is known */
+    bool own = field == S_EV && c->o.engine == EPIQ_ENGINE_LINEAR && c->o.linear_kernel == EPIQ_KERNEL_POPULATION;
+    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+        double target = own ? lab_get(c, rep, S_INFINITE) : truth;
         epiq_part p = epiq_part_of(lab_get(c, rep, field), lab_get(c, rep, df), level, EPIQ_BY_NONE);
-        trials += p.known;
-        hits += p.has_interval && p.lo <= truth && (p.open || truth <= p.hi);
+        trials += target > 0 && p.known; /* of an unknown truth nothing is known */
+        hits += target > 0 && p.has_interval && p.lo <= target && (p.open || target <= p.hi);
     }
     return lab_wilson(hits, trials);
 }
 
+void lab_line_one(epiq_part p, study_cell *line)
+{
+    line->estimate.value = p.known ? p.variance : NAN;
+    line->lo = p.has_interval ? p.lo : NAN;
+    line->hi = p.has_interval && !p.open ? p.hi : NAN;
+}
+
 void lab_line_truth(const lab_cell *c, lab_quantity which, study_cell *line)
 {
-    lab_number t = lab_truth(c, which);
-    line->truth = t.value;
-    line->truth_se = t.se;
+    line->truth = lab_truth(c, which);
     if (which != LAB_ENSEMBLE) { /* there both forms are one */
-        lab_number p = lab_truth(c, which == LAB_TAU2 ? LAB_PAPER_TAU2 : LAB_PAPER_DATA);
-        line->paper_truth = p.value;
-        line->paper_truth_se = p.se;
+        line->paper_truth = lab_truth(c, which == LAB_TAU2 ? LAB_PAPER_TAU2 : LAB_PAPER_DATA);
     }
 }
 
-void lab_line_estimate(const lab_cell *c, ptrdiff_t field, ptrdiff_t df, lab_quantity which, study_cell *line)
+study_cell lab_judged(const lab_cell *c, const char *quantity, const char *method, ptrdiff_t field, lab_quantity which)
 {
-    lab_number mean = lab_field(c, field);
-    line->estimate = mean.value;
-    line->estimate_se = mean.se;
-    line->ratio_se = lab_ratio(c, field, which).se;
-    line->coverage = lab_coverage(c, field, df, line->truth, 0.95);
-    line->coverage90 = lab_coverage(c, field, df, line->truth, 0.9);
+    ptrdiff_t df = field == S_EV ? S_EV_DF : field == S_BA ? S_BA_DF : S_IF_DF + (field - S_IF);
+    study_cell line = lab_line(c, quantity, method);
+    lab_line_truth(c, which, &line);
+    line.estimate = lab_field(c, field);
+    line.ratio = lab_ratio(c, field, which);
+    line.coverage = lab_coverage(c, field, df, line.truth.value, 0.95);
+    line.coverage90 = lab_coverage(c, field, df, line.truth.value, 0.9);
+    return line;
 }
 
 void lab_add_if(lab *l, const lab_cell *c, const lab_published *paper)
 {
     for (int way = 0; way < EPIQ_CORRECTIONS; way++) {
-        study_cell line = lab_line(c, "data", "if");
+        study_cell line = lab_judged(c, "data", "if", S_IF + way, LAB_DATA);
         line.correction = LAB_CORRECTIONS[way];
-        lab_line_truth(c, LAB_DATA, &line);
-        lab_line_estimate(c, S_IF + way, S_IF_DF + way, LAB_DATA, &line);
-        line.published_truth = paper->data_truth;
-        line.published = paper->data;
-        if (!isnan(line.estimate)) { /* training stopped at a time has no corrections */
+        line.published_truth.value = paper->data_truth;
+        line.published.value = paper->data;
+        if (!isnan(line.estimate.value)) { /* training stopped at a time has no corrections */
             lab_add(l, line);
         }
     }

@@ -6,113 +6,108 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct {
-    study_info info;
-    int (*run)(lab *l);
-    epiq_engine engine; /* unless another is asked for */
-} STUDIES[] = {
-    {{"table1", "Table 1: synthetic set 1, rows 200 to 1000, features 2 to 32",
-      "n = 200, 3 cells, J = 6; 15 cells, J = 20; J = 100", false},
-     study_table1,
-     EPIQ_ENGINE_NETWORK},
-    {{"table2", "Table 2: five real tables at their mean rows", "2 tables, 6 members; 5 tables, 50 members", true},
-     study_table2,
-     EPIQ_ENGINE_NETWORK},
-    {{"table3", "Table 3: synthetic set 2, 200 rows, features 2 to 16", "2 cells, J = 6; 4 cells, J = 20; J = 100",
-      false},
-     study_table3,
-     EPIQ_ENGINE_NETWORK},
-    {{"table4", "Table 4: synthetic set 3, 500 rows, features 2 to 16", "2 cells, J = 6; 4 cells, J = 20; J = 100",
-      false},
-     study_table4,
-     EPIQ_ENGINE_NETWORK},
-    {{"figure-members", "EV against the number of members, on Boston", "10, 100 or 200 members", true},
-     study_figure_members,
-     EPIQ_ENGINE_NETWORK},
-    {{"timing", "The paper's timing on Boston: EV, IF, BA", "1 run with 6 members; 3 or 5 runs with 50", true},
-     study_timing,
-     EPIQ_ENGINE_NETWORK},
-    {{"normality", "Are predictions normal, as batching assumes?", "40, 100 or 400 data sets", false},
-     study_normality,
-     EPIQ_ENGINE_NETWORK},
-    {{"coverage", "How often the intervals of EV, BA and IF hold the truth",
-      "8 cells, J = 200; 115 cells, J = 200 (n = 1000) to 1000 (n = 200); J = 1000 to 5000, 400 to 2000 "
-      "where noise varies",
-      false},
-     study_coverage,
-     EPIQ_ENGINE_LINEAR},
-    {{"scaling", "How both parts scale with rows, features and members", "J = 100, 300 or 1000", false},
-     study_scaling,
-     EPIQ_ENGINE_LINEAR},
-    {{"decomposition", "One network against ensembles of 2 to 20, and the theory's assumptions", "J = 8, 30 or 200",
-      false},
-     study_decomposition,
-     EPIQ_ENGINE_NETWORK},
-    {{"divided", "Solver divided against the exact solution, in 2 to 16 parts",
-      "n = 400, 2 and 4 parts, J = 40; n = 400 and 1600, J = 200; n = 3200 too, J = 400", false},
-     study_divided,
-     EPIQ_ENGINE_INFINITE},
-    {{"trained", "The data part of trained networks against the truth, at points of every kind",
-      "6 cells, J = 40, 6 estimates of each; 44 cells, J = 120, 16 estimates; J = 200, 32 estimates", false},
-     study_trained,
-     EPIQ_ENGINE_NETWORK},
+static const study_info STUDIES[] = {
+    {"table1", "Table 1: synthetic set 1, rows 200 to 1000, features 2 to 32",
+     "n = 200, 3 cells, J = 6; 15 cells, J = 20; J = 100", false, study_synthetic, .engine = EPIQ_ENGINE_NETWORK,
+     .set = 1},
+    {"table2", "Table 2: five real tables at their mean rows", "2 tables, 6 members; 5 tables, 50 members", true,
+     study_table2, .engine = EPIQ_ENGINE_NETWORK},
+    {"table3", "Table 3: synthetic set 2, 200 rows, features 2 to 16", "2 cells, J = 6; 4 cells, J = 20; J = 100",
+     false, study_synthetic, .engine = EPIQ_ENGINE_NETWORK, .set = 2},
+    {"table4", "Table 4: synthetic set 3, 500 rows, features 2 to 16", "2 cells, J = 6; 4 cells, J = 20; J = 100",
+     false, study_synthetic, .engine = EPIQ_ENGINE_NETWORK, .set = 3},
+    {"figure-members", "EV against the number of members, on Boston", "10, 100 or 200 members", true,
+     study_figure_members, .engine = EPIQ_ENGINE_NETWORK},
+    {"timing", "The paper's timing on Boston: EV, IF, BA", "1 run with 6 members; 3 or 5 runs with 50", true,
+     study_timing, .engine = EPIQ_ENGINE_NETWORK},
+    {"normality", "Are predictions normal, as batching assumes?", "40, 100 or 400 data sets", false, study_normality,
+     .engine = EPIQ_ENGINE_NETWORK},
+    {"coverage", "How often the intervals of EV, BA and IF hold the truth",
+     "8 cells, J = 200; 115 cells, J = 200 (n = 1000) to 1000 (n = 200); J = 1000 to 5000, 400 to 2000 where noise "
+     "varies",
+     false, study_coverage, .engine = EPIQ_ENGINE_LINEAR},
+    {"scaling", "How both parts scale with rows, features and members", "J = 100, 300 or 1000", false, study_scaling,
+     .engine = EPIQ_ENGINE_LINEAR},
+    {"decomposition", "One network against ensembles of 2 to 20, and the theory's assumptions", "J = 8, 30 or 200",
+     false, study_decomposition, .engine = EPIQ_ENGINE_NETWORK},
+    {"divided", "Solver divided against the exact solution, in 2 to 16 parts",
+     "n = 400, 2 and 4 parts, J = 40; n = 400 and 1600, J = 200; n = 3200 too, J = 400", false, study_divided,
+     .engine = EPIQ_ENGINE_INFINITE},
+    {"trained", "The data part of trained networks against the truth, at points of every kind",
+     "6 cells, J = 40, 6 estimates of each; 44 cells, J = 120, 16 estimates; J = 200, 32 estimates", false,
+     study_trained, .engine = EPIQ_ENGINE_NETWORK},
 };
 enum { COUNT = sizeof STUDIES / sizeof *STUDIES };
 
 const study_info *study_list(ptrdiff_t index)
 {
-    return index >= 0 && index < COUNT ? &STUDIES[index].info : NULL;
+    return index >= 0 && index < COUNT ? &STUDIES[index] : NULL;
+}
+
+const study_info *study_called(const char *name)
+{
+    ptrdiff_t k = 0;
+    while (k < COUNT && strcmp(STUDIES[k].name, name) != 0) {
+        k++;
+    }
+    return study_list(k);
 }
 
 int study_run(study_job *job, study_result **out)
 {
-    ptrdiff_t k = 0;
+    const study_info *study = study_called(job->name);
     *out = NULL;
-    job->message[0] = '\0';
-    while (k < COUNT && strcmp(STUDIES[k].info.name, job->name) != 0) {
-        k++;
-    }
-    if (k == COUNT) {
-        return lab_fail(job, EPIQ_E_USAGE, "there is no study \"%s\"", job->name);
-    }
-    if (STUDIES[k].info.real_data && !job->data_dir) {
+    job->crew.message[0] = '\0';
+    if (!study) return lab_fail(&job->crew, EPIQ_E_USAGE, "there is no study \"%s\"", job->name);
+    if (study->real_data && !job->data_dir) {
         return lab_fail(
-            job, EPIQ_E_DATA,
+            &job->crew, EPIQ_E_DATA,
             "%s needs the real tables; say where boston.csv and the others are with --data-dir or EPIQ_DATA",
             job->name);
     }
-    if (STUDIES[k].info.real_data && access(job->data_dir, R_OK | X_OK) != 0) {
-        return lab_fail(job, EPIQ_E_FILE,
+    if (study->real_data && access(job->data_dir, R_OK | X_OK) != 0) {
+        return lab_fail(&job->crew, EPIQ_E_FILE,
                         "the folder %s cannot be read (%s); name another with --data-dir or EPIQ_DATA", job->data_dir,
                         strerror(errno));
     }
-    lab l = {.job = job, .result = lab_result_new()};
-    if (!l.result) {
-        return lab_fail(job, EPIQ_E_NOMEM, "no memory for the study");
-    }
-    l.result->name = STUDIES[k].info.name;
-    l.result->title = STUDIES[k].info.title;
-    l.result->threads = job->threads;
+    lab l = {.job = job, .result = calloc(1, sizeof *l.result)};
+    if (!l.result) return lab_fail(&job->crew, EPIQ_E_NOMEM, "no memory for the study");
+    l.result->name = study->name;
+    l.result->title = study->title;
+    l.result->threads = job->crew.threads;
     l.result->options = job->options;
-    if (!job->engine_given) {
-        l.result->options.engine = STUDIES[k].engine;
-    }
-    if (!job->scale_given) {
-        l.result->options.scale = STUDIES[k].info.real_data ? EPIQ_SCALE_MINMAX : EPIQ_SCALE_NONE;
-    }
-    int s = job->state ? lab_store_open(job, &l.store) : EPIQ_OK;
-    s = s ? s : STUDIES[k].run(&l);
-    if (!s && l.no_memory) {
-        s = lab_fail(job, EPIQ_E_NOMEM, "no memory for what the study found");
-    }
-    job->kept = s && l.store && !lab_store_drop_if_unused(l.store);
-    if (!s) {
-        lab_store_close(l.store);
-    }
+    if (!job->engine_given) l.result->options.engine = study->engine;
+    if (!job->scale_given) l.result->options.scale = study->real_data ? EPIQ_SCALE_MINMAX : EPIQ_SCALE_NONE;
+    int s = job->state ? lab_store_open(&l.store, job) : EPIQ_OK;
+    s = s ? s : study->run(&l);
+    if (!s && l.no_memory) s = lab_fail(&job->crew, EPIQ_E_NOMEM, "no memory for what the study found");
+    job->kept = s && l.store.path && !lab_store_drop_if_unused(&l.store);
     if (s) {
         study_result_free(l.result);
         return s;
     }
+    lab_store_close(&l.store);
     *out = l.result;
     return EPIQ_OK;
+}
+
+/* ---- the crew ---- */
+
+int study_crew_open(study_crew *crew, int threads, epiq_spelling spelling)
+{
+    int made = 0;
+    crew->threads = threads;
+    crew->workers = calloc((size_t)threads, sizeof *crew->workers);
+    while (crew->workers && made < threads && epiq_ctx_new(&crew->workers[made]) >= 0) {
+        epiq_ctx_spelling(crew->workers[made++], spelling);
+    }
+    return made < threads;
+}
+
+void study_crew_close(study_crew *crew)
+{
+    for (int i = 0; crew->workers && i < crew->threads; i++) {
+        epiq_ctx_free(crew->workers[i]);
+    }
+    free(crew->workers);
 }

@@ -1,5 +1,5 @@
-/* study.h - how far to trust the numbers: data sets drawn again and again from known distributions, the estimators asked
- * about each through epiq.h alone, and their answers held against what is then known to be true.
+/* study.h - how far to trust the numbers: data sets drawn again and again from known distributions, the estimators
+ * asked about each through epiq.h alone, and their answers held against what is then known to be true.
  *
  * A study is a list of cells (a distribution, a size, what to ask); every cell has repetitions, each a pure function of
  * the seed, the cell and its number. So they run in any order on any number of threads, can be kept in a file, and a
@@ -8,7 +8,10 @@
 #ifndef STUDY_H
 #define STUDY_H
 
-#include "epiq.h"
+#include "epiq_combine.h"
+#include "epiq_decide.h"
+#include "epiq_details.h"
+#include "epiq_options.h"
 
 #include <stdbool.h>
 
@@ -18,6 +21,11 @@
 typedef struct {
     double rate, lo, hi;
 } study_rate;
+
+/* With its standard error; NAN where there is none. */
+typedef struct {
+    double value, se;
+} study_number;
 
 /* One line of the answer. Numbers are NAN, texts NULL and counts 0 where they do not apply. */
 typedef struct {
@@ -30,15 +38,16 @@ typedef struct {
     const char *method;     /* "ev", "if", "ba", "infinite"; or how it was measured */
     const char *correction; /* of IF */
     ptrdiff_t reps;         /* data sets (or networks) behind it */
-    double truth, truth_se;
-    double paper_truth, paper_truth_se; /* the same from the same networks by the paper's formula */
-    double estimate, estimate_se;       /* mean over the data sets, or one estimate */
-    double lo, hi;                      /* its 95 % interval, if it is one estimate */
-    double difference, ratio, ratio_se; /* estimate - truth, estimate / truth */
-    study_rate coverage, coverage90;    /* of the truth, by the 95 % and 90 % intervals */
-    double rms_log;                     /* root mean square of log(estimate / truth) over data sets and points */
+    study_number truth;
+    study_number paper_truth;        /* the same from the same networks by the paper's formula */
+    study_number estimate;           /* mean over the data sets, or one estimate */
+    double lo, hi;                   /* its 95 % interval, if it is one estimate */
+    study_number ratio;              /* estimate / truth */
+    double difference;               /* estimate - truth */
+    study_rate coverage, coverage90; /* of the truth, by the 95 % and 90 % intervals */
+    double rms_log;                  /* root mean square of log(estimate / truth) over data sets and points */
     double p_value;
-    double published_truth, published; /* what the paper prints for truth and estimate */
+    study_number published_truth, published; /* what the paper prints for truth and estimate */
 } study_cell;
 
 typedef struct {
@@ -55,17 +64,18 @@ typedef struct {
     ptrdiff_t line_count;
 } study_figure;
 
-typedef struct {
+typedef struct study_result {
     const char *name, *title;
-    const study_cell *cells;
+    study_cell *cells;
     ptrdiff_t cell_count;
-    const study_figure *figures;
+    study_figure *figures;
     ptrdiff_t figure_count;
-    const char *const *notes; /* sentences: what to know when reading this */
+    const char **notes; /* sentences: what to know when reading this */
     ptrdiff_t note_count;
     ptrdiff_t repetitions, resumed; /* in all; of these, taken from the resume file */
     int threads;
-    epiq_options options; /* with what the study chose filled in */
+    epiq_options options;       /* with what the study chose filled in */
+    struct study_block *blocks; /* memory */
 } study_result;
 
 /* ---- running one ---- */
@@ -79,6 +89,17 @@ typedef struct {
     double fraction;         /* of the whole study's work */
 } study_progress;
 
+/* The threads that do the work, and what they report. */
+typedef struct {
+    epiq_ctx **workers; /* one context for each thread, which the caller may stop */
+    int threads;
+    int (*report)(void *user, const study_progress *p); /* may be NULL; non-zero asks to stop */
+    void *user;
+    char message[1024]; /* after a failure: one sentence */
+} study_crew;
+int study_crew_open(study_crew *crew, int threads, epiq_spelling spelling); /* not 0: there is no memory for all */
+void study_crew_close(study_crew *crew);
+
 typedef struct {
     const char *name;
     study_size size;
@@ -90,25 +111,26 @@ typedef struct {
     bool scale_given;     /* else real tables are scaled by minmax and synthetic ones not at all */
     const char *data_dir; /* where the real tables are; NULL: nowhere */
     const char *state;    /* resume file; NULL: none */
-    epiq_ctx **workers;   /* one context a thread, made by the caller, who may stop them */
-    int threads;
-    int (*report)(void *user, const study_progress *p); /* may be NULL; non-zero asks to stop */
-    void *user;
-    char message[1024]; /* after a failure: one sentence */
-    bool kept;          /* and whether the resume file holds something */
+    study_crew crew;
+    bool kept; /* after a failure: whether the resume file holds something */
 } study_job;
 
+struct lab;
 typedef struct {
     const char *name, *title;
     const char *sizes; /* what --quick, nothing and --full run */
     bool real_data;    /* needs data_dir */
+    int (*run)(struct lab *l);
+    epiq_engine engine; /* unless another is asked for */
+    int set;            /* of a synthetic table */
 } study_info;
-const study_info *study_list(ptrdiff_t index); /* NULL past the end */
+const study_info *study_list(ptrdiff_t index);    /* NULL past the end */
+const study_info *study_called(const char *name); /* NULL: none is */
 
-/* A status of epiq.h; on failure *out is NULL and job->message says why. */
+/* A status of epiq.h; on failure *out is NULL and job->crew.message says why. */
 int study_run(study_job *job, study_result **out);
 void study_result_free(study_result *r);
-/* Remove a resume file that has served, unless it holds more than so many repetitions: then others are in it too. */
+/* Removes a resume file that is no longer needed, unless it holds more repetitions than that, of other runs. */
 void study_forget(const char *state, ptrdiff_t repetitions);
 const char *study_table(ptrdiff_t index); /* names of the real tables, NAME.csv in data_dir; NULL past the end */
 

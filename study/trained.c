@@ -1,6 +1,6 @@
 /* trained.c - the data part of really trained networks, wherever and however they are asked: every way to estimate it
- * against the truth by control variate (control.c), cell by cell and by the kind of point. Each cell is run twice over the
- * same data sets: few networks on many of them for the truth, and the whole estimate on some.
+ * against the truth by control variate (control.c), cell by cell and by the kind of point. Each cell is run twice over
+ * the same data sets: few networks on many of them for the truth, and the whole estimate on some.
  */
 #include "study/lab.h"
 
@@ -10,7 +10,7 @@ typedef struct {
     const char
         *name; /* set, rows and features (200 and 5 of smooth, 200 of a table unless given), then what is not usual */
     int set;
-    const char *table; /* of real features */
+    const lab_table *table; /* of real features */
     ptrdiff_t n, d;
     bool quick; /* run with --quick too */
     lab_noise noise;
@@ -21,33 +21,22 @@ typedef struct {
 } plan;
 
 #define SET(number, rows, features) .set = number, .n = rows, .d = features
-#define TABLE(name, rows) .table = name, .n = rows
+#define TABLE(which, rows) .table = &LAB_TABLES[which], .n = rows
+#define PLAIN(set, n, d, ...)                                                                                          \
+    {                                                                                                                  \
+        "set" #set "-n" #n "-d" #d, SET(set, n, d), __VA_ARGS__                                                        \
+    }
+#define D_4_TO_16(set, n) PLAIN(set, n, 4), PLAIN(set, n, 8), PLAIN(set, n, 16, .members = 10)
+#define D_2_TO_16(set, n) PLAIN(set, n, 2), D_4_TO_16(set, n)
 
 static const plan PLANS[] = {
-    {"set1-n200-d2", SET(1, 200, 2), .quick = true},
-    {"set1-n200-d4", SET(1, 200, 4)},
-    {"set1-n200-d8", SET(1, 200, 8)},
-    {"set1-n200-d16", SET(1, 200, 16), .members = 10},
-    {"set2-n200-d2", SET(2, 200, 2)},
-    {"set2-n200-d4", SET(2, 200, 4)},
-    {"set2-n200-d8", SET(2, 200, 8)},
-    {"set2-n200-d16", SET(2, 200, 16), .members = 10},
-    {"set3-n200-d2", SET(3, 200, 2)},
-    {"set3-n200-d4", SET(3, 200, 4)},
-    {"set3-n200-d8", SET(3, 200, 8)},
-    {"set3-n200-d16", SET(3, 200, 16), .members = 10},
-    {"set1-n500-d2", SET(1, 500, 2)},
-    {"set1-n500-d4", SET(1, 500, 4)},
-    {"set1-n500-d8", SET(1, 500, 8)},
-    {"set1-n500-d16", SET(1, 500, 16), .members = 10},
-    {"set2-n500-d2", SET(2, 500, 2)},
-    {"set2-n500-d4", SET(2, 500, 4)},
-    {"set2-n500-d8", SET(2, 500, 8)},
-    {"set2-n500-d16", SET(2, 500, 16), .members = 10},
-    {"set3-n500-d2", SET(3, 500, 2)},
-    {"set3-n500-d4", SET(3, 500, 4)},
-    {"set3-n500-d8", SET(3, 500, 8)},
-    {"set3-n500-d16", SET(3, 500, 16), .members = 10},
+    PLAIN(1, 200, 2, .quick = true),
+    D_4_TO_16(1, 200),
+    D_2_TO_16(2, 200),
+    D_2_TO_16(3, 200),
+    D_2_TO_16(1, 500),
+    D_2_TO_16(2, 500),
+    D_2_TO_16(3, 500),
     {"set1-n200-d4-near", SET(1, 200, 4), .noise = NOISE_NEAR},
     {"set1-n200-d8-across", SET(1, 200, 8), .noise = NOISE_ACROSS},
     {"set2-n200-d4-far", SET(2, 200, 4), .noise = NOISE_FAR},
@@ -62,43 +51,31 @@ static const plan PLANS[] = {
     {"smooth-width32", SET(LAB_SMOOTH, 200, 5), .width = 32, .standard = true, .members = 20},
     {"smooth-width64-lambda1e-4", SET(LAB_SMOOTH, 200, 5), .quick = true, .width = 64, .lambda = 1e-4, .standard = true,
      .members = 20},
-    {"boston-n200", TABLE("boston", 200), .quick = true, .width = 256, .members = 20},
-    {"concrete-n200", TABLE("concrete", 200), .width = 256, .members = 20},
-    {"energy-n200", TABLE("energy", 200), .width = 256, .members = 20},
-    {"wine-n200", TABLE("wine", 200), .width = 256, .members = 20},
-    {"yacht-n100", TABLE("yacht", 100), .width = 256, .members = 20},
-    {"concrete-width64-lambda1e-4", TABLE("concrete", 200), .width = 64, .lambda = 1e-4, .members = 20},
-    {"boston-width1024", TABLE("boston", 200), .width = 1024, .members = 10},
+    {"boston-n200", TABLE(BOSTON, 200), .quick = true, .width = 256, .members = 20},
+    {"concrete-n200", TABLE(CONCRETE, 200), .width = 256, .members = 20},
+    {"energy-n200", TABLE(ENERGY, 200), .width = 256, .members = 20},
+    {"wine-n200", TABLE(WINE, 200), .width = 256, .members = 20},
+    {"yacht-n100", TABLE(YACHT, 100), .width = 256, .members = 20},
+    {"concrete-width64-lambda1e-4", TABLE(CONCRETE, 200), .width = 64, .lambda = 1e-4, .members = 20},
+    {"boston-width1024", TABLE(BOSTON, 200), .width = 1024, .members = 10},
 };
 enum { PLAN_COUNT = sizeof PLANS / sizeof *PLANS, MEMBERS = 5, ESTIMATE_MEMBERS = 20 };
 
 /* ---- cells ---- */
 
-static const lab_table *table_called(const char *name)
-{
-    const lab_table *t = LAB_TABLES;
-    while (t->name && strcmp(t->name, name) != 0) {
-        t++;
-    }
-    return t;
-}
-
 /* One name, or else all names that hold the text. */
 static bool is_asked_for(const char *text, const char *name)
 {
     for (size_t k = 0; k < PLAN_COUNT; k++) {
-        if (strcmp(PLANS[k].name, text) == 0) {
-            return strcmp(name, text) == 0;
-        }
+        if (strcmp(PLANS[k].name, text) == 0) return strcmp(name, text) == 0;
     }
     return strstr(name, text) != NULL;
 }
 
 static bool wanted(const lab *l, const plan *p)
 {
-    ptrdiff_t d = p->table ? table_called(p->table)->d : p->d;
     bool asked = l->job->cell ? is_asked_for(l->job->cell, p->name) : p->quick || l->job->size != STUDY_QUICK;
-    return asked && lab_wanted(l, p->n, d);
+    return asked && lab_wanted(l, p->n, p->table ? p->table->d : p->d);
 }
 
 /* Where to ask: x0, the mean (at set 1 that is x0), four random points, a training row. */
@@ -115,10 +92,9 @@ static void choose_places(lab_cell *c)
 
 static lab_cell cell_of(const lab *l, const plan *p, const lab_planted *planted)
 {
-    const lab_table *table = p->table ? table_called(p->table) : NULL;
-    lab_cell c = lab_synthetic(l, p->set, p->n, table ? table->d : p->d, lab_reps(l, 40, 120, 200));
+    lab_cell c = lab_synthetic(l, p->set, p->n, p->table ? p->table->d : p->d, lab_reps(l, 40, 120, 200));
     c.name = p->name;
-    c.table = table;
+    c.table = p->table;
     c.planted = planted;
     c.noise = p->noise;
     c.control = true;
@@ -136,11 +112,9 @@ static void split(const lab *l, const plan *p, lab_cell *truth, lab_cell *estima
 {
     *estimate = *truth;
     bool quick = l->job->size == STUDY_QUICK && !l->job->reps;
+    truth->o.methods = truth->o.engine == EPIQ_ENGINE_INFINITE ? EPIQ_EV | EPIQ_IF : EPIQ_EV;
     if (truth->o.engine != EPIQ_ENGINE_INFINITE) {
         truth->o.members = (p->members ? p->members : MEMBERS) / (quick ? 2 : 1);
-        truth->o.methods = EPIQ_EV;
-    } else {
-        truth->o.methods = EPIQ_EV | EPIQ_IF;
     }
     if (estimate->o.members == epiq_options_default().members) { /* not asked for */
         estimate->o.members = ESTIMATE_MEMBERS;
@@ -164,9 +138,7 @@ typedef struct {
 static bool covers(const lab_cell *c, ptrdiff_t rep, const way *w, double truth)
 {
     epiq_part p = {.has_interval = 1, .lo = lab_get(c, rep, S_DATA_LO), .hi = lab_get(c, rep, S_DATA_HI)};
-    if (w->df >= 0) {
-        p = epiq_part_of(lab_get(c, rep, w->field), lab_get(c, rep, w->df), 0.95, EPIQ_BY_NONE);
-    }
+    if (w->df >= 0) p = epiq_part_of(lab_get(c, rep, w->field), lab_get(c, rep, w->df), 0.95, EPIQ_BY_NONE);
     bool open = p.hi < p.lo; /* an upper end that cannot be known is given as 0 */
     return p.has_interval && p.lo <= truth && (open || truth <= p.hi);
 }
@@ -179,7 +151,7 @@ typedef struct {
 static const double KNOWN = 0.25; /* a truth whose error is a larger part of it than this judges no single estimate */
 static const double LEAST = 1e-3; /* of the truth: what an estimate of 0 counts as in the mean of logarithms */
 
-/* What a way says at the points of a kind, each data set's sum in sums (estimate->reps of them). */
+/* A way at the points of a kind; the sum over them of each data set goes to sums (estimate->reps of them). */
 static tally judge(const lab_cell *estimate, const way *w, lab_place place, const double *truth, double *sums)
 {
     tally t = {0};
@@ -187,9 +159,7 @@ static tally judge(const lab_cell *estimate, const way *w, lab_place place, cons
     for (ptrdiff_t rep = 0; rep < estimate->reps; rep++) {
         sums[rep] = 0;
         for (view.at = 0; view.at < lab_points(estimate); view.at++) {
-            if (place != PLACE_ALL && estimate->places[view.at] != place) {
-                continue;
-            }
+            if (place != PLACE_ALL && estimate->places[view.at] != place) continue;
             double v = lab_get(&view, rep, w->field), known = truth[view.at];
             sums[rep] += v;
             if (known > 0) {
@@ -203,43 +173,35 @@ static tally judge(const lab_cell *estimate, const way *w, lab_place place, cons
     return t;
 }
 
-static void add_line(lab *l, const lab_cell *truth, const lab_cell *estimate, const way *w, lab_place place,
-                     const double *at_points)
+/* Of two numbers that were measured apart. */
+static void compare(study_number estimate, study_number truth, study_cell *line)
 {
-    double *sums = lab_block(l, estimate->reps, sizeof *sums);
-    if (!sums) {
-        return;
-    }
-    lab_number t = lab_truth_over(truth, place);
-    tally found = judge(estimate, w, place, at_points, sums);
-    study_cell line = lab_line(truth, w->quantity, w->method);
-    double n = (double)estimate->reps;
-    line.at = lab_place_name(place);
-    line.correction = w->correction;
-    line.reps = estimate->reps;
-    line.members = estimate->o.members;
-    line.truth = t.value;
-    line.truth_se = t.se;
-    line.estimate = lab_mean(sums, estimate->reps);
-    line.estimate_se = sqrt(lab_variance(sums, estimate->reps) / n);
-    line.ratio_se = line.estimate / t.value * hypot(line.estimate_se / line.estimate, t.se / t.value);
-    line.coverage = lab_wilson(found.hits, found.trials);
-    line.rms_log = found.trials ? sqrt(found.square / (double)found.trials) : NAN;
-    if (isfinite(line.estimate)) {
-        lab_add(l, line);
-    }
+    line->truth = truth;
+    line->estimate = estimate;
+    line->ratio.se = estimate.value / truth.value * hypot(estimate.se / estimate.value, truth.se / truth.value);
 }
 
 static void add_way(lab *l, const lab_cell *truth, const lab_cell *estimate, const way *w, const double *at_points)
 {
-    for (lab_place place = PLACE_X0; place <= PLACE_ALL; place++) {
+    const ptrdiff_t n = estimate->reps;
+    double *sums = lab_block(l, n, sizeof *sums);
+    for (lab_place place = PLACE_X0; sums && place <= PLACE_ALL; place++) {
         bool there = place == PLACE_ALL;
         for (ptrdiff_t k = 0; k < lab_points(truth); k++) {
             there = there || truth->places[k] == place;
         }
-        if (there) {
-            add_line(l, truth, estimate, w, place, at_points);
-        }
+        if (!there) continue;
+        tally found = judge(estimate, w, place, at_points, sums);
+        study_cell line = lab_line(truth, w->quantity, w->method);
+        line.at = LAB_PLACES[place];
+        line.correction = w->correction;
+        line.reps = n;
+        line.members = estimate->o.members;
+        compare((study_number){lab_mean(sums, n), sqrt(lab_variance(sums, n) / (double)n)},
+                lab_truth_over(truth, place), &line);
+        line.coverage = lab_wilson(found.hits, found.trials);
+        line.rms_log = found.trials ? sqrt(found.square / (double)found.trials) : NAN;
+        if (isfinite(line.estimate.value)) lab_add(l, line);
     }
 }
 
@@ -259,16 +221,11 @@ static double kappa(const lab_cell *c, ptrdiff_t leave_out, const void *how)
 
 static void add_kappa(lab *l, const lab_cell *truth, const lab_cell *estimate)
 {
-    lab_number t = lab_jackknife(truth, kappa, NULL), mean = lab_field(estimate, S_KAPPA);
     study_cell line = lab_line(truth, "kappa", "networks");
-    line.at = lab_place_name(PLACE_ALL);
+    line.at = LAB_PLACES[PLACE_ALL];
     line.reps = truth->reps;
     line.members = truth->o.members;
-    line.truth = t.value;
-    line.truth_se = t.se;
-    line.estimate = mean.value;
-    line.estimate_se = mean.se;
-    line.ratio_se = mean.value / t.value * hypot(mean.se / mean.value, t.se / t.value);
+    compare(lab_field(estimate, S_KAPPA), lab_jackknife(truth, kappa, NULL), &line);
     lab_add(l, line);
 }
 
@@ -277,7 +234,7 @@ static void add_cell(lab *l, const lab_cell *truth, const lab_cell *estimate)
     double at_points[LAB_POINTS_MAX] = {0};
     lab_cell view = *truth;
     for (view.at = 0; view.at < lab_points(truth); view.at++) {
-        lab_number t = lab_truth(&view, LAB_DATA);
+        study_number t = lab_truth(&view, LAB_DATA);
         at_points[view.at] = t.se <= KNOWN * t.value ? t.value : NAN;
     }
     for (int k = 0; k < EPIQ_CORRECTIONS; k++) {
@@ -291,17 +248,10 @@ static void add_cell(lab *l, const lab_cell *truth, const lab_cell *estimate)
         add_way(l, truth, estimate, &(way){"answer", epiq_method_text((epiq_method)method), NULL, S_DATA, -1},
                 at_points);
     }
-    if (lab_has_control(truth)) {
-        add_kappa(l, truth, estimate);
-    }
+    if (lab_has_control(truth)) add_kappa(l, truth, estimate);
 }
 
 /* ---- what it comes to ---- */
-
-static bool is_answer(const study_cell *c)
-{
-    return strcmp(c->quantity, "answer") == 0;
-}
 
 static void sum_up(lab *l)
 {
@@ -309,23 +259,22 @@ static void sum_up(lab *l)
     double hits = 0, trials = 0, square = 0;
     for (ptrdiff_t k = 0; k < l->result->cell_count; k++) {
         const study_cell *c = &l->result->cells[k];
-        if (!is_answer(c)) {
-            continue;
-        }
+        if (strcmp(c->quantity, "answer") != 0) continue;
         if (isnan(c->coverage.rate)) {
             unknown++;
-        } else if (strcmp(c->at, lab_place_name(PLACE_ALL)) == 0) {
-            bool inside = c->ratio >= 0.9 && c->ratio <= 1.1;
+        } else if (strcmp(c->at, LAB_PLACES[PLACE_ALL]) == 0) {
+            const double ratio = c->ratio.value, wide = 2 * c->ratio.se;
+            bool inside = ratio >= 0.9 && ratio <= 1.1;
             cells++;
             near += inside;
-            nearly += !inside && c->ratio + 2 * c->ratio_se >= 0.9 && c->ratio - 2 * c->ratio_se <= 1.1;
+            nearly += !inside && ratio + wide >= 0.9 && ratio - wide <= 1.1;
             covered += c->coverage.rate >= 0.9;
             hits += c->coverage.rate * (double)c->reps;
             trials += (double)c->reps;
             square += c->rms_log * c->rms_log;
         } else {
             kinds++;
-            right += c->ratio >= 0.8 && c->ratio <= 1.25;
+            right += c->ratio.value >= 0.8 && c->ratio.value <= 1.25;
         }
     }
     if (cells) {
@@ -341,16 +290,14 @@ static void sum_up(lab *l)
 
 static void explain(lab *l, ptrdiff_t left_out)
 {
-    lab_note(
-        l, "Truth: the variance of trained networks over data sets without the part of retraining, with kernel "
-           "regression of the same data sets, whose variance is known, as control variate; errors by the jackknife. "
-           "all: sums over the points of a cell. x0: every feature 0.1. mean: of the distribution. random: four points "
-           "of it. row: a row that is in every data set, its target drawn anew.");
-    lab_note(l,
-             "answer is the data part as epiq estimate gives it, by the method named; the others are the influence "
-             "function with each correction. A rate's interval takes the points of a data set to be independent, which "
-             "they are not quite; the truth's own error moves all rates of a cell together; points where it is more "
-             "than a quarter of the truth count in sums alone.");
+    lab_note(l, "Truth: the variance of trained networks over data sets without the part of retraining, with kernel "
+                "regression of the same data sets, whose variance is known, as control variate; errors by the "
+                "jackknife. all: sums over the points of a cell. x0: every feature 0.1. mean: of the distribution. "
+                "random: four points of it. row: a row that is in every data set, its target drawn anew.");
+    lab_note(l, "answer is the data part as epiq estimate gives it, by the method named; the others are the influence "
+                "function with each correction. A rate's interval takes the points of a data set to be independent, "
+                "which they are not quite; the truth's own error moves all rates of a cell together; points where it "
+                "is more than a quarter of the truth count in sums alone.");
     if (left_out) {
         lab_note(l,
                  "%td cells with real features were left out: say where boston.csv and the others are with --data-dir "
@@ -361,45 +308,28 @@ static void explain(lab *l, ptrdiff_t left_out)
 
 /* ---- the study ---- */
 
-/* Tables with a planted function, made when first asked for. */
-static int plant(lab *l, const lab_table *table, lab_planted **planted)
-{
-    ptrdiff_t k = table - LAB_TABLES;
-    if (planted[k]) {
-        return EPIQ_OK;
-    }
-    int s = lab_plant(l->job->workers[0], table, l->job->data_dir, &planted[k]);
-    return s ? lab_fail(l->job, s, "%s/%s.csv cannot be used (%s); get the table again", l->job->data_dir, table->name,
-                        epiq_status_text(s))
-             : EPIQ_OK;
-}
-
-static int run_plans(lab *l, lab_planted **planted)
+int study_trained(lab *l)
 {
     lab_cell cells[2 * PLAN_COUNT];
+    const lab_planted *planted[TABLE_COUNT] = {NULL}; /* made when first asked for */
     ptrdiff_t count = 0, left_out = 0;
     int s = EPIQ_OK;
-    for (ptrdiff_t k = 0; !s && k < PLAN_COUNT; k++) {
-        const lab_table *table = PLANS[k].table ? table_called(PLANS[k].table) : NULL;
-        if (!wanted(l, &PLANS[k])) {
-            continue;
-        }
-        if (table && !l->job->data_dir) {
+    for (const plan *p = PLANS; !s && p < PLANS + PLAN_COUNT; p++) {
+        if (!wanted(l, p)) continue;
+        if (p->table && !l->job->data_dir) {
             left_out++;
             continue;
         }
-        s = table ? plant(l, table, planted) : EPIQ_OK;
-        if (!s) {
-            cells[count] = cell_of(l, &PLANS[k], table ? planted[table - LAB_TABLES] : NULL);
-            split(l, &PLANS[k], &cells[count], &cells[count + 1]);
-            count += 2;
-        }
+        const lab_planted **own = p->table ? &planted[p->table - LAB_TABLES] : NULL;
+        s = own && !*own ? lab_plant(l, p->table, own) : EPIQ_OK;
+        cells[count] = cell_of(l, p, own ? *own : NULL);
+        split(l, p, &cells[count], &cells[count + 1]);
+        count += 2;
     }
-    if (!s && count == 0) {
-        return left_out ? lab_fail(l->job, EPIQ_E_DATA,
-                                   "these cells need the real tables; say where boston.csv and the others are with "
-                                   "--data-dir or EPIQ_DATA")
-                        : lab_nothing(l);
+    if (!s && count == 0 && left_out) {
+        return lab_fail(
+            &l->job->crew, EPIQ_E_DATA,
+            "these cells need the real tables; say where boston.csv and the others are with --data-dir or EPIQ_DATA");
     }
     s = s ? s : lab_run(l, cells, count);
     for (ptrdiff_t k = 0; !s && k < count; k += 2) {
@@ -408,17 +338,6 @@ static int run_plans(lab *l, lab_planted **planted)
     if (!s) {
         sum_up(l);
         explain(l, left_out);
-    }
-    return s;
-}
-
-int study_trained(lab *l)
-{
-    enum { TABLES = 5 };
-    lab_planted *planted[TABLES] = {0};
-    int s = run_plans(l, planted);
-    for (int k = 0; k < TABLES; k++) {
-        lab_planted_free(planted[k]);
     }
     return s;
 }

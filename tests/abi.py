@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""What a program compiled against epiq.h relies on - sizes, offsets, values, prototypes, the soname - as one text, held against
-tests/golden/abi.txt. Usage: abi.py TREE LIBRARY [--write]; CC names the compiler."""
+"""What a program compiled against include/ relies on - offsets, values, prototypes, versioned symbols, the soname - as one text, held
+against tests/golden/abi.txt. Structs may grow at their ends; only those that are inside others may not, so their sizes count too.
+Usage: abi.py TREE LIBRARY [--write]; CC names the compiler."""
+import glob
 import os
 import re
 import subprocess
@@ -9,7 +11,7 @@ import tempfile
 
 tree, library = sys.argv[1:3]
 golden = os.path.join(tree, "tests/golden/abi.txt")
-header = os.path.join(tree, "include/epiq.h")
+headers = sorted(glob.glob(os.path.join(tree, "include/*.h")))
 cc = os.environ.get("CC", "cc")
 
 
@@ -17,11 +19,18 @@ def run(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
 
 
+def all_headers(folder):
+    path = os.path.join(folder, "all.c")
+    with open(path, "w") as out:
+        out.writelines(f'#include "{os.path.abspath(h)}"\n' for h in headers)
+    return path
+
+
 def debug_entries():
     """The compiler's own account of the header's types: {offset: entry}, each with tag, level, attributes and children."""
     with tempfile.TemporaryDirectory() as folder:
         object_file = os.path.join(folder, "abi.o")
-        run(cc, "-std=c17", "-gdwarf-4", "-fno-eliminate-unused-debug-types", "-x", "c", "-c", header, "-o", object_file)
+        run(cc, "-std=c17", "-gdwarf-4", "-fno-eliminate-unused-debug-types", "-c", all_headers(folder), "-o", object_file)
         text = run("readelf", "-W", "--debug-dump=info", object_file)
     entries, stack = {}, []
     for line in text.splitlines():
@@ -74,12 +83,18 @@ def members(entries, t, prefix="", base=0):
 
 def layout():
     entries, lines = debug_entries(), []
+    inside = {kind for t in entries.values() if t["tag"] == "structure_type" for _, kind, _ in members(entries, t)}
     for e in entries.values():
         if e["tag"] != "typedef" or not e.get("name", "").startswith("epiq_"):
             continue
         t = type_of(entries, e)
         if t["tag"] == "structure_type" and "byte_size" in t:
-            lines.append(f"struct {e['name']}: {int(t['byte_size'], 0)} bytes")
+            fields = list(members(entries, t))
+            if fields and fields[0][2] == "size":  # the next member must not fall into padding, which older programs have too
+                last, size = fields[-1], int(t["byte_size"], 0)
+                assert last[0] + (4 if last[1] == "int" else 8) == size, f"{e['name']} ends in padding: put its last int before"
+            if e["name"] in inside:
+                lines.append(f"struct {e['name']}: {int(t['byte_size'], 0)} bytes")
             lines += [f"struct {e['name']}: {at} {kind} {name}" for at, kind, name in members(entries, t)]
         elif t["tag"] == "enumeration_type":
             lines += [f"enum {e['name']}: {c['name']} = {c['const_value']}" for c in t["children"] if c["tag"] == "enumerator"]
@@ -87,13 +102,20 @@ def layout():
 
 
 def prototypes():
-    text = re.sub(r"\s+", " ", run(cc, "-E", "-P", header))
+    with tempfile.TemporaryDirectory() as folder:
+        text = re.sub(r"\s+", " ", run(cc, "-E", "-P", all_headers(folder)))
     found = re.findall(r'__attribute__\(\(visibility\("default"\)\)\) ([^;]*);', text)
     return sorted(f"function {p}" for p in found)
 
 
+def symbols():
+    """As the library exports them: name@@version."""
+    text = run("readelf", "-W", "--dyn-syms", library)
+    return sorted("symbol " + name for name in re.findall(r" (epiq_\w+@@\S+)", text))
+
+
 soname = re.search(r"soname: \[(.*?)\]", run("readelf", "-dW", library))[1]
-now = [f"soname {soname}", *layout(), *prototypes()]
+now = [f"soname {soname}", *layout(), *prototypes(), *symbols()]
 if "--write" in sys.argv:
     with open(golden, "w") as out:
         out.write("\n".join(now) + "\n")
@@ -106,7 +128,7 @@ for line in more:
     print("+", line)
 if gone and before[0] in now:
     print("FAILED: programs compiled before would break. Undo it, or, where a release has this soname, raise SOVERSION in "
-          "CMakeLists.txt and libepiq0 in packaging/debian; then: tests/abi.py . build/libepiq.so --write")
+          "CMakeLists.txt and libepiq1 in packaging/debian; then: tests/abi.py . build/libepiq.so --write")
 elif gone or more:
     print("FAILED: tests/golden/abi.txt is not up to date: tests/abi.py . build/libepiq.so --write")
 enough = len(now) > 100  # should the compiler's account not be understood, nothing would be compared

@@ -32,41 +32,29 @@ static bool whole_html(const char *s)
     while (s && *s) {
         if (*s == '&') {
             size_t length = strcspn(s, ";");
-            if (length > 6) {
-                return false;
-            }
+            if (length > 6) return false;
         }
-        if (*s++ != '<') {
-            continue;
-        }
+        if (*s++ != '<') continue;
         bool closes = *s == '/';
         s += closes;
         size_t length = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789");
         char name[16];
-        if (!length || length >= sizeof name) {
-            return false;
-        }
+        if (!length || length >= sizeof name) return false;
         memcpy(name, s, length);
         name[length] = 0;
         for (s += length; *s && *s != '>'; s++) {
             if (*s == '"') {
                 s += 1 + strcspn(s + 1, "\"<");
-                if (*s != '"') {
-                    return false;
-                }
+                if (*s != '"') return false;
             } else if (*s == '<') {
                 return false;
             }
         }
         bool empty = s[-1] == '/' || !strcmp(name, "meta");
         if (closes) {
-            if (!depth || strcmp(stack[--depth], name) != 0) {
-                return false;
-            }
+            if (!depth || strcmp(stack[--depth], name) != 0) return false;
         } else if (!empty) {
-            if (depth == 64) {
-                return false;
-            }
+            if (depth == 64) return false;
             strcpy(stack[depth++], name);
         }
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What gcov counted of src/ in a build folder, as a table; exits 1 below the per cent of lines and of branches asked for.
+"""What gcov counted of src/ and common/ in a build folder, as a table; exits 1 below the per cent of lines and of branches asked for.
 
 A line counts when gcc has code for it, a branch is an edge of gcc's flow graph without optimisation: `if (a && b)` has four.
 Two rules of our own:
@@ -16,13 +16,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SRC = ROOT / "src"
+COUNTED = {ROOT / "src", ROOT / "common"}
 
 
 def counted(build):
     """{file: {line: (times, [times of each branch])}}"""
     files = collections.defaultdict(dict)
-    notes = sorted(str(p) for p in (build / "CMakeFiles/objects.dir/src").rglob("*.gcno"))
+    notes = sorted(str(p) for p in (build / "CMakeFiles/objects.dir").rglob("*.gcno"))
     told = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", *notes], cwd=build, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if told.returncode:
@@ -30,7 +30,7 @@ def counted(build):
     for unit in map(json.loads, told.stdout.splitlines()):
         for source in unit["files"]:
             path = (pathlib.Path(unit["current_working_directory"]) / source["file"]).resolve()
-            if SRC not in path.parents:
+            if not COUNTED.intersection(path.parents):
                 continue
             lines = files[path]
             for line in source["lines"]:

@@ -7,7 +7,6 @@
  */
 #include "extension.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -57,27 +56,9 @@ void call_free(call *c)
     free(c);
 }
 
-/* The library's sentence with options as Python spells them: batch_size for --batch-size. */
-static void spell(const char *sentence, char *out, size_t size)
-{
-    bool option = false;
-    size_t n = 0;
-    for (const char *s = sentence; *s && n + 1 < size; s++) {
-        if (s[0] == '-' && s[1] == '-' && (s == sentence || !isalnum((unsigned char)s[-1])) &&
-            islower((unsigned char)s[2])) {
-            option = true;
-            s += 2;
-        }
-        option = option && (isalnum((unsigned char)*s) || *s == '-');
-        out[n++] = option && *s == '-' ? '_' : *s;
-    }
-    out[n] = '\0';
-}
-
 bool call_fail(const call *c, int status)
 {
-    char sentence[1024]; /* as long as the library's get */
-    spell(*epiq_message(c->ctx) ? epiq_message(c->ctx) : epiq_status_text(status), sentence, sizeof sentence);
+    const char *sentence = *epiq_message(c->ctx) ? epiq_message(c->ctx) : epiq_status_text(status);
     PyObject *kind = status == EPIQ_E_USAGE || status == EPIQ_E_DATA ? c->state->input
                      : status == EPIQ_E_FILE                         ? c->state->file
                      : status == EPIQ_E_NUMERIC                      ? c->state->numeric
@@ -95,14 +76,10 @@ static void *work_in_c_locale(void *self)
 {
     call *c = self;
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (plain) {
-        uselocale(plain);
-    }
+    if (plain) uselocale(plain);
     int status = c->work(c);
     uselocale(LC_GLOBAL_LOCALE);
-    if (plain) {
-        freelocale(plain);
-    }
+    if (plain) freelocale(plain);
     pthread_mutex_lock(&c->lock);
     c->status = status;
     c->ended = true;
@@ -187,7 +164,7 @@ static bool stop_all(const module_state *s)
     bool any = false;
     for (call *c = s->running; c; c = c->next) {
         if (c->process != getpid()) {
-            continue; /* its lock may have been held when the process was forked, and nobody is left to open it */
+            continue; /* its lock may have been held when the process was forked, and the thread that would release it is gone */
         }
         pthread_mutex_lock(&c->lock);
         if (!c->ended) {

@@ -1,4 +1,4 @@
-/* combine.c - _epiq.combine: what networks of one's own predicted, arrays in, the answer of epiq combine out; and
+/* combine.c - _epiq.combine: what networks of one's own predicted, arrays in, the result of epiq combine out; and
  * _epiq.network_start, the weights from which a network of epiq's own would start.
  */
 #include "extension.h"
@@ -18,15 +18,14 @@ typedef struct {
     const epiq_matrix *given[MATRICES]; /* NULL: there is none */
     const char **merge;
     ptrdiff_t merge_count, replicates;
-    report_given about;
-    const char *command;
-    answer answer;
+    finding found;
 } combination;
 
 static int work(call *self)
 {
     combination *j = (combination *)self;
-    const epiq_given g = {.ensemble = j->given[ENSEMBLE],
+    const epiq_given g = {.size = sizeof g,
+                          .ensemble = j->given[ENSEMBLE],
                           .batched = j->given[BATCHED],
                           .y = j->given[Y],
                           .yhat = j->given[YHAT],
@@ -41,19 +40,10 @@ static int work(call *self)
                           .retrained = j->given[RETRAINED],
                           .targets = j->given[TARGETS],
                           .replicates = j->replicates};
-    epiq_result *r = NULL;
-    double began = answer_clock();
-    int status = epiq_combine(self->ctx, &g, &self->options, &r);
-    if (status >= 0) {
-        report_run run = {.command = j->command,
-                          .options = &self->options,
-                          .data = report_given_data(r),
-                          .seconds = answer_clock() - began,
-                          .given = &j->about};
-        status = answer_write(r, &run, &j->answer);
-    }
-    epiq_result_free(self->ctx, r);
-    return status;
+    const double began = epiqp_now();
+    int status = epiq_combine(self->ctx, &g, &self->options, &j->found.result);
+    j->found.run.given = &j->found.given;
+    return status < 0 ? status : finding_done(&j->found, began, NULL);
 }
 
 /* Matrix k and the names of its columns. */
@@ -72,7 +62,8 @@ static bool hold_matrix(combination *j, int k, PyObject *arrays, PyObject *colum
                      (Py_ssize_t)count);
         return false;
     }
-    j->matrix[k] = (epiq_matrix){.name = NAMES[k],
+    j->matrix[k] = (epiq_matrix){.size = sizeof(epiq_matrix),
+                                 .name = NAMES[k],
                                  .rows = held.rows,
                                  .columns = held.columns,
                                  .real = held.single ? EPIQ_FLOAT32 : EPIQ_FLOAT64,
@@ -86,18 +77,14 @@ static bool hold_matrix(combination *j, int k, PyObject *arrays, PyObject *colum
 static bool hold_until(combination *j, PyObject *until)
 {
     const call *c = &j->call;
-    if (until == Py_None) {
-        return true;
-    }
-    j->about.until = PyFloat_AsDouble(until);
-    if (PyErr_Occurred()) {
-        return false;
-    }
+    if (until == Py_None) return true;
+    j->found.given.until = PyFloat_AsDouble(until);
+    if (PyErr_Occurred()) return false;
     if (!j->given[ENSEMBLE] && !c->options.state && !j->merge_count) {
         PyErr_SetString(c->state->input, "until counts the networks of ensemble, append and merge; give one of them");
         return false;
     }
-    if (epiq_members_for(j->about.until, c->options.level) <= 0) {
+    if (epiq_members_for(j->found.given.until, c->options.level) <= 0) {
         PyErr_Format(c->state->input,
                      "until is %R; it must be above 0 and not tiny: 0.5 wants an interval that reaches about half the "
                      "variance up and down",
@@ -126,17 +113,15 @@ PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named)
         return NULL;
     }
     combination *j = call_new(module, sizeof *j, work);
-    if (!j) {
-        return NULL;
-    }
+    if (!j) return NULL;
     call *c = &j->call;
     j->replicates = replicates;
     if (hold_options(c, options) && hold_all(j, arrays, columns) &&
-        hold_texts(c, "merge", merge, &j->merge, &j->merge_count) && hold_text("command", command, &j->command) &&
-        hold_until(j, until) && call_run(c)) {
-        out = answer_tuple(&j->answer);
+        hold_texts(c, "merge", merge, &j->merge, &j->merge_count) &&
+        hold_text("command", command, &j->found.run.command) && hold_until(j, until) && call_run(c)) {
+        out = result_new(c, &j->found, command);
     }
-    answer_free(&j->answer);
+    finding_free(c->ctx, &j->found);
     call_free(c);
     return out;
 }
@@ -151,7 +136,8 @@ typedef struct {
 static int targets_work(call *self)
 {
     const targeting *t = (const targeting *)(void *)self;
-    const epiq_given g = {.y = t->all.given[Y],
+    const epiq_given g = {.size = sizeof g,
+                          .y = t->all.given[Y],
                           .yhat = t->all.given[YHAT],
                           .left_out = t->all.given[LEFT_OUT],
                           .replicates = t->all.replicates};
@@ -182,9 +168,7 @@ PyObject *targets_call(PyObject *module, PyObject *args, PyObject *named)
             Py_CLEAR(out);
         }
         t->targets = out ? (double *)(void *)PyByteArray_AsString(out) : NULL;
-        if (out && !call_run(c)) {
-            Py_CLEAR(out);
-        }
+        if (out && !call_run(c)) Py_CLEAR(out);
     }
     Py_DECREF(none);
     call_free(c);
@@ -210,7 +194,7 @@ static int start_work(call *self)
 static PyObject *weights_new(const call *c, ptrdiff_t count)
 {
     const double gb = 1e9, need = (double)count * sizeof(double);
-    const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double there = epiqp_memory();
     PyObject *theta = need < there ? PyByteArray_FromStringAndSize(NULL, 0) : NULL;
     if (theta &&
         PyByteArray_Resize(theta, count * (Py_ssize_t)sizeof(double))) { /* fails cleanly; making it large does not */
@@ -231,22 +215,16 @@ PyObject *start_call(PyObject *module, PyObject *args, PyObject *named)
     static char *names[] = {"features", "member", "options", NULL};
     Py_ssize_t features, member;
     PyObject *options, *theta = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "nnO", names, &features, &member, &options)) {
-        return NULL;
-    }
+    if (!PyArg_ParseTupleAndKeywords(args, named, "nnO", names, &features, &member, &options)) return NULL;
     starting *s = call_new(module, sizeof *s, start_work);
-    if (!s) {
-        return NULL;
-    }
+    if (!s) return NULL;
     s->features = features;
     s->member = member;
     if (hold_options(&s->call, options)) {
         ptrdiff_t size = epiq_network_size(&s->call.options, features); /* 0: start_work says why */
         theta = weights_new(&s->call, size);
         s->theta = theta ? (double *)(void *)PyByteArray_AsString(theta) : NULL;
-        if (theta && !call_run(&s->call)) {
-            Py_CLEAR(theta);
-        }
+        if (theta && !call_run(&s->call)) Py_CLEAR(theta);
     }
     call_free(&s->call);
     return theta;

@@ -17,7 +17,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "epiq.h"
+#include "common/machine.h"
+#include "epiq_combine.h"
+#include "epiq_details.h"
+#include "epiq_model.h"
+#include "epiq_options.h"
 #include "report/report.h"
 
 #include <pthread.h>
@@ -30,7 +34,7 @@
 typedef struct call call;
 typedef struct {
     PyObject *error, *input, *file, *numeric, *memory; /* epiq.Error and those derived from it */
-    PyTypeObject *model;
+    PyTypeObject *model, *result;
     call *running;       /* the interpreter's lock guards both */
     bool ending;         /* Python is; from then on only */
     pthread_t ending_in; /* may call the library */
@@ -86,22 +90,17 @@ typedef struct {
 bool table_hold(call *c, PyObject *x, PyObject *y, PyObject *group, PyObject *names, PyObject *target, table *out);
 int table_data(call *c, const table *t, epiq_data **out);
 
-/* ---- answer.c: a finished result, written by the command line's own writers ---- */
+/* ---- result.c: a finished result, held until Python lets it go ---- */
 
 typedef struct {
-    char *text;
-    size_t size;
-} written;
-typedef struct {
-    written json, text, page;
-    double *members, *batches; /* points by member_count, points by batch_count */
-    ptrdiff_t points, member_count, batch_count;
-} answer;
-int answer_write(const epiq_result *r, report_run *run,
-                 answer *out);           /* EPIQ_E_NOMEM leaves what there is to answer_free */
-PyObject *answer_tuple(const answer *a); /* json, text, page, members, member_count, batches, batch_count */
-void answer_free(answer *a);
-double answer_clock(void); /* seconds, monotonic */
+    epiq_result *result;
+    report_run run;
+    combine_request given; /* where run.given is set */
+    void *names;           /* block: those of run.data */
+} finding;
+int finding_done(finding *f, double began, const epiq_data *data); /* fills in the rest of run; NULL: of combine */
+void finding_free(epiq_ctx *ctx, finding *f);
+PyObject *result_new(call *c, finding *f, PyObject *command); /* takes over the result, the context and what is held */
 
 /* ---- functions and types of the module ---- */
 
@@ -111,6 +110,6 @@ PyObject *targets_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *start_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *fit_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *load_call(PyObject *module, PyObject *args, PyObject *named);
-extern PyType_Spec MODEL_SPEC;
+extern PyType_Spec MODEL_SPEC, RESULT_SPEC;
 
 #endif

@@ -10,9 +10,7 @@
 static int kind_of(const char *format, Py_ssize_t itemsize)
 {
     format += format[0] == '@' || format[0] == '=';
-    if (!format[0] || format[1]) {
-        return 0;
-    }
+    if (!format[0] || format[1]) return 0;
     switch (format[0]) {
     case 'd':
         return itemsize == sizeof(double) ? HOLD_DOUBLE : 0;
@@ -31,9 +29,7 @@ static int kind_of(const char *format, Py_ssize_t itemsize)
 bool hold_array(call *c, const char *name, PyObject *o, int dimensions, int kinds, array *out)
 {
     *out = (array){0};
-    if (o == Py_None) {
-        return true;
-    }
+    if (o == Py_None) return true;
     Py_buffer *view = &c->view[c->views];
     if (c->views == CALL_HOLDS || PyObject_GetBuffer(o, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) {
         return PyErr_Occurred() ? false : (PyErr_SetString(PyExc_RuntimeError, "too many arrays"), false);
@@ -57,9 +53,7 @@ bool hold_text(const char *name, PyObject *o, const char **out)
 {
     Py_ssize_t size;
     *out = NULL;
-    if (o == Py_None) {
-        return true;
-    }
+    if (o == Py_None) return true;
     if (!PyUnicode_Check(o) && !PyBytes_Check(o)) {
         PyErr_Format(PyExc_TypeError, "%s must be text", name);
         return false;
@@ -74,18 +68,14 @@ bool hold_text(const char *name, PyObject *o, const char **out)
     return text != NULL;
 }
 
-/* A list could change while nobody holds the interpreter's lock: what is held is a tuple of its own. */
+/* A list could change while the interpreter's lock is released: what is held is a tuple of its own. */
 bool hold_texts(call *c, const char *name, PyObject *o, const char ***out, ptrdiff_t *count)
 {
     *out = NULL;
     *count = 0;
-    if (o == Py_None) {
-        return true;
-    }
+    if (o == Py_None) return true;
     PyObject *tuple = PySequence_Tuple(o);
-    if (!tuple) {
-        return false;
-    }
+    if (!tuple) return false;
     c->object[c->objects++] = tuple;
     Py_ssize_t size = PyTuple_Size(tuple);
     const char **texts = calloc((size_t)size + 1, sizeof *texts);
@@ -107,9 +97,7 @@ bool hold_texts(call *c, const char *name, PyObject *o, const char ***out, ptrdi
 bool hold_options(call *c, PyObject *dict)
 {
     PyObject *items = PyDict_Check(dict) ? PyDict_Items(dict) : NULL;
-    if (!items) {
-        return PyErr_Occurred() ? false : (PyErr_SetString(PyExc_TypeError, "options must be a dict"), false);
-    }
+    if (!items) return PyErr_Occurred() ? false : (PyErr_SetString(PyExc_TypeError, "options must be a dict"), false);
     c->object[c->objects++] = items; /* and with it every name and value */
     for (Py_ssize_t i = 0; i < PyList_Size(items); i++) {
         PyObject *item = PyList_GetItem(items, i);
@@ -123,9 +111,7 @@ bool hold_options(call *c, PyObject *dict)
             return false;
         }
         int status = epiq_options_set(c->ctx, &c->options, name, value);
-        if (status < 0) {
-            return call_fail(c, status);
-        }
+        if (status < 0) return call_fail(c, status);
     }
     return true;
 }

@@ -2,6 +2,7 @@
  * any number of threads may ask it at once, each with a context of its own.
  */
 #include "extension.h"
+#include "report/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +70,7 @@ PyObject *fit_call(PyObject *module, PyObject *args, PyObject *named)
         return NULL;
     }
     fitting *f = call_new(module, sizeof *f, fit_work);
-    if (!f) {
-        return NULL;
-    }
+    if (!f) return NULL;
     call *c = &f->call;
     if (hold_options(c, options) && table_hold(c, x, y, group, features, target, &f->table)) {
         if (call_run(c)) {
@@ -129,16 +128,12 @@ static PyObject *model_predict(PyObject *self, PyObject *args, PyObject *named)
     PyObject *x, *rooms = NULL;
     int parts = 15, exact = 0;
     Py_ssize_t threads = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O|inp", names, &x, &parts, &threads, &exact)) {
-        return NULL;
-    }
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O|inp", names, &x, &parts, &threads, &exact)) return NULL;
     asking *a = call_new(PyType_GetModule(Py_TYPE(self)), sizeof *a, predict_work);
-    if (!a) {
-        return NULL;
-    }
+    if (!a) return NULL;
     call *c = &a->call;
     a->model = model;
-    a->out = (epiq_predictions){.threads = threads, .exact = exact};
+    a->out = (epiq_predictions){.size = sizeof a->out, .threads = threads, .exact = exact};
     if (hold_array(c, "X", x, 2, HOLD_DOUBLE, &a->x)) {
         if (!a->x.given || a->x.columns != info.features) {
             PyErr_Format(c->state->input,
@@ -174,9 +169,7 @@ static int put(void *user, const void *bytes, size_t size)
     if (size > v->room - v->size) {
         size_t room = 2 * v->room + size;
         char *more = realloc(v->sent, room);
-        if (!more) {
-            return 1;
-        }
+        if (!more) return 1;
         v->sent = more;
         v->room = room;
     }
@@ -197,13 +190,9 @@ static PyObject *model_to_bytes(PyObject *self, PyObject *none)
     (void)none;
     PyObject *out = NULL;
     moving *v = call_new(PyType_GetModule(Py_TYPE(self)), sizeof *v, send_work);
-    if (!v) {
-        return NULL;
-    }
+    if (!v) return NULL;
     v->from = ((model_object *)self)->model;
-    if (call_run(&v->call)) {
-        out = PyBytes_FromStringAndSize(v->sent, (Py_ssize_t)v->size);
-    }
+    if (call_run(&v->call)) out = PyBytes_FromStringAndSize(v->sent, (Py_ssize_t)v->size);
     free(v->sent);
     call_free(&v->call);
     return out;
@@ -223,9 +212,7 @@ PyObject *load_call(PyObject *module, PyObject *args, PyObject *named)
         return NULL;
     }
     moving *v = call_new(module, sizeof *v, load_work);
-    if (!v) {
-        return NULL;
-    }
+    if (!v) return NULL;
     if (hold_array(&v->call, "the model", bytes, 1, HOLD_BYTE, &v->bytes)) {
         if (call_run(&v->call)) {
             out = model_new(&v->call, v->model, bytes);
@@ -244,9 +231,7 @@ static PyObject *text_list(const char *const *text, ptrdiff_t count)
     PyObject *list = PyList_New(0);
     for (ptrdiff_t i = 0; list && i < count; i++) {
         PyObject *item = PyUnicode_DecodeUTF8(text[i], (Py_ssize_t)strlen(text[i]), "replace");
-        if (!item || PyList_Append(list, item)) {
-            Py_CLEAR(list);
-        }
+        if (!item || PyList_Append(list, item)) Py_CLEAR(list);
         Py_XDECREF(item);
     }
     return list;
@@ -257,9 +242,7 @@ static PyObject *part_list(int parts)
     const char *told[4];
     ptrdiff_t count = 0;
     for (int k = 0; k < 4; k++) {
-        if (parts & 1 << k) {
-            told[count++] = PARTS[k];
-        }
+        if (parts & 1 << k) told[count++] = PARTS[k];
     }
     return text_list(told, count);
 }
@@ -269,25 +252,21 @@ static PyObject *option_dict(const epiq_options *o)
     PyObject *dict = PyDict_New();
     const epiq_option_info *info;
     for (ptrdiff_t i = 0; dict && (info = epiq_options_info(i)); i++) {
-        report_value room;
-        const char *text = report_option(o, info->name, &room);
+        option_buffer room;
+        const char *text = option_text(o, info->name, &room);
         PyObject *value = text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace") : Py_NewRef(Py_None);
-        if (!value || PyDict_SetItemString(dict, info->name, value)) {
-            Py_CLEAR(dict);
-        }
+        if (!value || PyDict_SetItemString(dict, info->name, value)) Py_CLEAR(dict);
         Py_XDECREF(value);
     }
     return dict;
 }
 
-static PyObject *warning_list(const epiq_warning *w, ptrdiff_t count)
+static PyObject *warning_list(const epiq_warning *const *w, ptrdiff_t count)
 {
     PyObject *list = PyList_New(0);
     for (ptrdiff_t i = 0; list && i < count; i++) {
-        PyObject *item = Py_BuildValue("{ssss}", "code", w[i].code, "message", w[i].message);
-        if (!item || PyList_Append(list, item)) {
-            Py_CLEAR(list);
-        }
+        PyObject *item = Py_BuildValue("{ssss}", "code", w[i]->code, "message", w[i]->message);
+        if (!item || PyList_Append(list, item)) Py_CLEAR(list);
         Py_XDECREF(item);
     }
     return list;

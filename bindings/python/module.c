@@ -8,10 +8,9 @@ static PyObject *options_call(PyObject *module, PyObject *none)
     PyObject *list = PyList_New(0);
     const epiq_option_info *o;
     for (ptrdiff_t i = 0; list && (o = epiq_options_info(i)); i++) {
-        PyObject *row = Py_BuildValue("(sssss)", o->name, o->section, o->help, o->choices, o->default_text);
-        if (!row || PyList_Append(list, row)) {
-            Py_CLEAR(list);
-        }
+        PyObject *row =
+            Py_BuildValue("(sssssI)", o->name, o->section, o->help, o->choices, o->default_text, epiq_options_scope(i));
+        if (!row || PyList_Append(list, row)) Py_CLEAR(list);
         Py_XDECREF(row);
     }
     return list;
@@ -21,10 +20,10 @@ static PyObject *options_call(PyObject *module, PyObject *none)
 static PyMethodDef FUNCTIONS[] = {
     {"decompose", NAMED(decompose_call),
      "decompose(X, y, at, where, group, names, target, options, command)\n--\n\n"
-     "The answer of epiq estimate: (json, text, page, members, member_count, batches, batch_count)."},
+     "The Result of epiq estimate."},
     {"combine", NAMED(combine_call),
      "combine(arrays, columns, merge, until, options, command, replicates)\n--\n\n"
-     "The answer of epiq combine, likewise; arrays and names of their columns by argument."},
+     "The Result of epiq combine; arrays and names of their columns by argument."},
     {"targets", NAMED(targets_call),
      "targets(arrays, replicates, options)\n--\n\nThe vectors of epiq combine --targets, one after the other: a "
      "bytearray of "
@@ -35,19 +34,17 @@ static PyMethodDef FUNCTIONS[] = {
     {"fit", NAMED(fit_call), "fit(X, y, group, names, target, options)\n--\n\nA Model."},
     {"model_from_bytes", NAMED(load_call), "model_from_bytes(bytes)\n--\n\nThe Model whose to_bytes gave them."},
     {"options", options_call, METH_NOARGS,
-     "options()\n--\n\nThe option table: (name, section, help, choices or None, default) each."},
+     "options()\n--\n\nThe option table: (name, section, help, choices or None, default, scope) each."},
     {0},
 };
 
 /* epiq.NAME, and under the same name in the module. A new reference, kept by the state. */
-static PyObject *add_exception(PyObject *module, const char *name, const char *doc, PyObject *first, PyObject *second)
+static PyObject *add_exception(PyObject *module, const char *name, const char *about, PyObject *first, PyObject *second)
 {
     PyObject *bases = first ? PyTuple_Pack(2, first, second) : NULL;
-    PyObject *kind = first && !bases ? NULL : PyErr_NewExceptionWithDoc(name, doc, bases, NULL);
+    PyObject *kind = first && !bases ? NULL : PyErr_NewExceptionWithDoc(name, about, bases, NULL);
     Py_XDECREF(bases);
-    if (kind && PyModule_AddObjectRef(module, name + sizeof "epiq." - 1, kind)) {
-        Py_CLEAR(kind);
-    }
+    if (kind && PyModule_AddObjectRef(module, name + sizeof "epiq." - 1, kind)) Py_CLEAR(kind);
     return kind;
 }
 
@@ -56,9 +53,7 @@ static int start(PyObject *module)
     module_state *s = PyModule_GetState(module);
     s->error = add_exception(module, "epiq.Error", "Whatever epiq refuses or cannot do; the text says what and why.",
                              NULL, NULL);
-    if (!s->error) {
-        return -1;
-    }
+    if (!s->error) return -1;
     s->input = add_exception(module, "epiq.InputError", "An option or an array that does not allow what was asked.",
                              s->error, PyExc_ValueError);
     s->file =
@@ -66,14 +61,14 @@ static int start(PyObject *module)
     s->numeric = add_exception(module, "epiq.NumericalError", "A computation that failed numerically.", s->error,
                                PyExc_ArithmeticError);
     s->memory = add_exception(module, "epiq.OutOfMemory", "Not enough memory.", s->error, PyExc_MemoryError);
-    if (!s->input || !s->file || !s->numeric || !s->memory) {
-        return -1;
-    }
+    if (!s->input || !s->file || !s->numeric || !s->memory) return -1;
     s->model = (PyTypeObject *)PyType_FromModuleAndSpec(module, &MODEL_SPEC, NULL);
-    if (!s->model || PyModule_AddType(module, s->model)) {
-        return -1;
-    }
-    if (!call_end_all_at_exit(module)) {
+    s->result = (PyTypeObject *)PyType_FromModuleAndSpec(module, &RESULT_SPEC, NULL);
+    if (!s->model || !s->result || PyModule_AddType(module, s->model) || PyModule_AddType(module, s->result)) return -1;
+    if (!call_end_all_at_exit(module)) return -1;
+    if (PyModule_AddIntConstant(module, "OPTION_COLUMNS", EPIQ_OPTION_COLUMNS) ||
+        PyModule_AddIntConstant(module, "OPTION_FILE", EPIQ_OPTION_FILE) ||
+        PyModule_AddIntConstant(module, "FOR_COMBINE", EPIQ_FOR_COMBINE)) {
         return -1;
     }
     return PyModule_AddStringConstant(module, "version", epiq_version());
@@ -88,6 +83,7 @@ static int visit_state(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(s->numeric);
     Py_VISIT(s->memory);
     Py_VISIT(s->model);
+    Py_VISIT(s->result);
     return 0;
 }
 
@@ -100,6 +96,7 @@ static int clear_state(PyObject *module)
     Py_CLEAR(s->numeric);
     Py_CLEAR(s->memory);
     Py_CLEAR(s->model);
+    Py_CLEAR(s->result);
     return 0;
 }
 

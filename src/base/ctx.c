@@ -1,16 +1,20 @@
-/* ctx.c - the context: the last sentence, the request to stop, progress, counted memory, and the clock. */
+/* ctx.c - the context: the last message, requests to stop, progress, counted memory. */
 #include "base.h"
+#include "common/spelling.h"
 
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 const char *epiq_version(void)
 {
     return EPIQ_VERSION;
+}
+
+int epiq_version_number(void)
+{
+    return EPIQ_VERSION_NUMBER;
 }
 
 const char *epiq_status_text(int status)
@@ -29,21 +33,36 @@ const char *epiq_status_text(int status)
 int epiq_ctx_new(epiq_ctx **out)
 {
     *out = calloc(1, sizeof **out);
-    if (!*out) {
-        return EPIQ_E_NOMEM;
-    }
+    if (!*out) return EPIQ_E_NOMEM;
     atomic_init(&(*out)->fail_after, -1);
+    (*out)->spelling = EPIQ_SPELL_FIELD;
     return EPIQ_OK;
 }
 
 void epiq_ctx_free(epiq_ctx *c)
 {
+    if (c) epiqp_arena_free(c, &c->texts);
     free(c);
 }
 
 const char *epiq_message(const epiq_ctx *c)
 {
     return c->message;
+}
+
+void epiq_ctx_spelling(epiq_ctx *c, epiq_spelling spelling)
+{
+    c->spelling = spelling;
+}
+
+const epiq_warning_info *epiq_warning_describe(int kind)
+{
+    static const epiq_warning_info TABLE[] = {
+#define ROW(name, code, scope, meaning) {code, meaning, scope},
+        EPIQ_WARNING_LIST(ROW)
+#undef ROW
+    };
+    return kind >= 0 && kind < (int)(sizeof TABLE / sizeof *TABLE) ? &TABLE[kind] : NULL;
 }
 
 void epiq_ctx_on_progress(epiq_ctx *c, int (*report)(void *user, const epiq_progress *p), void *user)
@@ -62,18 +81,18 @@ void epiq_ctx_finish(epiq_ctx *c)
     atomic_store(&c->finish, true);
 }
 
-bool epiqp_stopping(epiq_ctx *c)
+bool epiqp_cancel_requested(epiq_ctx *c)
 {
-    return atomic_load_explicit(&c->stop, memory_order_relaxed) || epiqp_finishing(c);
+    return atomic_load_explicit(&c->stop, memory_order_relaxed) || epiqp_finish_requested(c);
 }
 
-bool epiqp_finishing(epiq_ctx *c)
+bool epiqp_finish_requested(epiq_ctx *c)
 {
     return atomic_load_explicit(&c->finish, memory_order_relaxed) &&
            !atomic_load_explicit(&c->stop, memory_order_relaxed);
 }
 
-void epiqp_go_on(epiq_ctx *c)
+void epiqp_clear_cancel(epiq_ctx *c)
 {
     atomic_store(&c->stop, false);
     atomic_store(&c->finish, false);
@@ -89,11 +108,12 @@ static bool begins_character(char byte)
     return (byte & 0xC0) != 0x80; /* of UTF-8 */
 }
 
-/* A path in it may be long; its middle gives way, for the end of the sentence says what is wrong and what to do. */
+/* A message may contain a long path. It is cut in the middle, because its end says what is wrong and what to do. */
 static void keep_sentence(epiq_ctx *c, const char *fmt, va_list args)
 {
     char whole[16384]; /* four of the longest paths */
     vsnprintf(whole, sizeof whole, fmt, args);
+    epiqp_spell_options(whole, c->spelling == EPIQ_SPELL_FLAG);
     size_t length = strlen(whole), half = (sizeof c->message - 4) / 2, from = length - half;
     if (length < sizeof c->message) {
         memcpy(c->message, whole, length + 1);
@@ -114,9 +134,7 @@ int epiqp_fail(epiq_ctx *c, int status, const char *fmt, ...)
     va_start(args, fmt);
 #pragma omp critical(epiqp_message)
     {
-        if (!c->message[0]) {
-            keep_sentence(c, fmt, args);
-        }
+        if (!c->message[0]) keep_sentence(c, fmt, args);
     }
     va_end(args);
     return status;
@@ -128,12 +146,11 @@ int epiqp_report(epiq_ctx *c, const char *stage, ptrdiff_t done, ptrdiff_t all)
         epiq_progress p = {stage, done, all};
 #pragma omp critical(epiqp_report)
         {
-            if (c->report(c->user, &p)) {
-                epiq_ctx_stop(c);
-            }
+            if (c->report(c->user, &p)) epiq_ctx_stop(c);
         }
     }
-    return epiqp_stopping(c) ? epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request while working on %s", stage) : EPIQ_OK;
+    return epiqp_cancel_requested(c) ? epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request while working on %s", stage)
+                                     : EPIQ_OK;
 }
 
 int epiqp_plain_numbers(char *text)
@@ -149,16 +166,28 @@ int epiqp_plain_numbers(char *text)
     return (int)strlen(text);
 }
 
-double epiqp_memory(void)
+/* ---- structs of callers ---- */
+
+int epiqp_take(epiq_ctx *c, const char *what, const void *from, void *own, size_t size)
 {
-    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    size_t given;
+    memcpy(&given, from, sizeof given);
+    if (given < sizeof given || given > size) {
+        return epiqp_fail(
+            c, EPIQ_E_USAGE,
+            "the size of an %s is %zu; set it to sizeof(%s), of a header no newer than this library, %s, where "
+            "it is %zu",
+            what, given, what, EPIQ_VERSION, size);
+    }
+    memcpy(own, from, given);
+    memcpy(own, &size, sizeof size);
+    return EPIQ_OK;
 }
 
-double epiqp_now(void)
+void epiqp_give(const void *own, size_t own_size, void *to, size_t size)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    memset(to, 0, size);
+    memcpy(to, own, size < own_size ? size : own_size);
 }
 
 /* ---- memory ---- */
@@ -194,6 +223,15 @@ void *epiqp_realloc(epiq_ctx *c, void *p, ptrdiff_t old_count, ptrdiff_t count, 
     return q; /* on failure p is still the caller's */
 }
 
+void *epiqp_grown(epiq_ctx *c, void *p, ptrdiff_t *room, ptrdiff_t need, size_t size)
+{
+    if (need <= *room) return p;
+    ptrdiff_t more = epiqp_max(need, 2 * *room);
+    void *q = epiqp_realloc(c, p, *room, more, size);
+    if (q) *room = more;
+    return q;
+}
+
 void epiqp_free(epiq_ctx *c, void *p)
 {
     if (p) {
@@ -215,25 +253,23 @@ void *epiqp_arena_alloc(epiq_ctx *c, epiqp_arena *a, ptrdiff_t count, size_t siz
         return NULL;
     }
     struct epiqp_block *b = epiqp_alloc(c, (ptrdiff_t)(sizeof *b + bytes), 1);
-    if (!b) {
-        return NULL;
-    }
+    if (!b) return NULL;
     b->before = a->last;
     a->last = b;
     memset(b->bytes, 0, bytes);
     return b->bytes;
 }
 
-static char *arena_vprintf(epiq_ctx *c, epiqp_arena *a, const char *fmt, va_list args)
+/* sentence: options are spelled as in messages. */
+static char *arena_vprintf(epiq_ctx *c, epiqp_arena *a, bool sentence, const char *fmt, va_list args)
 {
     va_list again;
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, fmt, args);
     char *text = length < 0 ? NULL : epiqp_arena_alloc(c, a, (ptrdiff_t)length + 1, 1);
-    if (text) {
-        vsnprintf(text, (size_t)length + 1, fmt, again);
-    }
+    if (text) vsnprintf(text, (size_t)length + 1, fmt, again);
     va_end(again);
+    if (text && sentence) epiqp_spell_options(text, c->spelling == EPIQ_SPELL_FLAG);
     return text;
 }
 
@@ -241,7 +277,16 @@ char *epiqp_arena_printf(epiq_ctx *c, epiqp_arena *a, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    char *text = arena_vprintf(c, a, fmt, args);
+    char *text = arena_vprintf(c, a, false, fmt, args);
+    va_end(args);
+    return text;
+}
+
+char *epiqp_arena_sentence(epiq_ctx *c, epiqp_arena *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *text = arena_vprintf(c, a, true, fmt, args);
     va_end(args);
     return text;
 }
@@ -255,27 +300,41 @@ void epiqp_arena_free(epiq_ctx *c, epiqp_arena *a)
     }
 }
 
-int epiqp_warn(epiq_ctx *c, epiqp_warnings *w, const char *code, const char *fmt, ...)
+static const void *const NO_ITEMS[1];
+const void *const epiqp_empty_list = NO_ITEMS;
+
+const void *epiqp_arena_list(epiq_ctx *c, epiqp_arena *a, const void *items, ptrdiff_t count, size_t size)
+{
+    const void **list = epiqp_arena_alloc(c, a, count + 1, sizeof *list);
+    for (ptrdiff_t i = 0; list && i < count; i++) {
+        list[i] = (const char *)items + (size_t)i * size;
+    }
+    return list;
+}
+
+bool epiqp_warned(const epiqp_warnings *w, int kind)
+{
+    for (ptrdiff_t k = 0; k < w->count; k++) {
+        if (w->list[k].kind == kind) return true;
+    }
+    return false;
+}
+
+int epiqp_warn(epiq_ctx *c, epiqp_warnings *w, int kind, const char *fmt, ...)
 {
     if (w->count == w->room) {
         ptrdiff_t room = epiqp_max(8, 2 * w->room);
         epiq_warning *list = epiqp_arena_alloc(c, w->arena, room, sizeof *list);
-        if (!list) {
-            return EPIQ_E_NOMEM;
-        }
-        if (w->count) {
-            memcpy(list, w->list, (size_t)w->count * sizeof *list);
-        }
+        if (!list) return EPIQ_E_NOMEM;
+        if (w->count) memcpy(list, w->list, (size_t)w->count * sizeof *list);
         w->list = list;
         w->room = room;
     }
     va_list args;
     va_start(args, fmt);
-    char *text = arena_vprintf(c, w->arena, fmt, args);
+    char *text = arena_vprintf(c, w->arena, true, fmt, args);
     va_end(args);
-    if (!text) {
-        return EPIQ_E_NOMEM;
-    }
-    w->list[w->count++] = (epiq_warning){code, text};
+    if (!text) return EPIQ_E_NOMEM;
+    w->list[w->count++] = (epiq_warning){epiq_warning_describe(kind)->code, text, kind};
     return EPIQ_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,115 +16,137 @@ typedef struct {
     epiq_option_info info;
     kind kind;
     size_t offset;
-    double lo, hi; /* of a count or a real */
+    unsigned scope; /* epiq_option_scope, or-ed together */
+    double lo, hi;  /* of a count or a real */
 } row;
 
 #define AT(field) offsetof(epiq_options, field)
-#define TEXT(field, name, metavar, help)                                                                               \
+#define ROW(kind, field, name, scope, value, choices, metavar, lo, hi, help)                                           \
     {                                                                                                                  \
-        {name, SECTION, help, NULL, "", metavar}, KIND_TEXT, AT(field), 0, 0                                           \
+        {name, SECTION, help, choices, value, metavar}, kind, AT(field), scope, lo, hi                                 \
     }
-#define COUNT(field, name, value, lo, hi, help)                                                                        \
-    {                                                                                                                  \
-        {name, SECTION, help, NULL, value, "N"}, KIND_COUNT, AT(field), lo, hi                                         \
-    }
-#define REAL(field, name, value, lo, hi, help)                                                                         \
-    {                                                                                                                  \
-        {name, SECTION, help, NULL, value, "X"}, KIND_REAL, AT(field), lo, hi                                          \
-    }
-#define CHOICE(field, name, value, choices, help)                                                                      \
-    {                                                                                                                  \
-        {name, SECTION, help, choices, value, choices}, KIND_CHOICE, AT(field), 0, 0                                   \
-    }
+#define TEXT(field, name, scope, metavar, help) ROW(KIND_TEXT, field, name, scope, "", NULL, metavar, 0, 0, help)
+#define COUNT(field, name, scope, value, lo, hi, help)                                                                 \
+    ROW(KIND_COUNT, field, name, scope, value, NULL, "N", lo, hi, help)
+#define REAL(field, name, scope, value, lo, hi, help) ROW(KIND_REAL, field, name, scope, value, NULL, "X", lo, hi, help)
+#define CHOICE(field, name, scope, value, choices, help)                                                               \
+    ROW(KIND_CHOICE, field, name, scope, value, choices, choices, 0, 0, help)
+
+/* Scopes, by short names. */
+enum {
+    COLUMNS = EPIQ_OPTION_COLUMNS,
+    MEMBER = EPIQ_OPTION_MEMBER,
+    MODEL = EPIQ_OPTION_MODEL,
+    WRITES = EPIQ_OPTION_FILE,
+    PROCESS = EPIQ_OPTION_PROCESS,
+    SILENT = EPIQ_OPTION_SILENT,
+    PLAN = EPIQ_FOR_PLAN,
+    COMPARE = EPIQ_FOR_COMPARE,
+    EXPLORE = EPIQ_FOR_EXPLORE,
+    FIT = EPIQ_FOR_FIT,
+    KERNEL = EPIQ_FOR_KERNEL,
+    COMBINE = EPIQ_FOR_COMBINE,
+    STUDY = EPIQ_FOR_STUDY,
+    ESTIMATE = EPIQ_FOR_ESTIMATE | EPIQ_FOR_DEMO,                         /* a demo is an estimate, of data it makes */
+    TABLES = EPIQ_FOR_ESTIMATE | PLAN | COMPARE | EXPLORE | FIT | KERNEL, /* what reads a table */
+    NETWORKS = ESTIMATE | PLAN | COMPARE | EXPLORE | FIT | STUDY,         /* what may train networks */
+    SOLVES = NETWORKS & ~FIT,                                             /* a model keeps the exact factor */
+    CHOOSES = COLUMNS | MODEL | TABLES,
+    TRAINED = MEMBER | MODEL | NETWORKS,
+    BY_NAME = 1 << 30 /* a choice that stands in the key of a member by its name, before all numbers */
+};
 
 /* A level of 0 or 1 has no interval; 1e-9 off either end is as near as chi-squared quantiles stay finite and useful. */
 #define LEVEL_EDGE 1e-9
 
 static const row TABLE[] = {
 #define SECTION "Columns"
-    TEXT(target, "target", "COL", "the column to predict"),
-    TEXT(features, "features", "A,B", "predict from these columns only (default: all others)"),
-    TEXT(drop, "drop", "COL", "leave this column out; repeatable"),
-    TEXT(onehot, "onehot", "COL", "turn a text column into 0/1 columns; repeatable"),
-    TEXT(group, "group", "COL|same-features",
+    TEXT(target, "target", CHOOSES, "COL", "the column to predict"),
+    TEXT(features, "features", CHOOSES, "A,B", "predict from these columns only (default: all others)"),
+    TEXT(drop, "drop", CHOOSES, "COL", "leave this column out; repeatable"),
+    TEXT(onehot, "onehot", CHOOSES, "COL", "turn a text column into 0/1 columns; repeatable"),
+    TEXT(group, "group", CHOOSES, "COL|same-features",
          "rows with the same value here, or with the same features, are repeated measurements of one thing"),
-    CHOICE(missing, "missing", "refuse", "refuse|drop", "rows that lack a cell"),
-    CHOICE(scale, "scale", "standard", "standard|minmax|none", "scaling of features and target"),
+    CHOICE(missing, "missing", CHOOSES, "refuse", "refuse|drop", "rows that lack a cell"),
+    CHOICE(scale, "scale", MODEL | TABLES, "standard", "standard|minmax|none", "scaling of features and target"),
 #undef SECTION
 #define SECTION "Estimates"
-    {{"methods", SECTION, "any of if, ev, ba in a list; auto chooses two and says why", NULL, "if,ev,ba",
-      "if,ev,ba|auto"},
-     KIND_METHODS,
-     AT(methods),
-     0,
-     0},
-    CHOICE(data_by, "data-by", "auto", "auto|if|retrain",
+    ROW(KIND_METHODS, methods, "methods", MODEL | ESTIMATE | PLAN | FIT, "if,ev,ba", NULL, "if,ev,ba|auto", 0, 0,
+        "any of if, ev, ba in a list; auto chooses two and says why"),
+    CHOICE(data_by, "data-by", MODEL | (NETWORKS & ~COMPARE), "auto", "auto|if|retrain",
            "the data part: if, of infinitely wide networks; retrain, of the networks trained, by retraining some on "
            "changed targets; auto: retrain where networks are trained"),
-    COUNT(replicates, "replicates", "5", 4, 100000, "retrain: ways to change the targets; each retrains four networks"),
-    COUNT(members, "members", "50", 2, 1000000, "networks trained on all rows, for EV"),
-    COUNT(batches, "batches", "5", 2, 1000000, "networks trained on one batch of rows each, for BA"),
-    COUNT(ensemble_size, "ensemble-size", "0", 0, 1e9,
+    COUNT(replicates, "replicates", MODEL | (NETWORKS & ~COMPARE), "5", 4, 100000,
+          "retrain: ways to change the targets; each retrains four networks"),
+    COUNT(members, "members", MODEL | NETWORKS, "50", 2, 1000000, "networks trained on all rows, for EV"),
+    COUNT(batches, "batches", MODEL | ESTIMATE | PLAN | FIT | STUDY, "5", 2, 1000000,
+          "networks trained on one batch of rows each, for BA"),
+    COUNT(ensemble_size, "ensemble-size", MODEL | (NETWORKS & ~STUDY) | COMBINE, "0", 0, 1e9,
           "networks in the ensemble whose variance is wanted (0: as many as batches)"),
-    REAL(level, "level", "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE, "confidence level of the intervals"),
-    COUNT(influential, "influential", "5", 0, 1000000, "training rows listed for each point"),
-    COUNT(sweep, "sweep", "0", 0, 200,
+    REAL(level, "level", (SOLVES & ~STUDY) | COMBINE, "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE,
+         "confidence level of the intervals"),
+    COUNT(influential, "influential", ESTIMATE | COMBINE, "5", 0, 1000000, "training rows listed for each point"),
+    COUNT(sweep, "sweep", ESTIMATE, "0", 0, 200,
           "values of each feature to estimate at, the others as at the first point (0: none)"),
 #undef SECTION
 #define SECTION "Network"
-    CHOICE(engine, "engine", "network", "network|linear|infinite",
+    CHOICE(engine, "engine", TRAINED | BY_NAME, "network", "network|linear|infinite",
            "train networks, solve linearised ones, or use the infinite-width formula"),
-    COUNT(width, "width", "1024", 1, 1e7, "units in each hidden layer"),
-    COUNT(depth, "depth", "1", 1, 1000, "hidden layers"),
-    REAL(lambda, "lambda", "1e-3", 1e-16, 1e16, "weight of |theta - theta0|^2 in the loss"),
-    REAL(bias, "bias", "1", 0, 1e6, "scale of the biases (0: none)"),
-    REAL(bias_sd, "bias-sd", "1", 0, 1e6, "standard deviation of the initial biases"),
+    COUNT(width, "width", TRAINED, "1024", 1, 1e7, "units in each hidden layer"),
+    COUNT(depth, "depth", TRAINED | KERNEL, "1", 1, 1000, "hidden layers"),
+    REAL(lambda, "lambda", TRAINED | COMBINE, "1e-3", 1e-16, 1e16, "weight of |theta - theta0|^2 in the loss"),
+    REAL(bias, "bias", TRAINED | KERNEL, "1", 0, 1e6, "scale of the biases (0: none)"),
+    REAL(bias_sd, "bias-sd", TRAINED | KERNEL, "1", 0, 1e6, "standard deviation of the initial biases"),
 #undef SECTION
 #define SECTION "Training"
-    CHOICE(optimizer, "optimizer", "auto", "auto|gd|sgd",
+    CHOICE(optimizer, "optimizer", TRAINED, "auto", "auto|gd|sgd",
            "auto: to the minimum; gd: plain full-batch descent; sgd: in mini-batches"),
-    REAL(lr, "lr", "1e-2", 1e-12, 1e6, "step size of gd and sgd"),
-    COUNT(steps, "steps", "0", 0, 1e12, "most iterations (0: until converged)"),
-    COUNT(batch_size, "batch-size", "32", 1, 1e9, "rows in a step of sgd"),
-    CHOICE(vary, "vary", "both", "init|order|both", "what differs between members trained by sgd"),
-    REAL(time, "time", "0", 0, 1e16, "engine infinite: stop gradient flow at this time (0: run it to the end)"),
+    REAL(lr, "lr", TRAINED, "1e-2", 1e-12, 1e6, "step size of gd and sgd"),
+    COUNT(steps, "steps", TRAINED, "0", 0, 1e12, "most iterations (0: until converged)"),
+    COUNT(batch_size, "batch-size", TRAINED, "32", 1, 1e9, "rows in a step of sgd"),
+    CHOICE(vary, "vary", TRAINED, "both", "init|order|both", "what differs between members trained by sgd"),
+    REAL(time, "time", MODEL | SOLVES, "0", 0, 1e16,
+         "engine infinite: stop gradient flow at this time (0: run it to the end)"),
 #undef SECTION
 #define SECTION "Influence function"
-    CHOICE(kernel, "kernel", "population", "population|empirical",
+    CHOICE(kernel, "kernel", MODEL | (SOLVES & ~COMPARE), "population", "population|empirical",
            "tangent kernel: its expectation, or from drawn networks"),
-    CHOICE(hbar, "hbar", "kernel", "kernel|ensemble", "mean prediction: kernel regression, or the mean of the members"),
+    CHOICE(hbar, "hbar", MODEL | (NETWORKS & ~COMPARE), "kernel", "kernel|ensemble",
+           "mean prediction: kernel regression, or the mean of the members"),
     CHOICE(
-        correction, "correction", "moderated", "moderated|rowwise|unbiased|jackknife|none",
+        correction, "correction", MODEL | (NETWORKS & ~STUDY) | COMBINE, "moderated",
+        "moderated|rowwise|unbiased|jackknife|none",
         "for leverage: moderated smooths the noise over rows near each other as far as they agree, rowwise takes each "
         "row's from its own residual, unbiased takes it to be equal everywhere; none is the "
         "formula as published"),
     COUNT(
-        probes, "probes", "0", 0, 1e6,
+        probes, "probes", MODEL | NETWORKS | COMBINE, "0", 0, 1e6,
         "estimate what corrections need from so many random vectors, 16 or more, but for rows that decide a point (0: "
         "exactly, which takes 3 times as long)"),
-    CHOICE(linear_kernel, "linear-kernel", "population", "population|own", "kernel of engine linear"),
+    CHOICE(linear_kernel, "linear-kernel", TRAINED, "population", "population|own", "kernel of engine linear"),
 #undef SECTION
 #define SECTION "Solver"
-    CHOICE(solver, "solver", "exact", "exact|iterative|divided|auto",
+    CHOICE(solver, "solver", MODEL | SOLVES, "exact", "exact|iterative|divided|auto",
            "exact: factorise the kernel matrix; iterative: conjugate gradients without it; divided: the mean of "
            "solutions on parts of the rows; auto: exact if it fits, else iterative"),
-    COUNT(rank, "rank", "1000", 1, 1e6, "iterative: rows of the data the preconditioner is made of"),
-    REAL(tolerance, "tolerance", "1e-6", 1e-14, 0.1,
+    COUNT(rank, "rank", MODEL | SOLVES, "1000", 1, 1e6, "iterative: rows of the data the preconditioner is made of"),
+    REAL(tolerance, "tolerance", MODEL | SOLVES, "1e-6", 1e-14, 0.1,
          "iterative: largest relative residual; solutions go on to less where the answer needs it"),
-    COUNT(parts, "parts", "0", 0, 1e6, "divided: parts of the rows (0: 2, or as many as keep each at 8000 rows)"),
-    {{"mem-limit", SECTION, "memory that may be used, in bytes or with K, M or G (0: all there is)", NULL, "0",
-      "BYTES"},
-     KIND_BYTES,
-     AT(mem_limit),
-     0,
-     9.2e18},
-    TEXT(scratch, "scratch", "DIR", "exact: keep the factor in a file there where it does not fit into memory"),
+    COUNT(parts, "parts", MODEL | SOLVES, "0", 0, 1e6,
+          "divided: parts of the rows (0: 2, or as many as keep each at 8000 rows)"),
+    ROW(KIND_BYTES, mem_limit, "mem-limit", PROCESS | NETWORKS | KERNEL | COMBINE, "0", NULL, "BYTES", 0, 9.2e18,
+        "memory that may be used, in bytes or with K, M or G (0: all there is)"),
+    TEXT(scratch, "scratch", WRITES | SOLVES, "DIR",
+         "exact: keep the factor in a file there where it does not fit into memory"),
 #undef SECTION
 #define SECTION "Running"
-    {{"seed", SECTION, "of all random numbers", NULL, "1", "S"}, KIND_SEED, AT(seed), 0, 0},
-    COUNT(threads, "threads", "0", 0, 4096, "worker threads (0: all cores)"),
-    TEXT(state, "state", "FILE", "keep finished members here; the same command continues"),
-    CHOICE(backend, "backend", "blas", "blas|ref", "linear algebra: OpenBLAS, or plain C to compare with"),
+    ROW(KIND_SEED, seed, "seed", TRAINED | COMBINE, "1", NULL, "S", 0, 0, "of all random numbers"),
+    COUNT(threads, "threads", PROCESS | SILENT | NETWORKS | KERNEL | COMBINE, "0", 0, 4096,
+          "worker threads (0: all cores)"),
+    TEXT(state, "state", WRITES | SILENT | (NETWORKS & ~COMPARE) | COMBINE, "FILE",
+         "keep finished members here; the same command continues"),
+    CHOICE(backend, "backend", TRAINED | BY_NAME | KERNEL | COMBINE, "blas", "blas|ref",
+           "linear algebra: OpenBLAS, or plain C to compare with"),
 #undef SECTION
 };
 #define ROWS ((ptrdiff_t)(sizeof TABLE / sizeof *TABLE))
@@ -138,31 +161,66 @@ const epiq_option_info *epiq_options_info(ptrdiff_t index)
     return index >= 0 && index < ROWS ? &TABLE[index].info : NULL;
 }
 
+ptrdiff_t epiq_options_index(const char *name)
+{
+    ptrdiff_t i = 0;
+    while (i < ROWS && strcmp(TABLE[i].info.name, name) != 0) {
+        i++;
+    }
+    return i < ROWS ? i : -1;
+}
+
+unsigned epiq_options_scope(ptrdiff_t index)
+{
+    return index >= 0 && index < ROWS ? TABLE[index].scope & ~(unsigned)BY_NAME : 0;
+}
+
+static const size_t SIZE[] = {
+    [KIND_TEXT] = sizeof(const char *), [KIND_COUNT] = sizeof(ptrdiff_t), [KIND_REAL] = sizeof(double),
+    [KIND_SEED] = sizeof(uint64_t),     [KIND_CHOICE] = sizeof(int),      [KIND_METHODS] = sizeof(int),
+    [KIND_BYTES] = sizeof(ptrdiff_t)};
+
 static void *field(const epiq_options *o, const row *r)
 {
     return (char *)(uintptr_t)o + r->offset;
+}
+
+/* A program compiled against an older header has a shorter struct, without the last options. */
+static bool has(const epiq_options *o, const row *r)
+{
+    return r->offset + SIZE[r->kind] <= o->size;
+}
+
+const char *epiq_options_string(const epiq_options *o, ptrdiff_t index)
+{
+    bool text = index >= 0 && index < ROWS && TABLE[index].kind == KIND_TEXT && has(o, &TABLE[index]);
+    return text ? *(const char **)field(o, &TABLE[index]) : NULL;
 }
 
 /* ---- checking ---- */
 
 static int out_of_range(epiq_ctx *c, const row *r, const char *value)
 {
-    return epiqp_fail(c, EPIQ_E_USAGE, "%s is %s; it must lie in [%.12g, %.12g] (the default is %s)", r->info.name,
+    return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is %s; it must lie in [%.12g, %.12g] (the default is %s)", r->info.name,
                       value, r->lo, r->hi, r->info.default_text);
 }
 
-static ptrdiff_t choices(const row *r)
+/* The choice of that number, which ends at `length`; NULL: there is none. */
+static const char *choice(const row *r, int number, size_t *length)
 {
-    ptrdiff_t count = 1;
-    for (const char *s = r->info.choices; *s; s++) {
-        count += *s == '|';
+    const char *s = r->info.choices;
+    for (; s && number > 0; number--) {
+        s = strchr(s, '|');
+        s += s != NULL;
     }
-    return count;
+    *length = s ? strcspn(s, "|") : 0;
+    return s;
 }
 
 static int row_check(epiq_ctx *c, const epiq_options *o, const row *r)
 {
     char text[64];
+    size_t length;
     switch (r->kind) {
     case KIND_BYTES:
     case KIND_COUNT: {
@@ -177,70 +235,33 @@ static int row_check(epiq_ctx *c, const epiq_options *o, const row *r)
     }
     case KIND_CHOICE: {
         int v = *(int *)field(o, r);
-        return v >= 0 && v < choices(r)
-                   ? EPIQ_OK
-                   : epiqp_fail(c, EPIQ_E_USAGE, "%s is %d; it must be one of %s", r->info.name, v, r->info.choices);
+        if (v >= 0 && choice(r, v, &length)) return EPIQ_OK;
+        return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is %d; it must be one of %s", r->info.name, v, r->info.choices);
     }
     case KIND_METHODS: {
         int v = *(int *)field(o, r);
-        return v == EPIQ_AUTO || (v > 0 && v < EPIQ_AUTO)
-                   ? EPIQ_OK
-                   : epiqp_fail(c, EPIQ_E_USAGE, "methods is empty; name any of if, ev, ba, or auto alone");
+        if (v > 0 && v <= EPIQ_AUTO) return EPIQ_OK;
+        return epiqp_fail(c, EPIQ_E_USAGE, "{--methods} is empty; name any of if, ev, ba, or auto alone");
     }
     default:
         return EPIQ_OK;
     }
 }
 
-const char *epiqp_needs_factor(const epiq_options *o)
-{
-    return o->time > 0                                                                ? "--time"
-           : o->kernel == EPIQ_KERNEL_EMPIRICAL && o->methods & (EPIQ_IF | EPIQ_AUTO) ? "--kernel empirical"
-           : o->hbar == EPIQ_HBAR_ENSEMBLE && o->engine == EPIQ_ENGINE_LINEAR         ? "--hbar ensemble"
-                                                                                      : NULL;
-}
-
 int epiqp_options_check(epiq_ctx *c, const epiq_options *o)
 {
-    for (ptrdiff_t i = 0; i < ROWS; i++) {
-        int s = row_check(c, o, &TABLE[i]);
-        if (s) {
-            return s;
-        }
+    int s = EPIQ_OK;
+    for (const row *r = TABLE; !s && r < TABLE + ROWS; r++) {
+        s = row_check(c, o, r);
     }
-    if (o->probes > 0 && o->probes < 16) {
-        return epiqp_fail(c, EPIQ_E_USAGE,
-                          "probes is %td; it must be 0 for an exact answer, or at least 16 to tell the error",
-                          o->probes);
-    }
-    if (o->sweep == 1) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "sweep is 1; it must be 0 for none, or at least 2 values");
-    }
-    if (o->time > 0 && o->engine != EPIQ_ENGINE_INFINITE) {
-        return epiqp_fail(c, EPIQ_E_USAGE,
-                          "time is a stopping time of engine infinite; for trained networks use --optimizer gd with "
-                          "--lr and --steps");
-    }
-    if (o->hbar == EPIQ_HBAR_ENSEMBLE && (o->engine == EPIQ_ENGINE_INFINITE || !(o->methods & (EPIQ_EV | EPIQ_AUTO)))) {
-        return epiqp_fail(c, EPIQ_E_USAGE,
-                          "hbar ensemble needs trained members; add ev to --methods with engine network or linear");
-    }
-    bool apart = o->solver == EPIQ_SOLVER_ITERATIVE || o->solver == EPIQ_SOLVER_DIVIDED;
-    if (apart && epiqp_needs_factor(o)) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "solver %s has no factor of all rows, which %s needs; leave out one of them",
-                          o->solver == EPIQ_SOLVER_DIVIDED ? "divided" : "iterative", epiqp_needs_factor(o));
-    }
-    if (o->time > 0 && o->kernel == EPIQ_KERNEL_EMPIRICAL) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "time needs the population kernel; leave out --kernel empirical");
-    }
-    return EPIQ_OK;
+    return s ? s : epiqp_options_conflict(c, o, EPIQP_ALWAYS);
 }
 
 /* ---- from text ---- */
 
 static int not_a_value(epiq_ctx *c, const row *r, const char *value, const char *wanted)
 {
-    return epiqp_fail(c, EPIQ_E_USAGE, "%s is \"%.200s\"; it must be %s (the default is %s)", r->info.name, value,
+    return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is \"%.200s\"; it must be %s (the default is %s)", r->info.name, value,
                       wanted, r->info.default_text);
 }
 
@@ -248,9 +269,7 @@ static int not_a_value(epiq_ctx *c, const row *r, const char *value, const char 
 static bool parse_real(const char *text, double *v)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain) {
-        return false;
-    }
+    if (!plain) return false;
     char *end;
     *v = strtod_l(text, &end, plain);
     freelocale(plain);
@@ -265,33 +284,24 @@ static int set_methods(epiq_ctx *c, const row *r, const char *value, int *method
         while (i < 4 && (strlen(METHODS[i].name) != length || strncmp(METHODS[i].name, s, length) != 0)) {
             i++;
         }
-        if (i == 4) {
-            return not_a_value(c, r, value, "a list of if, ev, ba, or auto alone");
-        }
-        found |= METHODS[i].bit;
+        found |= i < 4 ? METHODS[i].bit : 2 * EPIQ_AUTO; /* refused below, as auto with others is */
         s += length;
-        if (!*s) {
-            break;
-        }
+        if (!*s) break;
     }
-    if (found > EPIQ_AUTO) {
-        return not_a_value(c, r, value, "a list of if, ev, ba, or auto alone");
-    }
+    if (found > EPIQ_AUTO) return not_a_value(c, r, value, "a list of if, ev, ba, or auto alone");
     *methods = found;
     return EPIQ_OK;
 }
 
 static int set_choice(epiq_ctx *c, const row *r, const char *value, int *v)
 {
-    size_t wanted = strlen(value);
-    int index = 0;
-    for (const char *s = r->info.choices; *s; index++) {
-        size_t length = strcspn(s, "|");
+    const char *s;
+    size_t wanted = strlen(value), length;
+    for (int k = 0; (s = choice(r, k, &length)); k++) {
         if (length == wanted && strncmp(s, value, length) == 0) {
-            *v = index;
+            *v = k;
             return EPIQ_OK;
         }
-        s += length + (s[length] == '|');
     }
     char list[128];
     snprintf(list, sizeof list, "one of %s", r->info.choices);
@@ -323,7 +333,7 @@ static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value
     switch (r->kind) {
     case KIND_TEXT:
         *(const char **)v = value;
-        return *value ? EPIQ_OK : epiqp_fail(c, EPIQ_E_USAGE, "%s is empty; give a name", r->info.name);
+        return *value ? EPIQ_OK : epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is empty; give a name", r->info.name);
     case KIND_CHOICE:
         return set_choice(c, r, value, v);
     case KIND_METHODS:
@@ -337,99 +347,150 @@ static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value
                    ? EPIQ_OK
                    : not_a_value(c, r, value, "a whole number from 0 to 2^64 - 1");
     case KIND_COUNT:
-        if (!parse_real(value, &real) || real != floor(real)) {
-            return not_a_value(c, r, value, "a whole number");
-        }
-        if (!(real >= r->lo && real <= r->hi)) {
-            return out_of_range(c, r, value);
-        }
+        if (!parse_real(value, &real) || real != floor(real)) return not_a_value(c, r, value, "a whole number");
+        if (!(real >= r->lo && real <= r->hi)) return out_of_range(c, r, value);
         *(ptrdiff_t *)v = (ptrdiff_t)real;
         return EPIQ_OK;
     default:
-        if (!parse_real(value, v)) {
-            return not_a_value(c, r, value, "a number");
-        }
+        if (!parse_real(value, v)) return not_a_value(c, r, value, "a number");
         return row_check(c, o, r);
     }
+}
+
+int epiqp_options_set(epiq_ctx *c, epiqp_arena *texts, epiq_options *o, const char *name, const char *value)
+{
+    epiq_options own;
+    int s = epiqp_options_take(c, o, &own);
+    if (s) return s;
+    const ptrdiff_t i = epiq_options_index(name);
+    if (i < 0 || !has(o, &TABLE[i])) return epiqp_fail(c, EPIQ_E_USAGE, "there is no option \"%s\"", name);
+    if ((s = row_set(c, &own, &TABLE[i], value))) return s;
+    const char **text = TABLE[i].kind == KIND_TEXT ? field(&own, &TABLE[i]) : NULL;
+    if (text && !(*text = epiqp_arena_printf(c, texts, "%s", value))) return EPIQ_E_NOMEM;
+    memcpy(field(o, &TABLE[i]), field(&own, &TABLE[i]), SIZE[TABLE[i].kind]);
+    return EPIQ_OK;
 }
 
 int epiq_options_set(epiq_ctx *c, epiq_options *o, const char *name, const char *value)
 {
     epiqp_clear(c);
-    for (ptrdiff_t i = 0; i < ROWS; i++) {
-        if (strcmp(TABLE[i].info.name, name) == 0) {
-            epiq_options changed = *o;
-            int s = row_set(c, &changed, &TABLE[i], value);
-            if (!s) {
-                *o = changed;
-            }
-            return s;
-        }
-    }
-    return epiqp_fail(c, EPIQ_E_USAGE, "there is no option \"%s\"", name);
+    return epiqp_options_set(c, &c->texts, o, name, value);
 }
 
-epiq_options epiq_options_default(void)
+static epiq_options defaults(void)
 {
-    epiq_options o = {0};
+    epiq_options o = {.size = sizeof o};
     epiq_ctx quiet = {0}; /* the table's own defaults pass its own checks: a test walks them */
     for (ptrdiff_t i = 0; i < ROWS; i++) {
-        if (TABLE[i].kind != KIND_TEXT) {
-            row_set(&quiet, &o, &TABLE[i], TABLE[i].info.default_text);
-        }
+        if (TABLE[i].kind != KIND_TEXT) row_set(&quiet, &o, &TABLE[i], TABLE[i].info.default_text);
     }
     return o;
+}
+
+void epiq_options_init(epiq_options *o, size_t size)
+{
+    const epiq_options own = defaults();
+    epiqp_give(&own, sizeof own, o, size);
+    o->size = size;
+}
+
+int epiqp_options_take(epiq_ctx *c, const epiq_options *o, epiq_options *own)
+{
+    *own = defaults();
+    return epiqp_take(c, "epiq_options", o, own, sizeof *own);
 }
 
 /* ---- to text ---- */
 
 int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer, size_t size)
 {
-    if (index < 0 || index >= ROWS) {
-        return EPIQ_E_USAGE;
-    }
+    if (index < 0 || index >= ROWS) return EPIQ_E_USAGE;
     const row *r = &TABLE[index];
     const void *v = field(o, r);
-    char number[32]; /* of 17 digits */
-    int length = 0;
-    switch (r->kind) {
-    case KIND_TEXT: {
-        const char *text = *(const char *const *)v;
-        length = snprintf(buffer, size, "%s", text ? text : "");
-        break;
-    }
-    case KIND_BYTES:
-    case KIND_COUNT:
-        length = snprintf(buffer, size, "%td", *(const ptrdiff_t *)v);
-        break;
-    case KIND_SEED:
-        length = snprintf(buffer, size, "%llu", (unsigned long long)*(const uint64_t *)v);
-        break;
-    case KIND_REAL:
-        snprintf(number, sizeof number, "%.17g", *(const double *)v);
-        epiqp_plain_numbers(number);
-        length = snprintf(buffer, size, "%s", number);
-        break;
-    case KIND_CHOICE: {
-        const char *s = r->info.choices;
-        for (int k = *(const int *)v; k > 0 && *s; k--) {
-            s += strcspn(s, "|");
-            s += *s == '|';
+    char own[32] = ""; /* of 17 digits, or of all methods */
+    const char *text = own;
+    size_t most = INT_MAX; /* bytes of the text that count */
+    if (!has(o, r)) {
+        text = r->info.default_text;
+    } else if (r->kind == KIND_TEXT) {
+        text = *(const char *const *)v;
+    } else if (r->kind == KIND_CHOICE) {
+        text = choice(r, *(const int *)v, &most);
+    } else if (r->kind == KIND_SEED) {
+        snprintf(own, sizeof own, "%llu", (unsigned long long)*(const uint64_t *)v);
+    } else if (r->kind == KIND_REAL) {
+        snprintf(own, sizeof own, "%.17g", *(const double *)v);
+        epiqp_plain_numbers(own);
+    } else if (r->kind == KIND_METHODS) {
+        for (size_t i = 0, used = 0; i < 4; i++) {
+            if (!(*(const int *)v & METHODS[i].bit)) continue;
+            used += (size_t)snprintf(own + used, sizeof own - used, "%s%s", used ? "," : "", METHODS[i].name);
         }
-        length = snprintf(buffer, size, "%.*s", (int)strcspn(s, "|"), s);
-        break;
+    } else { /* a count, of bytes too */
+        snprintf(own, sizeof own, "%td", *(const ptrdiff_t *)v);
     }
-    case KIND_METHODS: {
-        char list[32] = "";
-        int used = 0;
-        for (size_t i = 0; i < 4; i++) {
-            if (*(const int *)v & METHODS[i].bit) {
-                used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", used ? "," : "", METHODS[i].name);
-            }
-        }
-        length = snprintf(buffer, size, "%s", list);
-        break;
-    }
-    }
+    const int length = snprintf(buffer, size, "%.*s", (int)most, text ? text : "");
     return length >= 0 && (size_t)length < size ? EPIQ_OK : EPIQ_E_USAGE;
+}
+
+/* ---- by scope ---- */
+
+void epiqp_options_copy(epiq_options *to, const epiq_options *from, unsigned scope)
+{
+    for (const row *r = TABLE; r < TABLE + ROWS; r++) {
+        if (r->scope & scope) memcpy(field(to, r), field(from, r), SIZE[r->kind]);
+    }
+}
+
+int epiqp_options_keep_texts(epiq_ctx *c, epiqp_arena *a, epiq_options *o)
+{
+    for (const row *r = TABLE; r < TABLE + ROWS; r++) {
+        const char **text = r->kind == KIND_TEXT ? field(o, r) : NULL;
+        if (text && *text && !(*text = epiqp_arena_printf(c, a, "%s", *text))) return EPIQ_E_NOMEM;
+    }
+    return EPIQ_OK;
+}
+
+/* State files are found again by these bytes: " network blas width 1024 .. bias 0x1p+0 0x1p+0 .. batch 32 ..". Names
+ * come first. A number stands after the first word of its option's name, unless the number before it has the same. */
+void epiqp_options_member_key(const epiq_options *o, char *text, size_t size)
+{
+    char value[64];
+    size_t used = 0, last = 0;
+    const char *before = "";
+    for (ptrdiff_t i = 0; i < ROWS; i++) {
+        if (TABLE[i].scope & BY_NAME) {
+            epiq_options_text(o, i, value, sizeof value);
+            used += (size_t)snprintf(text + used, size - used, " %s", value);
+        }
+    }
+    for (ptrdiff_t i = 0; i < ROWS; i++) {
+        const row *r = &TABLE[i];
+        if (!(r->scope & MEMBER) || r->scope & BY_NAME) continue;
+        const size_t word = strcspn(r->info.name, "-");
+        if (word != last || strncmp(before, r->info.name, word) != 0) {
+            used += (size_t)snprintf(text + used, size - used, " %.*s", (int)word, r->info.name);
+        }
+        epiq_options_text(o, i, value, sizeof value);
+        if (r->kind == KIND_REAL) {
+            snprintf(value, sizeof value, "%a", *(const double *)field(o, r));
+        } else if (r->kind == KIND_CHOICE) {
+            snprintf(value, sizeof value, "%d", *(const int *)field(o, r));
+        }
+        used += (size_t)snprintf(text + used, size - used, " %s", value);
+        before = r->info.name;
+        last = word;
+    }
+    epiqp_plain_numbers(text);
+}
+
+unsigned epiqp_options_bit(const epiq_options *o, ptrdiff_t index)
+{
+    enum { LAST = 31 };
+    const row *r = &TABLE[index];
+    const void *v = field(o, r);
+    const double value = r->kind == KIND_REAL    ? (*(const double *)v > 0 ? LAST : 0)
+                         : r->kind == KIND_COUNT ? (double)*(const ptrdiff_t *)v
+                                                 : *(const int *)v;
+    return 1U << (int)fmax(0, fmin(value, LAST));
 }

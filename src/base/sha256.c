@@ -39,10 +39,10 @@ static void absorb_plain(uint32_t h[8], const unsigned char *p, size_t blocks)
     }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) /* whose __builtin_cpu_supports knows no sha */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) /* its __builtin_cpu_supports does not know sha */
 #include <immintrin.h>
 
-/* Two rounds an instruction; the state lies in two registers as ABEF and CDGH. */
+/* Two rounds per instruction; the state is in two registers as ABEF and CDGH. */
 __attribute__((target("sha,sse4.1"))) static void absorb_fast(uint32_t h[8], const unsigned char *p, size_t blocks)
 {
     const __m128i flip = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -58,7 +58,7 @@ __attribute__((target("sha,sse4.1"))) static void absorb_fast(uint32_t h[8], con
             __m128i k = _mm_add_epi32(w[t % 4], _mm_loadu_si128((const __m128i *)ROUND + t));
             cdgh = _mm_sha256rnds2_epu32(cdgh, abef, k);
             abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(k, 0x0E));
-            if (t < 12) { /* four words of the schedule, which take the place of those just used */
+            if (t < 12) { /* the next four words of the schedule overwrite those just used */
                 __m128i x = _mm_sha256msg1_epu32(w[t % 4], w[(t + 1) % 4]);
                 x = _mm_add_epi32(x, _mm_alignr_epi8(w[(t + 3) % 4], w[(t + 2) % 4], 4));
                 w[t % 4] = _mm_sha256msg2_epu32(x, w[(t + 3) % 4]);
@@ -85,25 +85,22 @@ static void absorb(uint32_t h[8], const unsigned char *p, size_t blocks)
 #define absorb absorb_plain
 #endif
 
-void epiqp_sha256_start(epiqp_sha256 *s)
+epiqp_sha256 epiqp_sha256_start(void)
 {
-    *s = (epiqp_sha256){
+    return (epiqp_sha256){
         .h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 }
 
 void epiqp_sha256_add(epiqp_sha256 *s, const void *bytes, size_t count)
 {
     for (const unsigned char *b = bytes; count > 0;) {
-        size_t at = s->length % 64, take = at == 0 && count >= 64 ? count - count % 64
-                                           : 64 - at < count      ? 64 - at
-                                                                  : count;
-        if (take >= 64) { /* whole blocks, straight from where they are */
+        size_t at = s->length % 64, room = 64 - at, take = room < count ? room : count;
+        if (take == 64) { /* whole blocks are read in place */
+            take = count - count % 64;
             absorb(s->h, b, take / 64);
         } else {
             memcpy(s->block + at, b, take);
-            if (at + take == 64) {
-                absorb(s->h, s->block, 1);
-            }
+            absorb(s->h, s->block, take == room);
         }
         s->length += take;
         b += take;
@@ -113,16 +110,13 @@ void epiqp_sha256_add(epiqp_sha256 *s, const void *bytes, size_t count)
 
 void epiqp_sha256_end(epiqp_sha256 *s, char hex[65])
 {
-    uint64_t bits = 8 * s->length;
-    unsigned char one = 0x80, zero = 0, size[8];
+    const uint64_t bits = 8 * s->length;
+    const size_t zeros = (119 - s->length % 64) % 64; /* after the byte 0x80, up to the last 8 bytes of a block */
+    unsigned char end[1 + 63 + 8] = {0x80};
     for (int i = 0; i < 8; i++) {
-        size[i] = (unsigned char)(bits >> (56 - 8 * i));
+        end[1 + zeros + (size_t)i] = (unsigned char)(bits >> (56 - 8 * i));
     }
-    epiqp_sha256_add(s, &one, 1);
-    while (s->length % 64 != 56) {
-        epiqp_sha256_add(s, &zero, 1);
-    }
-    epiqp_sha256_add(s, size, 8);
+    epiqp_sha256_add(s, end, 1 + zeros + 8);
     for (int i = 0; i < 64; i++) {
         hex[i] = "0123456789abcdef"[s->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
     }

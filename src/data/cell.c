@@ -1,5 +1,5 @@
-/* cell.c - what one cell of text says: a number in C's decimal notation whatever the host program's locale, a missing
- * value, an infinity, or something else.
+/* cell.c - the meaning of one cell of text: a number in C's decimal notation, whatever the locale of the host
+ * program, a missing value, an infinity, or something else.
  */
 #include "data/table.h"
 
@@ -13,30 +13,22 @@ static bool digit(char b)
     return b >= '0' && b <= '9';
 }
 
-static bool is_word(const char *text, ptrdiff_t length, const char *word)
+/* The kind of a text that is not a number. */
+static epiqp_kind kind_of(const char *text, ptrdiff_t length)
 {
-    return (size_t)length == strlen(word) && strncasecmp(text, word, (size_t)length) == 0;
-}
-
-static bool is_missing(const char *text, ptrdiff_t length)
-{
-    static const char *const words[] = {"", "na", "n/a", "nan", "-nan", "+nan", "null"};
-    for (size_t i = 0; length <= 4 && i < sizeof words / sizeof *words; i++) {
-        if (is_word(text, length, words[i])) {
-            return true;
+    static const char *const WORDS[] = {"",    "na",   "n/a",  "nan",      "-nan",      "+nan",     "null",
+                                        "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"};
+    enum { MISSING = 7, LONGEST = 9 };
+    for (int i = 0; length <= LONGEST && i < (int)(sizeof WORDS / sizeof *WORDS); i++) {
+        if ((size_t)length == strlen(WORDS[i]) && strncasecmp(text, WORDS[i], (size_t)length) == 0) {
+            return i < MISSING ? EPIQP_IS_MISSING : EPIQP_IS_INFINITE;
         }
     }
-    return false;
-}
-
-static bool is_infinite(const char *text, ptrdiff_t length)
-{
-    ptrdiff_t sign = length > 0 && (*text == '-' || *text == '+');
-    return is_word(text + sign, length - sign, "inf") || is_word(text + sign, length - sign, "infinity");
+    return EPIQP_IS_TEXT;
 }
 
 /* [+-] digits [. digits] [e [+-] digits], at least one digit before the e. Whole numbers below 2^53 times or over a
- * power of ten up to 10^22 are both exact doubles, so one operation rounds correctly; strtod has the rest. */
+ * power of ten up to 10^22 are both exact doubles, so one operation rounds correctly; strtod reads the others. */
 static bool parse(const char *text, const char *end, locale_t plain, double *value)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -58,25 +50,19 @@ static bool parse(const char *text, const char *end, locale_t plain, double *val
             break;
         }
     }
-    if (!digits) {
-        return false;
-    }
+    if (!digits) return false;
     if (p < end && (*p == 'e' || *p == 'E')) {
         p++;
         bool down = p < end && *p == '-';
         p += p < end && (*p == '-' || *p == '+');
-        if (p == end) {
-            return false;
-        }
+        if (p == end) return false;
         for (; p < end && digit(*p); p++) {
-            exact = exact && given < 10000; /* far outside: leave it to strtod */
+            exact = exact && given < 10000; /* far out of range: strtod decides */
             given = exact ? 10 * given + (*p - '0') : given;
         }
         exponent += down ? -given : given;
     }
-    if (p != end) {
-        return false;
-    }
+    if (p != end) return false;
     if (!exact || whole >= UINT64_C(1) << 53 || exponent < -22 || exponent > 22) {
         *value = strtod_l(text, NULL, plain);
     } else {
@@ -89,19 +75,17 @@ static bool parse(const char *text, const char *end, locale_t plain, double *val
 
 epiqp_cell epiqp_cell_number(const char *text, ptrdiff_t length, locale_t plain)
 {
-    while (length > 0 && (*text == ' ' || *text == '\t')) { /* quotes have kept them */
+    while (length > 0 && (*text == ' ' || *text == '\t')) { /* spaces inside quotes */
         text++;
         length--;
     }
     while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) {
         length--;
     }
-    epiqp_cell cell = {EPIQP_IS_TEXT, NAN, text, length};
-    if (parse(text, text + length, plain, &cell.value)) {
-        cell.kind = isfinite(cell.value) ? EPIQP_IS_NUMBER : EPIQP_IS_INFINITE;
-    } else if (is_missing(text, length)) {
-        cell.kind = EPIQP_IS_MISSING;
-    } else if (is_infinite(text, length)) {
+    epiqp_cell cell = {EPIQP_IS_NUMBER, NAN, text, length};
+    if (!parse(text, text + length, plain, &cell.value)) {
+        cell.kind = kind_of(text, length);
+    } else if (!isfinite(cell.value)) {
         cell.kind = EPIQP_IS_INFINITE;
     }
     return cell;
@@ -109,5 +93,6 @@ epiqp_cell epiqp_cell_number(const char *text, ptrdiff_t length, locale_t plain)
 
 epiqp_cell epiqp_cell_label(const char *text, ptrdiff_t length)
 {
-    return (epiqp_cell){is_missing(text, length) ? EPIQP_IS_MISSING : EPIQP_IS_TEXT, NAN, text, length};
+    const bool missing = kind_of(text, length) == EPIQP_IS_MISSING;
+    return (epiqp_cell){missing ? EPIQP_IS_MISSING : EPIQP_IS_TEXT, NAN, text, length};
 }

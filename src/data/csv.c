@@ -1,15 +1,18 @@
-/* csv.c - CSV as RFC 4180 has it, in one pass over the bytes of the file: quotes, doubled quotes, line ends inside
+/* csv.c - CSV as in RFC 4180, read in one pass over the bytes of the file: quotes, doubled quotes, line ends inside
  * quotes, any of LF, CRLF and CR, and `,` `;` or tab between cells, whichever the header has most of.
  */
 #include "data/table.h"
 
 #include <string.h>
 
-enum { LONGEST = 16 << 20 }; /* bytes of a record: past this a quote is open that nobody meant, or it is no table */
+enum {
+    LONGEST = 16 << 20, /* bytes of a record; a longer one is an unclosed quote, or the file is not a table */
+    WINDOW = 1 << 20    /* bytes read at a time from a file that is read in blocks of rows */
+};
 
 typedef struct {
     char *p, *end; /* *end is a zero byte */
-    char *record;  /* where the record began */
+    char *record;  /* start of the record */
     ptrdiff_t line;
     char delimiter;
     const char *file;
@@ -31,7 +34,8 @@ static bool line_end(const char *p) /* CRLF ends with its LF */
     return *p == '\n' || (*p == '\r' && p[1] != '\n');
 }
 
-/* The text between quotes, doubled ones halved in place; p stands after the opening one, and then after the closing. */
+/* The text between quotes; doubled quotes are halved in place. p is after the opening quote, and at the end after the
+ * closing one. */
 static int quoted(epiq_ctx *c, scanner *s, field *f)
 {
     char *to = s->p;
@@ -51,20 +55,21 @@ static int quoted(epiq_ctx *c, scanner *s, field *f)
                       opened, s->end - s->record > LONGEST ? " within 16 MiB" : "");
 }
 
-static int next(epiq_ctx *c, scanner *s, field *f)
+static void skip_blanks(scanner *s)
 {
     while (blank(s, *s->p)) {
         s->p++;
     }
+}
+
+static int next(epiq_ctx *c, scanner *s, field *f)
+{
+    skip_blanks(s);
     if (*s->p == '"') {
         s->p++;
         int status = quoted(c, s, f);
-        if (status) {
-            return status;
-        }
-        while (blank(s, *s->p)) {
-            s->p++;
-        }
+        if (status) return status;
+        skip_blanks(s);
         if (*s->p != s->delimiter && *s->p != '\n' && *s->p != '\r' && s->p != s->end) {
             return epiqp_fail(c, EPIQ_E_DATA, "%s:%td: text follows a closing quote; write a quote inside quotes twice",
                               s->file, s->line);
@@ -95,7 +100,7 @@ static int next(epiq_ctx *c, scanner *s, field *f)
     return EPIQ_OK;
 }
 
-/* Whichever of the three the first line has most of outside quotes; a comma if none. */
+/* The most frequent of the three in the first line, outside quotes; a comma if there is none. */
 static char delimiter_of(const char *p)
 {
     ptrdiff_t comma = 0, semicolon = 0, tab = 0;
@@ -108,7 +113,7 @@ static char delimiter_of(const char *p)
     return comma >= semicolon && comma >= tab ? ',' : semicolon >= tab ? ';' : '\t';
 }
 
-/* Only blank lines from here on. */
+/* Whether only blank lines follow. */
 static bool finished(const scanner *s)
 {
     const char *p = s->p;
@@ -121,70 +126,57 @@ static bool finished(const scanner *s)
 static int ragged(epiq_ctx *c, const epiqp_table *t, ptrdiff_t line, ptrdiff_t found, const field *only)
 {
     if (found == 1 && only->length == 0) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s:%td: the line is blank, but rows follow; remove it", t->file, line);
+        return epiqp_fail(c, EPIQ_E_DATA, "%s:%td: the line is blank, but rows follow; remove it", t->in.name, line);
     }
     return epiqp_fail(c, EPIQ_E_DATA,
-                      "%s:%td: the row has %td cell%s where the %s has %td; quote cells that hold a '%s'", t->file,
+                      "%s:%td: the row has %td cell%s where the %s has %td; quote cells that hold a '%s'", t->in.name,
                       line, found, found == 1 ? "" : "s", t->bare ? "first" : "header", t->columns,
                       t->csv.delimiter == '\t' ? "tab" : (char[]){t->csv.delimiter, '\0'});
 }
 
-static int fill_from(epiq_ctx *c, epiqp_table *t, scanner *s, locale_t plain)
+static int fill_row(epiq_ctx *c, epiqp_table *t, scanner *s)
 {
-    int status;
-    while (!finished(s) && (!t->block.most || t->rows < t->block.most)) {
-        field f;
-        ptrdiff_t j = 0, line = s->line;
-        s->record = s->p;
-        if ((status = epiqp_table_row(c, t))) {
-            return status;
+    field f;
+    ptrdiff_t j = 0, line = s->line;
+    int status = epiqp_table_row(c, t);
+    s->record = s->p;
+    do {
+        ptrdiff_t cell_line = s->line;
+        if (status || (status = next(c, s, &f))) return status;
+        epiqp_role role = j < t->columns ? t->column[j].role : EPIQP_SKIP;
+        if (role != EPIQP_SKIP) {
+            status = epiqp_table_put(c, t, cell_line, j,
+                                     role == EPIQP_NUMBER ? epiqp_cell_number(f.text, f.length, t->csv.plain)
+                                                          : epiqp_cell_label(f.text, f.length));
         }
-        do {
-            ptrdiff_t cell_line = s->line;
-            if ((status = next(c, s, &f))) {
-                return status;
-            }
-            epiqp_role role = j < t->columns ? t->column[j].role : EPIQP_SKIP;
-            if (role != EPIQP_SKIP) {
-                status = epiqp_table_put(c, t, cell_line, j,
-                                         role == EPIQP_NUMBER ? epiqp_cell_number(f.text, f.length, plain)
-                                                              : epiqp_cell_label(f.text, f.length));
-                if (status) {
-                    return status;
-                }
-            }
-            j++;
-        } while (!f.last);
-        if (j != t->columns) {
-            return ragged(c, t, line, j, &f);
-        }
-        t->rows++;
-    }
+        j++;
+    } while (!f.last);
+    if (status) return status;
+    if (j != t->columns) return ragged(c, t, line, j, &f);
+    t->rows++;
     return EPIQ_OK;
 }
 
 static int fill(epiq_ctx *c, epiqp_table *t)
 {
-    char *start = (char *)t->bytes, *end = start + (t->block.more ? t->block.whole : t->size), next_byte = *end;
-    scanner s = {start + t->csv.at, end, NULL, t->csv.line, t->csv.delimiter, t->file};
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain) {
-        return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
-    }
+    char *start = (char *)t->in.bytes, *end = start + (t->in.more ? t->csv.whole : t->in.size), next_byte = *end;
+    scanner s = {start + t->csv.at, end, NULL, t->csv.line, t->csv.delimiter, t->in.name};
+    int status = EPIQ_OK;
     *end = '\0';
-    int status = fill_from(c, t, &s, plain);
+    while (!status && !finished(&s) && (!t->most || t->rows < t->most)) {
+        status = fill_row(c, t, &s);
+    }
     *end = next_byte;
-    freelocale(plain);
     t->csv.at = s.p - start;
     t->csv.line = s.line;
     return status;
 }
 
-/* Records end at line ends outside quotes; a quote opens only where a cell begins. At the end of what is here a CR may
- * be half of a CRLF, so that it ends nothing yet. */
-ptrdiff_t epiqp_csv_complete(const epiqp_table *t)
+/* The end of the last complete record. Records end at line ends outside quotes; a quote opens only where a cell begins.
+ * At the end of the bytes read so far a CR may be half of a CRLF, so it does not end a record yet. */
+static ptrdiff_t complete(const epiqp_table *t)
 {
-    const char *start = (const char *)t->bytes, *p = start + t->csv.at, *end = start + t->size, *whole = p;
+    const char *start = (const char *)t->in.bytes, *p = start + t->csv.at, *end = start + t->in.size, *whole = p;
     const scanner s = {.delimiter = t->csv.delimiter};
     if (!memchr(p, '"', (size_t)(end - p))) {
         for (whole = end; whole > p && whole[-1] != '\n' && (whole[-1] != '\r' || whole == end); whole--) {
@@ -201,7 +193,7 @@ ptrdiff_t epiqp_csv_complete(const epiqp_table *t)
             state = BEGINS;
             whole = p + 1;
         } else if (*p == '"' && state != PLAIN) {
-            state = QUOTED; /* opened, or the second of two */
+            state = QUOTED; /* an opening quote, or the second of two */
         } else if (state == BEGINS && !blank(&s, *p)) {
             state = PLAIN;
         }
@@ -209,84 +201,93 @@ ptrdiff_t epiqp_csv_complete(const epiqp_table *t)
     return whole - start;
 }
 
-/* Columns without names are called by their numbers. */
-static int number_columns(epiq_ctx *c, epiqp_table *t)
+static int refuse_zeros(epiq_ctx *c, const epiqp_table *t, ptrdiff_t from)
 {
-    for (ptrdiff_t j = 0; j < t->columns; j++) {
-        if (!(t->column[j].name = epiqp_arena_printf(c, &t->arena, "%td", j + 1))) {
-            return EPIQ_E_NOMEM;
+    const unsigned char *zero = memchr(t->in.bytes + from, 0, (size_t)(t->in.size - from));
+    return zero ? epiqp_fail(c, EPIQ_E_DATA, "%s: byte %td is NUL, so this is not text; give a CSV, NPY or NPZ file",
+                             t->in.name, t->csv.moved + (zero - t->in.bytes) + 1)
+                : EPIQ_OK;
+}
+
+int epiqp_csv_more(epiq_ctx *c, epiqp_table *t)
+{
+    epiqp_input *in = &t->in;
+    memmove(in->bytes, in->bytes + t->csv.at, (size_t)(in->size - t->csv.at));
+    t->csv.moved += t->csv.at;
+    in->size -= t->csv.at;
+    t->csv.at = 0;
+    for (ptrdiff_t size = epiqp_max(WINDOW, in->size + WINDOW / 2); in->more; size *= 2) {
+        const ptrdiff_t old = in->size;
+        int status = epiqp_input_read(c, in, size);
+        if (status || (t->lines && (status = refuse_zeros(c, t, old)))) return status;
+        if ((t->csv.whole = complete(t)) > 0) break;
+        if (in->size > LONGEST + WINDOW) { /* one record, which is refused when it is read, or a long header */
+            in->more = in->more && !t->lines;
+            break;
         }
     }
     return EPIQ_OK;
 }
 
-static int names(epiq_ctx *c, epiqp_table *t, scanner *s)
+static int read_names(epiq_ctx *c, epiqp_table *t, scanner *s)
 {
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain) {
-        return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
-    }
-    int status = EPIQ_OK;
     ptrdiff_t numbers = 0, texts = 0;
     const scanner first = *s;
-    field f = {0};
-    while (!status && !f.last) {
-        if (!(status = next(c, s, &f)) && !(status = epiqp_table_columns(c, t, t->columns + 1))) {
-            epiqp_kind kind = epiqp_cell_number(f.text, f.length, plain).kind;
-            numbers += kind == EPIQP_IS_NUMBER;
-            texts += kind == EPIQP_IS_TEXT;
-            const char *name = epiqp_text_clean(c, &t->arena, f.text, f.length);
-            t->column[t->columns - 1].name = name;
-            status = name ? EPIQ_OK : EPIQ_E_NOMEM;
-        }
+    for (field f = {0}; !f.last;) {
+        int status = next(c, s, &f);
+        if (status || (status = epiqp_table_columns(c, t, t->columns + 1))) return status;
+        epiqp_kind kind = epiqp_cell_number(f.text, f.length, t->csv.plain).kind;
+        numbers += kind == EPIQP_IS_NUMBER;
+        texts += kind == EPIQP_IS_TEXT;
+        if (!(t->column[t->columns - 1].name = epiqp_text_clean(c, &t->arena, f.text, f.length))) return EPIQ_E_NOMEM;
     }
-    freelocale(plain);
-    if (!status && t->matrix && numbers && !texts) { /* a row, to be read again: no quote in it was doubled */
+    if (t->matrix && numbers && !texts) { /* the line is a row and is read again; no quote in it was doubled */
         t->bare = 2;
         *s = first;
-        return number_columns(c, t);
+        for (ptrdiff_t j = 0; j < t->columns; j++) {
+            if (!(t->column[j].name = epiqp_arena_printf(c, &t->arena, "%td", j + 1))) return EPIQ_E_NOMEM;
+        }
+        return EPIQ_OK;
     }
-    if (!status && numbers == t->columns) {
-        status =
-            epiqp_fail(c, EPIQ_E_DATA,
-                       "%s: line 1 looks like data; a header is required: add a line with the columns' names", t->file);
-    }
-    return status;
+    return numbers < t->columns
+               ? EPIQ_OK
+               : epiqp_fail(c, EPIQ_E_DATA,
+                            "%s: line 1 looks like data; a header is required: add a line with the columns' names",
+                            t->in.name);
 }
 
 int epiqp_csv_open(epiq_ctx *c, epiqp_table *t)
 {
-    char *start = (char *)t->bytes;
-    if (t->size >= 2 && (!memcmp(start, "\xFF\xFE", 2) || !memcmp(start, "\xFE\xFF", 2))) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is UTF-16 text; save it as CSV in UTF-8", t->file);
+    char *start = (char *)t->in.bytes;
+    const ptrdiff_t size = t->in.size;
+    if (size >= 2 && (!memcmp(start, "\xFF\xFE", 2) || !memcmp(start, "\xFE\xFF", 2))) {
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is UTF-16 text; save it as CSV in UTF-8", t->in.name);
     }
-    const char *zero = memchr(start, 0, (size_t)t->size);
-    if (zero) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: byte %td is NUL, so this is not text; give a CSV, NPY or NPZ file",
-                          t->file, zero - start + 1);
-    }
-    char *first = start + (t->size >= 3 && !memcmp(start, "\xEF\xBB\xBF", 3) ? 3 : 0);
-    scanner s = {first, start + t->size, first, 1, delimiter_of(first), t->file};
+    int status = refuse_zeros(c, t, 0);
+    if (status) return status;
+    char *first = start + (size >= 3 && !memcmp(start, "\xEF\xBB\xBF", 3) ? 3 : 0);
+    scanner s = {first, start + size, first, 1, delimiter_of(first), t->in.name};
     if (finished(&s)) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is empty; it needs %s", t->file,
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is empty; it needs %s", t->in.name,
                           t->matrix ? "rows" : "a header and rows");
     }
-    int status = names(c, t, &s);
+    t->csv.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!t->csv.plain) return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
+    status = read_names(c, t, &s);
     t->lines = true;
     t->fill = fill;
     t->csv.at = s.p - start;
     t->csv.line = s.line;
     t->csv.delimiter = s.delimiter;
+    t->csv.whole = t->in.more ? complete(t) : 0;
     return status;
 }
 
 int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_keys *names)
 {
     ptrdiff_t length = (ptrdiff_t)strlen(list);
-    char *copy = epiqp_alloc(c, length + 1, 1); /* quoting is undone in place */
-    if (!copy) {
-        return EPIQ_E_NOMEM;
-    }
+    char *copy = epiqp_alloc(c, length + 1, 1); /* quotes are removed in place */
+    if (!copy) return EPIQ_E_NOMEM;
     memcpy(copy, list, (size_t)length + 1);
     scanner s = {copy, copy + length, copy, 1, ',', option};
     int status = EPIQ_OK;

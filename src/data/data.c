@@ -1,9 +1,10 @@
-/* data.c - epiq_data from a file or from memory: the rows that are complete, the groups, and one 0/1 feature for each
+/* data.c - epiq_data from a file or from memory: the complete rows, the groups, and one 0/1 feature for each
  * value of a one-hot column.
  */
 #include "data/table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FEW_ROWS = 2 };
@@ -14,9 +15,7 @@ enum { FEW_ROWS = 2 };
 static int keep_complete(epiq_ctx *c, epiqp_table *t, epiq_data *data)
 {
     const ptrdiff_t used = t->used, all = t->rows;
-    if (!(data->row = epiqp_arena_alloc(c, &data->arena, all, sizeof *data->row))) {
-        return EPIQ_E_NOMEM;
-    }
+    if (!(data->row = epiqp_arena_alloc(c, &data->arena, all, sizeof *data->row))) return EPIQ_E_NOMEM;
     t->rows = 0;
     for (ptrdiff_t i = 0; i < all; i++) {
         const double *from = t->cell + i * used;
@@ -33,46 +32,30 @@ static int keep_complete(epiq_ctx *c, epiqp_table *t, epiq_data *data)
     data->dropped = all - t->rows;
     if (data->n < FEW_ROWS) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s: %td of %td rows have no missing cell; at least %d rows are needed",
-                          t->file, data->n, all, FEW_ROWS);
+                          t->in.name, data->n, all, FEW_ROWS);
     }
-    return data->dropped ? epiqp_warn(c, &data->warnings, "dropped_rows",
-                                      "%td of %td rows were left out because a cell was missing", data->dropped, all)
-                         : EPIQ_OK;
+    if (!data->dropped) return EPIQ_OK;
+    return epiqp_warn(c, &data->warnings, EPIQ_W_DROPPED_ROWS,
+                      "%td of %td rows were left out because a cell was missing", data->dropped, all);
 }
 
 /* Numbers a label column's values again, in order of first appearance among the rows that were kept. */
-static int relabel(epiq_ctx *c, epiqp_table *t, epiqp_column *column)
+static int relabel(epiq_ctx *c, const epiqp_table *t, epiqp_column *column)
 {
-    ptrdiff_t *fresh = epiqp_arena_alloc(c, &t->arena, column->values.count, sizeof *fresh); /* from 1; 0: not seen */
-    column->kept = epiqp_arena_alloc(c, &t->arena, column->values.count, sizeof *fresh);
-    if (!fresh || !column->kept) {
-        return EPIQ_E_NOMEM;
-    }
-    for (ptrdiff_t i = 0; i < t->rows; i++) {
+    epiqp_keys kept = {0};
+    ptrdiff_t number = 0;
+    for (ptrdiff_t i = 0; i < t->rows && number >= 0; i++) {
         double *cell = &t->cell[i * t->used + column->slot];
-        ptrdiff_t old = (ptrdiff_t)*cell;
-        if (!fresh[old]) {
-            column->kept[column->kept_count] = old;
-            fresh[old] = ++column->kept_count;
-        }
-        *cell = (double)(fresh[old] - 1);
+        const char *label = epiqp_keys_text(&column->values, (ptrdiff_t)*cell);
+        number = epiqp_keys_add(c, &kept, label, (ptrdiff_t)strlen(label));
+        *cell = (double)number;
     }
-    return EPIQ_OK;
+    epiqp_keys_free(c, &column->values);
+    column->values = kept;
+    return number < 0 ? EPIQ_E_NOMEM : EPIQ_OK;
 }
 
 /* ---- the data ---- */
-
-void epiqp_table_features(const epiqp_table *t, ptrdiff_t d, epiqp_column *const *from, const ptrdiff_t *code,
-                          double *x)
-{
-    for (ptrdiff_t i = 0; i < t->rows; i++) {
-        const double *cell = t->cell + i * t->used;
-        for (ptrdiff_t k = 0; k < d; k++) {
-            double v = cell[from[k]->slot];
-            x[i * d + k] = code[k] < 0 ? v : v == (double)code[k];
-        }
-    }
-}
 
 static int make_room(epiq_ctx *c, epiq_data *data, ptrdiff_t n, ptrdiff_t d, ptrdiff_t columns)
 {
@@ -82,201 +65,153 @@ static int make_room(epiq_ctx *c, epiq_data *data, ptrdiff_t n, ptrdiff_t d, ptr
     }
     data->n = n;
     data->d = d;
-    data->groups = n;
     data->x_given = epiqp_arena_alloc(c, &data->arena, items, sizeof *data->x_given);
     data->y = epiqp_arena_alloc(c, &data->arena, n, sizeof *data->y);
     data->group = epiqp_arena_alloc(c, &data->arena, n, sizeof *data->group);
     data->columns = epiqp_arena_alloc(c, &data->arena, 1, sizeof *data->columns);
-    const char **names = epiqp_arena_alloc(c, &data->arena, 2 * d + columns, sizeof *names);
-    if (!data->x_given || !data->y || !data->group || !data->columns || !names) {
-        return EPIQ_E_NOMEM;
-    }
-    *data->columns = (struct epiqp_columns){columns, names + 2 * d, names, names + d};
-    data->feature = epiqp_arena_alloc(c, &data->arena, d, sizeof *data->feature);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        data->group[i] = i;
-    }
-    return data->feature ? EPIQ_OK : EPIQ_E_NOMEM;
+    const char **names = epiqp_arena_alloc(c, &data->arena, 3 * d + columns, sizeof *names);
+    if (!data->x_given || !data->y || !data->group || !data->columns || !names) return EPIQ_E_NOMEM;
+    data->feature = names;
+    *data->columns = (struct epiqp_columns){columns, names + 3 * d, names + d, names + 2 * d};
+    return EPIQ_OK;
 }
 
-/* The features that a column gives, one or one a value, from number k on. */
-static int name_features(epiq_ctx *c, epiq_data *data, const epiqp_column *column, const char *source, ptrdiff_t k)
+/* The features of a column, from number *k on: its number, or one 0/1 feature per value. */
+static int add_features(epiq_ctx *c, epiqp_table *t, const epiqp_column *column, const char *source, epiq_data *data,
+                        ptrdiff_t *k)
 {
-    if (column->role == EPIQP_NUMBER) {
-        data->feature[k] = data->columns->source[k] = source;
-        return EPIQ_OK;
-    }
-    for (ptrdiff_t v = 0; v < column->kept_count; v++) {
-        const ptrdiff_t *start = column->values.start + column->kept[v];
-        char *value =
-            epiqp_arena_printf(c, &data->arena, "%.*s", (int)(start[1] - start[0]), column->values.pool + start[0]);
-        char *name = value ? epiqp_arena_printf(c, &data->arena, "%s=%s", source, value) : NULL;
-        if (!name) {
-            return EPIQ_E_NOMEM;
-        }
-        data->columns->source[k + v] = source;
-        data->columns->value[k + v] = value;
-        data->feature[k + v] = name;
+    const bool label = column->role == EPIQP_LABEL;
+    for (ptrdiff_t v = 0; v < (label ? column->values.count : 1); v++, ++*k) {
+        const char *value =
+            label ? epiqp_arena_printf(c, &data->arena, "%s", epiqp_keys_text(&column->values, v)) : NULL;
+        const char *name = value ? epiqp_arena_printf(c, &data->arena, "%s=%s", source, value) : source;
+        if (!name || (label && !value)) return EPIQ_E_NOMEM;
+        t->feature[*k] = (epiqp_feature){column, label ? v : -1};
+        data->columns->source[*k] = source;
+        data->columns->value[*k] = value;
+        data->feature[*k] = name;
     }
     return EPIQ_OK;
 }
 
-/* A column may be called as a value of --onehot is. */
-static int check_features(epiq_ctx *c, const epiqp_table *t, const epiq_data *data)
-{
-    epiqp_keys seen = {0};
-    int status = EPIQ_OK;
-    for (ptrdiff_t k = 0; k < data->d && !status; k++) {
-        const ptrdiff_t size = (ptrdiff_t)strlen(data->feature[k]),
-                        number = epiqp_keys_add(c, &seen, data->feature[k], size);
-        char shown[EPIQP_SHOWN];
-        status = number == k ? EPIQ_OK
-                 : number < 0
-                     ? EPIQ_E_NOMEM
-                     : epiqp_fail(c, EPIQ_E_DATA,
-                                  "%s: a column is named \"%s\", as a feature made by --onehot is; rename it, or "
-                                  "leave it out with --drop",
-                                  t->file, epiqp_text_show(shown, sizeof shown, data->feature[k], size));
-    }
-    epiqp_keys_free(c, &seen);
-    return status;
-}
-
 static int build(epiq_ctx *c, epiqp_table *t, const epiqp_column *target, const epiqp_column *group, epiq_data *data)
 {
-    ptrdiff_t d = 0;
+    ptrdiff_t d = 0, earlier;
     for (ptrdiff_t j = 0; j < t->columns; j++) {
         epiqp_column *column = &t->column[j];
-        if (column->role == EPIQP_LABEL && relabel(c, t, column)) {
-            return EPIQ_E_NOMEM;
-        }
-        d += !column->feature ? 0 : column->role == EPIQP_LABEL ? column->kept_count : 1;
+        if (data->dropped && column->role == EPIQP_LABEL && relabel(c, t, column)) return EPIQ_E_NOMEM;
+        d += !column->feature ? 0 : column->role == EPIQP_LABEL ? column->values.count : 1;
     }
-    epiqp_column **from = epiqp_arena_alloc(c, &t->arena, d, sizeof *from);
-    ptrdiff_t *code = epiqp_arena_alloc(c, &t->arena, d, sizeof *code);
-    int status = from && code ? make_room(c, data, t->rows, d, t->columns) : EPIQ_E_NOMEM;
+    t->features = d;
+    t->feature = epiqp_arena_alloc(c, &t->arena, d, sizeof *t->feature);
+    int status = t->feature ? make_room(c, data, t->rows, d, t->columns) : EPIQ_E_NOMEM;
     for (ptrdiff_t j = 0, k = 0; j < t->columns && !status; j++) {
         epiqp_column *column = &t->column[j];
         const char *name = epiqp_arena_printf(c, &data->arena, "%s", column->name);
-        if (!name) {
-            return EPIQ_E_NOMEM;
-        }
+        if (!name) return EPIQ_E_NOMEM;
         data->columns->name[j] = name;
         data->target = column == target ? name : data->target;
-        if (column->feature) {
-            status = name_features(c, data, column, name, k);
-            ptrdiff_t count = column->role == EPIQP_LABEL ? column->kept_count : 1;
-            for (ptrdiff_t v = 0; v < count; v++, k++) {
-                from[k] = column;
-                code[k] = column->role == EPIQP_LABEL ? v : -1;
-            }
-        }
+        status = column->feature ? add_features(c, t, column, name, data, &k) : EPIQ_OK;
     }
-    if (status || (status = check_features(c, t, data))) {
-        return status;
+    if (status) return status;
+    const ptrdiff_t repeated = epiqp_keys_repeated(c, d, data->feature, &earlier);
+    if (repeated < 0) return EPIQ_E_NOMEM;
+    if (repeated < d) {
+        return epiqp_fail(c, EPIQ_E_DATA,
+                          "%s: a column is named \"%s\", as a feature made by {--onehot} is; rename it, or leave it "
+                          "out with {--drop}",
+                          t->in.name, epiqp_show(data->feature[repeated]).text);
     }
-    epiqp_table_features(t, d, from, code, data->x_given);
+    epiqp_table_features(t, data->x_given);
     for (ptrdiff_t i = 0; i < data->n; i++) {
         data->y[i] = t->cell[i * t->used + target->slot];
-        if (group) {
-            data->group[i] = (ptrdiff_t)t->cell[i * t->used + group->slot];
-            data->groups = group->kept_count;
-            data->grouped = true;
-        }
+        data->group[i] = group ? (ptrdiff_t)t->cell[i * t->used + group->slot] : i;
     }
+    data->groups = group ? group->values.count : data->n;
+    data->grouped = group != NULL;
     return EPIQ_OK;
 }
 
 static int read_table(epiq_ctx *c, const char *path, const epiq_options *o, epiqp_table *t, epiq_data *data)
 {
     epiqp_column *target = NULL, *group = NULL;
-    int status = epiqp_table_open(c, path, t);
-    if (!status && t->bare && (t->bare == 1 || t->columns < 2)) {
+    *t = (epiqp_table){0};
+    int status = epiqp_input_open(c, path, &t->in);
+    if (status || (status = epiqp_input_read_all(c, &t->in))) return status;
+    epiqp_sha256 sum = epiqp_sha256_start(); /* of the file as it is: reading text changes the bytes */
+    epiqp_sha256_add(&sum, t->in.bytes, (size_t)t->in.size);
+    epiqp_sha256_end(&sum, data->sha256);
+    if ((status = epiqp_table_begin(c, t))) return status;
+    if (t->bare && (t->bare == 1 || t->columns < 2)) {
         return epiqp_fail(c, EPIQ_E_DATA,
                           "%s: the array has %d dimension%s; it must be rows by columns, the target last, at least 2",
-                          t->file, t->bare, t->bare == 1 ? "" : "s and 1 column");
+                          t->in.name, t->bare, t->bare == 1 ? "" : "s and 1 column");
     }
-    status = status ? status : epiqp_columns_choose(c, t, o, &target, &group);
-    status = status ? status : epiqp_table_fill(c, t);
-    if (status) {
-        return status;
-    }
-    memcpy(data->sha256, t->sha256, sizeof data->sha256);
+    if ((status = epiqp_columns_choose(c, t, o, &target, &group)) || (status = epiqp_table_fill(c, t))) return status;
     if (t->rows < FEW_ROWS) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: there %s; at least %d rows are needed", t->file,
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: there %s; at least %d rows are needed", t->in.name,
                           t->rows    ? "is only one row"
                           : t->lines ? "is a header but no row"
                                      : "is no row",
                           FEW_ROWS);
     }
-    status = epiqp_table_judge(c, t, true, o->missing == EPIQ_MISSING_DROP,
-                               "fill it in, or leave such rows out with --missing drop");
-    if (status) {
-        return status;
+    const bool refuse = o->missing != EPIQ_MISSING_DROP;
+    status = epiqp_table_judge(c, t, true, refuse ? "fill it in, or leave such rows out with {--missing} drop" : NULL);
+    if (status) return status;
+    epiqp_input_close(c, &t->in); /* everything needed is in the cells; freeing the bytes now lowers the peak */
+    if ((status = keep_complete(c, t, data))) return status;
+    return build(c, t, target, group, data);
+}
+
+/* The first step: the caller's options in a struct of our own, and an empty table. */
+static int data_alloc(epiq_ctx *c, const epiq_options *o, epiq_options *own, epiq_data **out)
+{
+    epiqp_clear(c);
+    *out = NULL;
+    int status = epiqp_options_take(c, o, own);
+    if (status) return status;
+    if (!(*out = epiqp_alloc(c, 1, sizeof **out))) return EPIQ_E_NOMEM;
+    **out = (epiq_data){.warnings.arena = &(*out)->arena};
+    return EPIQ_OK;
+}
+
+/* Scaling and groups, the last steps. If they or the steps before failed, there is no data. */
+static int finish(epiq_ctx *c, int status, const epiq_options *o, epiq_data **out)
+{
+    epiq_data *data = *out;
+    const bool same_features = o->group && strcmp(o->group, EPIQP_SAME_FEATURES) == 0;
+    if (!status && !(status = epiqp_data_scale(c, data, o->scale))) {
+        status = epiqp_data_repeats(c, data, !data->grouped && same_features);
     }
-    epiqp_free(c, t->bytes); /* all that is needed is in the cells: the peak is lower without */
-    t->bytes = NULL;
-    status = keep_complete(c, t, data);
-    return status ? status : build(c, t, target, group, data);
-}
-
-static bool same_features(const epiq_options *o)
-{
-    return o->group && strcmp(o->group, EPIQP_SAME_FEATURES) == 0;
-}
-
-static int finish(epiq_ctx *c, epiq_data *data, const epiq_options *o)
-{
-    int status = epiqp_data_scale(c, data, o->scale);
-    return status ? status : epiqp_data_repeats(c, data, !data->grouped && same_features(o));
-}
-
-static epiq_data *data_alloc(epiq_ctx *c)
-{
-    epiq_data *data = epiqp_alloc(c, 1, sizeof *data);
-    if (data) {
-        *data = (epiq_data){0};
-        data->warnings.arena = &data->arena;
-    }
-    return data;
-}
-
-static int give(epiq_ctx *c, int status, epiq_data *data, epiq_data **out)
-{
     if (status) {
         epiq_data_free(c, data);
-        return status;
+        *out = NULL;
     }
-    *out = data;
-    return EPIQ_OK;
+    return status;
 }
 
 int epiq_data_read(epiq_ctx *c, const char *path, const epiq_options *o, epiq_data **out)
 {
-    epiqp_clear(c);
-    *out = NULL;
-    epiq_data *data = data_alloc(c);
-    if (!data) {
-        return EPIQ_E_NOMEM;
-    }
     epiqp_table t;
-    int status = read_table(c, path, o, &t, data);
+    epiq_options own;
+    int status = data_alloc(c, o, &own, out);
+    if (status) return status;
+    status = read_table(c, path, &own, &t, *out);
     epiqp_table_close(c, &t);
-    return give(c, status ? status : finish(c, data, o), data, out);
+    return finish(c, status, &own, out);
 }
 
 /* ---- from memory ---- */
 
 int epiqp_check_finite(epiq_ctx *c, const char *name, ptrdiff_t n, ptrdiff_t d, const double *x)
 {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        for (ptrdiff_t j = 0; j < d; j++) {
-            if (!isfinite(x[i * d + j])) {
-                return epiqp_fail(c, EPIQ_E_DATA,
-                                  "%s[%td][%td] is %g; only finite numbers can be used, so leave that row out", name, i,
-                                  j, x[i * d + j]);
-            }
-        }
+    const ptrdiff_t columns = epiqp_max(d, 1);
+    for (ptrdiff_t k = 0; k < n * columns; k++) {
+        if (isfinite(x[k])) continue;
+        char column[32];
+        snprintf(column, sizeof column, "[%td]", k % columns);
+        return epiqp_fail(c, EPIQ_E_DATA, "%s[%td]%s is %g; only finite numbers can be used, so leave that row out",
+                          name, k / columns, d ? column : "", x[k]);
     }
     return EPIQ_OK;
 }
@@ -285,27 +220,16 @@ static int copy_arrays(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, c
                        epiq_data *data)
 {
     int status = make_room(c, data, n, d, d + 1);
-    status = status ? status : epiqp_check_finite(c, "x", n, d, x);
-    for (ptrdiff_t i = 0; i < n && !status; i++) {
-        if (!isfinite(y[i])) {
-            status = epiqp_fail(c, EPIQ_E_DATA, "y[%td] is %g; only finite numbers can be used, so leave that row out",
-                                i, y[i]);
-        }
+    if (status || (status = epiqp_check_finite(c, "x", n, d, x)) || (status = epiqp_check_finite(c, "y", n, 0, y))) {
+        return status;
     }
-    if (status || !(data->row = epiqp_arena_alloc(c, &data->arena, n, sizeof *data->row))) {
-        return status ? status : EPIQ_E_NOMEM;
+    if (!(data->row = epiqp_arena_alloc(c, &data->arena, n, sizeof *data->row))) return EPIQ_E_NOMEM;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        const char *name = epiqp_arena_printf(c, &data->arena, "x%td", j + 1);
+        if (!name) return EPIQ_E_NOMEM;
+        data->columns->name[j] = data->columns->source[j] = data->feature[j] = name;
     }
-    for (ptrdiff_t j = 0; j <= d; j++) {
-        const char *name = j < d ? epiqp_arena_printf(c, &data->arena, "x%td", j + 1) : "y";
-        if (!name) {
-            return EPIQ_E_NOMEM;
-        }
-        data->columns->name[j] = name;
-        if (j < d) {
-            data->feature[j] = data->columns->source[j] = name;
-        }
-    }
-    data->target = data->columns->name[d];
+    data->columns->name[d] = data->target = "y";
     epiqp_keys groups = {0};
     for (ptrdiff_t i = 0; i < n && !status; i++) {
         data->row[i] = i + 1;
@@ -313,10 +237,8 @@ static int copy_arrays(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, c
         for (ptrdiff_t j = 0; j < d; j++) {
             data->x_given[i * d + j] = x[i * d + j] + 0.0;
         }
-        if (group) {
-            data->group[i] = epiqp_keys_add(c, &groups, &group[i], sizeof *group);
-            status = data->group[i] < 0 ? EPIQ_E_NOMEM : EPIQ_OK;
-        }
+        data->group[i] = group ? epiqp_keys_add(c, &groups, &group[i], sizeof *group) : i;
+        status = data->group[i] < 0 ? EPIQ_E_NOMEM : EPIQ_OK;
     }
     data->grouped = group != NULL;
     data->groups = group ? groups.count : n;
@@ -327,30 +249,21 @@ static int copy_arrays(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, c
 int epiq_data_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, const double *y, const int64_t *group,
                   const epiq_options *o, epiq_data **out)
 {
-    epiqp_clear(c);
-    *out = NULL;
+    epiq_options own;
+    int status = data_alloc(c, o, &own, out);
+    if (status) return status;
     if (n < FEW_ROWS || d < 1) {
-        return epiqp_fail(c, EPIQ_E_DATA,
-                          "there are %td rows of %td features; at least %d rows are needed, and 1 feature", n, d,
-                          FEW_ROWS);
-    }
-    epiq_data *data = data_alloc(c);
-    if (!data) {
-        return EPIQ_E_NOMEM;
-    }
-    int status = copy_arrays(c, n, d, x, y, group, data);
-    if (!status) {
-        epiqp_sha256 sum;
-        epiqp_sha256_start(&sum);
+        status =
+            epiqp_fail(c, EPIQ_E_DATA, "there are %td rows of %td features; at least %d rows are needed, and 1 feature",
+                       n, d, FEW_ROWS);
+    } else if (!(status = copy_arrays(c, n, d, x, y, group, *out))) {
+        epiqp_sha256 sum = epiqp_sha256_start();
         epiqp_sha256_add(&sum, x, (size_t)(n * d) * sizeof *x);
         epiqp_sha256_add(&sum, y, (size_t)n * sizeof *y);
-        if (group) {
-            epiqp_sha256_add(&sum, group, (size_t)n * sizeof *group);
-        }
-        epiqp_sha256_end(&sum, data->sha256);
-        status = finish(c, data, o);
+        epiqp_sha256_add(&sum, group, group ? (size_t)n * sizeof *group : 0);
+        epiqp_sha256_end(&sum, (*out)->sha256);
     }
-    return give(c, status, data, out);
+    return finish(c, status, &own, out);
 }
 
 void epiq_data_free(epiq_ctx *c, epiq_data *data)
@@ -361,17 +274,18 @@ void epiq_data_free(epiq_ctx *c, epiq_data *data)
     }
 }
 
-epiq_data_info epiq_data_describe(const epiq_data *data)
+void epiq_data_info_get(const epiq_data *data, epiq_data_info *info, size_t size)
 {
-    return (epiq_data_info){.rows = data->n,
-                            .features = data->d,
-                            .feature = data->feature,
-                            .target = data->target,
-                            .shift = data->y_shift,
-                            .factor = data->y_factor,
-                            .sha256 = data->sha256,
-                            .dropped = data->dropped,
-                            .duplicates = data->duplicates,
-                            .constant = data->constant,
-                            .groups = data->groups};
+    const epiq_data_info own = {.rows = data->n,
+                                .features = data->d,
+                                .feature = data->feature,
+                                .target = data->target,
+                                .shift = data->y_shift,
+                                .factor = data->y_factor,
+                                .sha256 = data->sha256,
+                                .dropped = data->dropped,
+                                .duplicates = data->duplicates,
+                                .constant = data->constant,
+                                .groups = data->groups};
+    epiqp_give(&own, sizeof own, info, size);
 }

@@ -1,11 +1,12 @@
-/* data.h - rows as the rest of the library sees them: checked, scaled, grouped; and the points to ask about.
- * csv.c and npy.c turn files into a table of cells, columns.c chooses among its columns, data.c takes the complete
+/* data.h - rows as the rest of the library uses them: checked, scaled, grouped; and the points to predict at.
+ * csv.c and npy.c turn files into a table of cells, columns.c chooses among its columns, data.c selects the complete
  * rows, scale.c scales, points.c adds points in the same columns and scaling.
  */
 #ifndef EPIQP_DATA_H
 #define EPIQP_DATA_H
 
 #include "base/base.h"
+#include "epiq_combine.h"
 #include "rng/rng.h"
 
 /* How to read the same features from another file. */
@@ -32,20 +33,23 @@ struct epiq_data {
     const char *target;
     ptrdiff_t *row;          /* n: the row's number in the file, from 1, header not counted */
     ptrdiff_t *group;        /* n: 0 .. groups-1, in order of first appearance */
-    ptrdiff_t largest_group; /* rows of the largest; 0: rows put together elsewhere, each for itself */
-    bool grouped;            /* somebody said which rows belong together */
+    ptrdiff_t largest_group; /* rows of the largest; 0: the data was assembled elsewhere and every row is a group */
+    bool grouped;            /* the caller has said which rows belong together */
     ptrdiff_t dropped, duplicates, constant;
     char sha256[65];
     epiqp_warnings warnings;
     struct epiqp_columns *columns;
 };
 
-/* As --group: rows with equal features are one group, unless a column has that name. */
+double epiqp_scaled(double given, double shift, double factor); /* (given - shift) / factor, without overflow */
+
+/* A value of --group: rows with equal features are one group, unless a column has this name. */
 #define EPIQP_SAME_FEATURES "same-features"
 
-/* Rows into parts at random, groups whole; without groups sizes differ by at most one: deal.c. sizes: parts */
-int epiqp_deal(epiq_ctx *c, const epiq_data *data, epiqp_stream s, ptrdiff_t parts, ptrdiff_t *part_of_row,
-               ptrdiff_t *sizes);
+/* partition.c: a random partition of the rows that keeps groups whole. Without groups the sizes differ by at most one.
+ * sizes: the rows of each part, or NULL. */
+int epiqp_partition(epiq_ctx *c, const epiq_data *data, epiqp_stream s, ptrdiff_t parts, ptrdiff_t *part_of_row,
+                    ptrdiff_t *sizes);
 
 struct epiq_points {
     epiqp_arena arena;
@@ -55,16 +59,18 @@ struct epiq_points {
     const char **at; /* count: "mean", "row:7", "new.csv:3" (third row of the file), "3" (third of an array) */
 };
 
-/* ---- matrix.c: numbers made elsewhere ---- */
+/* ---- matrix.c: numbers computed elsewhere ---- */
 
-#define EPIQP_LARGEST_GIVEN 1e100 /* of these: products and sums of them stay finite */
+#define EPIQP_LARGEST_GIVEN 1e100 /* the largest number accepted: products and sums of them stay finite */
 static inline double epiqp_matrix_at(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j)
 {
     ptrdiff_t k = i * m->columns + j;
     return m->real == EPIQ_FLOAT32 ? (double)((const float *)m->a)[k] : ((const double *)m->a)[k];
 }
-/* Row i from column j on, as doubles; the place from j on of the first number that cannot be used, -1: all can. */
+/* Row i from column j on, as doubles. Returns the index, counted from j, of the first number that cannot be used, or
+ * -1. */
 ptrdiff_t epiqp_matrix_row(const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count, double *out);
-int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i, ptrdiff_t j); /* that number, as a sentence */
+int epiqp_matrix_refuse(epiq_ctx *c, const epiq_matrix *m, ptrdiff_t i,
+                        ptrdiff_t j); /* fails with a message about that number */
 
 #endif

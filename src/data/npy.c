@@ -1,4 +1,4 @@
-/* npy.c - arrays as numpy saves them (NPY format versions 1 to 3; NPZ, a zip of them) as columns of a table. */
+/* npy.c - arrays as numpy saves them (NPY format versions 1 to 3) as columns of a table. */
 #include "data/table.h"
 
 #include <math.h>
@@ -11,16 +11,14 @@ typedef struct {
     const char *p, *end;
 } reader;
 
-/* Past spaces and the word, if it is there. */
+/* Skips spaces, and the word if it follows; returns whether it did. */
 static bool take(reader *r, const char *word)
 {
     while (r->p < r->end && (*r->p == ' ' || *r->p == '\n')) {
         r->p++;
     }
     size_t length = strlen(word);
-    if ((size_t)(r->end - r->p) < length || memcmp(r->p, word, length) != 0) {
-        return false;
-    }
+    if ((size_t)(r->end - r->p) < length || memcmp(r->p, word, length) != 0) return false;
     r->p += length;
     return true;
 }
@@ -39,16 +37,10 @@ static bool take_string(reader *r, char *out, size_t size)
 static bool take_shape(reader *r, epiqp_array *a)
 {
     ptrdiff_t extent[2] = {1, 1};
-    if (!take(r, "(")) {
-        return false;
-    }
+    if (!take(r, "(")) return false;
     for (a->dims = 0; !take(r, ")"); a->dims++) {
-        if (a->dims && !take(r, ",")) {
-            return false;
-        }
-        if (a->dims && take(r, ")")) {
-            break;
-        }
+        if (a->dims && !take(r, ",")) return false;
+        if (a->dims && take(r, ")")) break;
         take(r, "");
         ptrdiff_t value = 0;
         const char *digits = r->p;
@@ -57,13 +49,9 @@ static bool take_shape(reader *r, epiqp_array *a)
                 return false;
             }
         }
-        if (r->p == digits || a->dims >= 32) {
-            return false;
-        }
+        if (r->p == digits || a->dims >= 32) return false;
         take(r, "L"); /* Python 2 wrote 3L */
-        if (a->dims < 2) {
-            extent[a->dims] = value;
-        }
+        if (a->dims < 2) extent[a->dims] = value;
     }
     a->rows = extent[0];
     a->columns = extent[1];
@@ -74,39 +62,27 @@ static bool take_header(reader *r, epiqp_array *a, char *descr, size_t size)
 {
     int seen = 0;
     char key[16];
-    if (!take(r, "{")) {
-        return false;
-    }
+    if (!take(r, "{")) return false;
     while (!take(r, "}")) {
-        if (!take_string(r, key, sizeof key) || !take(r, ":")) {
-            return false;
-        }
+        if (!take_string(r, key, sizeof key) || !take(r, ":")) return false;
         if (strcmp(key, "descr") == 0) {
-            if (take(r, "[") || take(r, "(") || take(r, "{")) { /* fields: nothing after it matters */
+            if (take(r, "[") || take(r, "(") || take(r, "{")) { /* a record type: the rest does not matter */
                 snprintf(descr, size, "structured");
                 return true;
             }
-            if (!take_string(r, descr, size)) {
-                return false;
-            }
+            if (!take_string(r, descr, size)) return false;
             seen |= 1;
         } else if (strcmp(key, "fortran_order") == 0) {
             a->fortran = take(r, "True");
-            if (!a->fortran && !take(r, "False")) {
-                return false;
-            }
+            if (!a->fortran && !take(r, "False")) return false;
             seen |= 2;
         } else if (strcmp(key, "shape") == 0) {
-            if (!take_shape(r, a)) {
-                return false;
-            }
+            if (!take_shape(r, a)) return false;
             seen |= 4;
         } else {
             return false;
         }
-        if (!take(r, ",") && (r->p == r->end || *r->p != '}')) {
-            return false;
-        }
+        if (!take(r, ",") && (r->p == r->end || *r->p != '}')) return false;
     }
     return seen == 7;
 }
@@ -148,10 +124,9 @@ int epiqp_array_open(epiq_ctx *c, const char *where, const unsigned char *bytes,
                           "%s: the header of the array cannot be understood; save it again with numpy.save", where);
     }
     if (!take_type(descr, a)) {
-        char shown[EPIQP_SHOWN];
         return epiqp_fail(c, EPIQ_E_DATA,
                           "%s: the items of the array are %s; save it as numbers, with .astype(\"float64\")", where,
-                          epiqp_text_show(shown, sizeof shown, descr, (ptrdiff_t)strlen(descr)));
+                          epiqp_show(descr).text);
     }
     if (a->dims < 1 || a->dims > 2) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s: the array has %d dimensions; it must have rows and columns", where,
@@ -182,7 +157,7 @@ double epiqp_array_value(const epiqp_array *a, ptrdiff_t i, ptrdiff_t j)
         memcpy(&v, &bits, sizeof v);
         return v + 0.0; /* no -0 */
     }
-    if (a->type == 'f' && a->size == 2) { /* 1 bit of sign, 5 of the exponent, 10 */
+    if (a->type == 'f' && a->size == 2) { /* 1 bit of sign, 5 of exponent, 10 of fraction */
         int exponent = bits >> 10 & 31, rest = bits & 1023;
         double v = exponent == 31  ? rest ? NAN : INFINITY
                    : exponent == 0 ? ldexp(rest, -24)
@@ -215,7 +190,7 @@ static int put(epiq_ctx *c, epiqp_table *t, ptrdiff_t i, ptrdiff_t j, double val
                        : isinf(value) ? EPIQP_IS_INFINITE
                                       : EPIQP_IS_NUMBER,
                        value, text, 0};
-    if (cell.kind != EPIQP_IS_NUMBER || t->column[j].role == EPIQP_LABEL) { /* otherwise nobody reads the text */
+    if (cell.kind != EPIQP_IS_NUMBER || t->column[j].role == EPIQP_LABEL) { /* the text is used in these cases only */
         snprintf(text, sizeof text, "%.17g", value);
         cell.length = epiqp_plain_numbers(text);
     }
@@ -225,8 +200,8 @@ static int put(epiq_ctx *c, epiqp_table *t, ptrdiff_t i, ptrdiff_t j, double val
 static int fill(epiq_ctx *c, epiqp_table *t)
 {
     int status = EPIQ_OK;
-    const ptrdiff_t first = t->block.before, left = t->array[0].rows - first;
-    const ptrdiff_t last = first + (t->block.most ? epiqp_min(t->block.most, left) : left);
+    const ptrdiff_t first = t->before, left = t->array[0].rows - first;
+    const ptrdiff_t last = first + (t->most ? epiqp_min(t->most, left) : left);
     for (ptrdiff_t i = first; i < last && !status; i++) {
         status = epiqp_table_row(c, t);
         for (ptrdiff_t k = 0, j = 0; k < t->arrays; k++) {
@@ -244,32 +219,7 @@ static int fill(epiq_ctx *c, epiqp_table *t)
 
 /* ---- the columns ---- */
 
-int epiqp_npy_open(epiq_ctx *c, epiqp_table *t)
-{
-    t->array = epiqp_arena_alloc(c, &t->arena, 1, sizeof *t->array);
-    int status = t->array ? epiqp_array_open(c, t->file, t->bytes, t->size, t->array) : EPIQ_E_NOMEM;
-    if (status) {
-        return status;
-    }
-    epiqp_array *a = t->array;
-    t->arrays = 1;
-    t->bare = a->dims;
-    t->fill = fill;
-    if (a->dims == 1) { /* one row */
-        a->columns = a->rows;
-        a->rows = 1;
-    }
-    if (a->columns < 1) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: the array is empty; it must have rows and columns", t->file);
-    }
-    status = epiqp_table_columns(c, t, a->columns);
-    for (ptrdiff_t j = 0; j < t->columns && !status; j++) {
-        t->column[j].name = j + 1 < t->columns ? epiqp_arena_printf(c, &t->arena, "x%td", j + 1) : "y";
-        status = t->column[j].name ? EPIQ_OK : EPIQ_E_NOMEM;
-    }
-    return status;
-}
-
+/* Columns of an array are called by its name, and numbered if there are several. */
 static int add_columns(epiq_ctx *c, epiqp_table *t, const epiqp_array *a, const char *name)
 {
     ptrdiff_t first = t->columns;
@@ -281,31 +231,38 @@ static int add_columns(epiq_ctx *c, epiqp_table *t, const epiqp_array *a, const 
     return status;
 }
 
-int epiqp_npz_open(epiq_ctx *c, epiqp_table *t)
+int epiqp_npy_open(epiq_ctx *c, epiqp_table *t)
 {
-    epiqp_member *member;
-    int status = epiqp_zip_members(c, t, &member, &t->arrays);
-    if (status) {
-        return status;
+    epiqp_array *a = t->array = epiqp_arena_alloc(c, &t->arena, 1, sizeof *a);
+    int status = a ? epiqp_array_open(c, t->in.name, t->in.bytes, t->in.size, a) : EPIQ_E_NOMEM;
+    if (status) return status;
+    t->arrays = 1;
+    t->bare = a->dims;
+    t->fill = fill;
+    if (a->dims == 1) { /* one row */
+        a->columns = a->rows;
+        a->rows = 1;
     }
-    if (!(t->array = epiqp_arena_alloc(c, &t->arena, t->arrays, sizeof *t->array))) {
-        return EPIQ_E_NOMEM;
+    if (a->columns < 1) {
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: the array is empty; it must have rows and columns", t->in.name);
     }
-    for (ptrdiff_t k = 0; k < t->arrays && !status; k++) {
-        epiqp_array *a = &t->array[k];
-        char where[sizeof t->file + EPIQP_SHOWN + 16], name[EPIQP_SHOWN];
-        epiqp_text_show(name, sizeof name, member[k].name, (ptrdiff_t)strlen(member[k].name));
-        snprintf(where, sizeof where, "%s: array %s", t->file, name);
-        if ((status = epiqp_array_open(c, where, member[k].bytes, member[k].size, a))) {
-            return status;
-        }
-        if (a->columns < 1 || a->rows != t->array[0].rows) {
-            return epiqp_fail(c, EPIQ_E_DATA,
-                              "%s is %td x %td but the first array has %td rows; all must have the same rows", where,
-                              a->rows, a->columns, t->array[0].rows);
-        }
-        status = add_columns(c, t, a, member[k].name);
+    if ((status = add_columns(c, t, a, "x"))) return status;
+    t->column[a->columns - 1].name = "y";
+    return EPIQ_OK;
+}
+
+int epiqp_npz_add(epiq_ctx *c, epiqp_table *t, const char *name, const unsigned char *bytes, ptrdiff_t size)
+{
+    epiqp_array *a = &t->array[t->arrays++];
+    char where[sizeof t->in.name + EPIQP_SHOWN + 16];
+    snprintf(where, sizeof where, "%s: array %s", t->in.name, epiqp_show(name).text);
+    int status = epiqp_array_open(c, where, bytes, size, a);
+    if (status) return status;
+    if (a->columns < 1 || a->rows != t->array[0].rows) {
+        return epiqp_fail(c, EPIQ_E_DATA,
+                          "%s is %td x %td but the first array has %td rows; all must have the same rows", where,
+                          a->rows, a->columns, t->array[0].rows);
     }
     t->fill = fill;
-    return status;
+    return add_columns(c, t, a, name);
 }

@@ -1,63 +1,40 @@
-/* rename.c - other names for the features and the target of data that is there already: arrays come without any. */
+/* rename.c - names for the features and the target of existing data: arrays have none. */
 #include "data/table.h"
 
 #include <string.h>
 
-/* Models are kept as UTF-8, and read as nothing else. */
+/* Model files hold UTF-8 only. */
 static int check_utf8(epiq_ctx *c, const char *name)
 {
-    const ptrdiff_t size = (ptrdiff_t)strlen(name);
-    char shown[EPIQP_SHOWN];
-    return epiqp_text_is_clean(name, size)
-               ? EPIQ_OK
-               : epiqp_fail(c, EPIQ_E_DATA, "the name \"%s\" is not UTF-8; give one that is",
-                            epiqp_text_show(shown, sizeof shown, name, size));
+    if (epiqp_text_is_clean(name, (ptrdiff_t)strlen(name))) return EPIQ_OK;
+    return epiqp_fail(c, EPIQ_E_DATA, "the name \"%s\" is not UTF-8; give one that is", epiqp_show(name).text);
 }
 
-/* Copies of the names, no two of them alike. */
+/* Copies the names; no two may be equal. */
 static int copy_names(epiq_ctx *c, epiq_data *data, const char *const *feature, const char **copy)
 {
-    epiqp_keys seen = {0};
-    int status = EPIQ_OK;
-    for (ptrdiff_t k = 0; k < data->d && !status; k++) {
-        if ((status = check_utf8(c, feature[k]))) {
-            break;
+    ptrdiff_t earlier, repeated = epiqp_keys_repeated(c, data->d, feature, &earlier);
+    if (repeated < 0) return EPIQ_E_NOMEM;
+    for (ptrdiff_t k = 0; k < data->d; k++) {
+        int status = check_utf8(c, feature[k]);
+        if (status) return status;
+        if (k == repeated) {
+            return epiqp_fail(c, EPIQ_E_DATA, "features %td and %td are both named \"%s\"; rename one of them",
+                              earlier + 1, k + 1, epiqp_show(feature[k]).text);
         }
-        ptrdiff_t size = (ptrdiff_t)strlen(feature[k]), number = epiqp_keys_add(c, &seen, feature[k], size);
-        copy[k] = number == k ? epiqp_arena_printf(c, &data->arena, "%s", feature[k]) : NULL;
-        status = copy[k] ? EPIQ_OK : EPIQ_E_NOMEM;
-        if (number >= 0 && number < k) {
-            char shown[EPIQP_SHOWN];
-            status = epiqp_fail(c, EPIQ_E_DATA, "features %td and %td are both named \"%s\"; rename one of them",
-                                number + 1, k + 1, epiqp_text_show(shown, sizeof shown, feature[k], size));
-        }
+        if (!(copy[k] = epiqp_arena_printf(c, &data->arena, "%s", feature[k]))) return EPIQ_E_NOMEM;
     }
-    epiqp_keys_free(c, &seen);
-    return status;
+    return EPIQ_OK;
 }
 
-/* A column is called as its feature is, unless it gives several. Features follow the order of the columns. */
-static void name_features(epiq_data *data, const char *const *name)
+/* Renames the first column from number j on that has this name, the same pointer; returns its number. */
+static ptrdiff_t rename_column(epiq_data *data, ptrdiff_t j, const char *old, const char *name)
 {
-    struct epiqp_columns *columns = data->columns;
-    for (ptrdiff_t k = 0, j = 0; k < data->d; k++) {
-        data->feature[k] = name[k];
-        if (!columns->value[k]) {
-            while (columns->name[j] != columns->source[k]) {
-                j++;
-            }
-            columns->name[j] = columns->source[k] = name[k];
-        }
-    }
-}
-
-static void name_target(epiq_data *data, const char *name)
-{
-    ptrdiff_t j = 0;
-    while (data->columns->name[j] != data->target) {
+    while (data->columns->name[j] != old) {
         j++;
     }
-    data->columns->name[j] = data->target = name;
+    data->columns->name[j] = name;
+    return j;
 }
 
 int epiq_data_rename(epiq_ctx *c, epiq_data *data, const char *const *feature, const char *target)
@@ -65,16 +42,21 @@ int epiq_data_rename(epiq_ctx *c, epiq_data *data, const char *const *feature, c
     epiqp_clear(c);
     const char **name = feature ? epiqp_arena_alloc(c, &data->arena, data->d, sizeof *name) : NULL;
     const char *goal = target ? epiqp_arena_printf(c, &data->arena, "%s", target) : NULL;
-    if ((feature && !name) || (target && !goal)) {
-        return EPIQ_E_NOMEM;
+    if ((feature && !name) || (target && !goal)) return EPIQ_E_NOMEM;
+    int status;
+    if ((target && (status = check_utf8(c, target))) || (feature && (status = copy_names(c, data, feature, name)))) {
+        return status;
     }
-    int status = target ? check_utf8(c, target) : EPIQ_OK;
-    status = status || !feature ? status : copy_names(c, data, feature, name);
-    if (!status && feature) {
-        name_features(data, name);
+    for (ptrdiff_t k = 0, j = 0; feature && k < data->d; k++) { /* features are in the order of the columns */
+        data->feature[k] = name[k];
+        if (!data->columns->value[k]) { /* a one-hot column has several */
+            j = rename_column(data, j, data->columns->source[k], name[k]);
+            data->columns->source[k] = name[k];
+        }
     }
-    if (!status && target) {
-        name_target(data, goal);
+    if (target) {
+        rename_column(data, 0, data->target, goal);
+        data->target = goal;
     }
-    return status;
+    return EPIQ_OK;
 }

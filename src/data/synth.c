@@ -5,10 +5,6 @@
 #include <math.h>
 
 /* The mean of y is a sum over the inputs of one of these; the noise is normal. */
-static double sine(double x)
-{
-    return sin(x);
-}
 static double exponential(double x)
 {
     return exp(x) + x * x;
@@ -23,7 +19,7 @@ static const struct {
     double spread;
     double (*mean)(double x);
     bool noise_grows; /* noise 0.1 d e, else 0.1 e */
-} SETS[] = {{false, 0.2, sine, false}, {true, 0.1, exponential, true}, {true, 0.1, cosine, true}};
+} SETS[] = {{false, 0.2, sin, false}, {true, 0.1, exponential, true}, {true, 0.1, cosine, true}};
 
 int epiq_synth(epiq_ctx *c, int set, ptrdiff_t n, ptrdiff_t d, uint64_t seed, double *x, double *y)
 {

@@ -2,10 +2,12 @@
 #ifndef EPIQP_DECIDE_H
 #define EPIQP_DECIDE_H
 
-#include "est/est.h"
+#include "epiq_decide.h"
+#include "est/variance.h"
+#include "run/run.h"
 
-/* A part's mean over the points of a result (part: its offset in epiq_point); unknown if it is at one of them. The
- * parts at different points come from the same rows and networks: they are taken to err together: the widest. */
+/* A part's mean over the points of a result (part: its offset in epiq_point); unknown where it is unknown at a point.
+ * The interval is valid for any correlation between the points. */
 epiq_part epiqp_part_mean(const epiq_result *r, size_t part, double level);
 
 /* ---- how both parts fall with rows (fall.c) ---- */
@@ -35,7 +37,7 @@ typedef struct {
     double n, m, trainings, cost, variance;
 } epiqp_purchase;
 
-#define EPIQP_MOST 1e9 /* rows or networks: nobody has more, and as doubles they are exact */
+#define EPIQP_MOST 1e9 /* rows or networks: more than any machine holds, and exact as doubles */
 
 double epiqp_data_at(const epiqp_market *k, double n); /* data (n/n')^a */
 double epiqp_tau2_at(const epiqp_market *k, double n);
@@ -45,12 +47,8 @@ epiqp_purchase epiqp_best(const epiqp_market *k, double budget);
 
 /* ---- how far off predictions are (folds.c) ---- */
 
-/* The root of the mean of e2 (squared errors, one a row); rows of a group err together. */
+/* The root of the mean of e2 (squared errors, one per row); rows of a group err together. */
 int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_rmse *out);
-
-/* fold: n, which of 0 .. folds-1 each row is left out in. Groups stay whole and go in random order, each to the fold
- * with the fewest rows so far. */
-int epiqp_folds_deal(epiq_ctx *c, const epiq_data *data, ptrdiff_t folds, uint64_t seed, ptrdiff_t *fold);
 
 /* Learn from all rows but those of fold number k, scaled anew, and fill in their squared errors: of the mean of
  * o->ensemble_size networks, or of the closed form. trained counts networks and those converged. */
@@ -59,7 +57,8 @@ int epiqp_fold_errors(epiq_ctx *c, const epiq_data *data, const ptrdiff_t *fold,
 
 /* ---- which model (front.c): error is the cross-validated one or that of leave-one-out ---- */
 
-void epiqp_front(epiq_compared *models, ptrdiff_t count, bool by_cv);  /* fills in front */
-int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r); /* choice and reason */
+void epiqp_front(epiq_compared *models, ptrdiff_t count, bool by_cv); /* fills in front */
+int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, const epiq_compared *models,
+                 epiq_comparison *r); /* choice and reason */
 
 #endif

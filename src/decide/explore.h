@@ -9,7 +9,8 @@
 #ifndef EPIQP_EXPLORE_H
 #define EPIQP_EXPLORE_H
 
-#include "est/est.h"
+#include "epiq_decide.h"
+#include "run/run.h"
 
 typedef enum {
     EPIQP_BELIEF_KERNEL,     /* P */
@@ -22,23 +23,24 @@ typedef enum {
 
 typedef struct {
     double w;
-    double *own;  /* points: F(x,x) as things stand; not kept of P */
+    double *own;  /* points: F(x,x) after the picks so far; not kept for P */
     double *past; /* picks by points: F(x,x*) when x* was picked */
 } epiqp_form;
 
 typedef struct {
-    epiqp_job *j;
+    const epiqp_estimated *e; /* problem, plan, fit, findings */
     epiqp_form form[EPIQP_BELIEFS];
     double *gain;      /* picks by points: g */
     ptrdiff_t *picked; /* which candidate each pick was */
     ptrdiff_t picks;
     double *right;  /* EPIQP_BELIEFS by n: what c is multiplied with for a column of F */
     double *groups; /* scratch */
-    double *scale;  /* points: the estimate over what its parts, in the shares it has them, come to before any pick */
+    double *scale;  /* points: the estimate over the mix of its parts, before any pick */
 } epiqp_belief;
 
-/* Room for so many picks, in the job's memory; the job has run IF from its own factor, and EV or the closed form. */
-int epiqp_belief_new(epiqp_job *j, ptrdiff_t picks, epiqp_belief *out);
+/* Room for so many picks, in the problem's memory. The estimate has IF from the factor of the population kernel, and EV
+ * or the closed form. */
+int epiqp_belief_new(const epiqp_estimated *e, ptrdiff_t picks, epiqp_belief *out);
 void epiqp_belief_observe(epiqp_belief *b, ptrdiff_t p); /* candidate p, with the value predicted for it */
 double epiqp_belief_data(const epiqp_belief *b, ptrdiff_t p);
 double epiqp_belief_procedural(const epiqp_belief *b, ptrdiff_t p);

@@ -28,61 +28,58 @@ void epiqp_front(epiq_compared *models, ptrdiff_t count, bool by_cv)
 }
 
 /* Where no variance is known. */
-static int choose_by_error(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r)
+static int choose_by_error(epiq_ctx *c, epiqp_arena *arena, const epiq_compared *models, epiq_comparison *r)
 {
     for (ptrdiff_t i = 0; i < r->model_count; i++) {
-        const epiq_rmse *one = error_of(&r->models[i], r->by_cv);
-        bool less = r->choice < 0 || one->rmse < error_of(&r->models[r->choice], r->by_cv)->rmse;
+        const epiq_rmse *one = error_of(&models[i], r->by_cv);
+        bool less = r->choice < 0 || one->rmse < error_of(&models[r->choice], r->by_cv)->rmse;
         r->choice = one->known && less ? i : r->choice;
     }
     r->reason = r->choice < 0
                     ? "No choice: no model has an error."
-                    : epiqp_arena_printf(c, arena,
-                                         "No variance is known that could be compared, so the least %s error decides.",
-                                         r->by_cv ? "cross-validated" : "leave-one-out");
+                    : epiqp_arena_sentence(
+                          c, arena, "No variance is known that could be compared, so the least %s error decides.",
+                          r->by_cv ? "cross-validated" : "leave-one-out");
     return r->reason ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
 /* One standard error is what the least error is known to: within it the smaller variance is worth more. */
-int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, epiq_comparison *r)
+int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, const epiq_compared *models, epiq_comparison *r)
 {
-    const epiq_compared *best = NULL, *chosen = NULL, *end = r->models + r->model_count;
+    const epiq_compared *best = NULL, *chosen = NULL, *end = models + r->model_count;
     ptrdiff_t front = 0, near = 0, whole = 0; /* of all models, those with both numbers */
-    for (const epiq_compared *m = r->models; m < end; m++) {
+    for (const epiq_compared *m = models; m < end; m++) {
         front += m->front;
         whole += complete(m, r->by_cv);
         best = m->front && (!best || error_of(m, r->by_cv)->rmse < error_of(best, r->by_cv)->rmse) ? m : best;
     }
     r->choice = -1;
-    if (!best) {
-        return choose_by_error(c, arena, r);
-    }
+    if (!best) return choose_by_error(c, arena, models, r);
     const epiq_rmse *least = error_of(best, r->by_cv);
-    for (const epiq_compared *m = r->models; m < end; m++) {
+    for (const epiq_compared *m = models; m < end; m++) {
         if (m->front && error_of(m, r->by_cv)->rmse <= least->rmse + least->se) {
             near++;
             chosen = !chosen || m->variance.variance < chosen->variance.variance ? m : chosen;
         }
     }
-    r->choice = chosen - r->models;
+    r->choice = chosen - models;
     const char *which = r->by_cv ? "cross-validated" : r->by_group ? "leave-one-group-out" : "leave-one-out";
     if (r->model_count == 1) {
         r->reason = "It is the only model.";
     } else if (whole == 1) {
         r->reason = "It is the only model with both an error and a variance that can be compared.";
     } else if (front == 1) {
-        r->reason = epiqp_arena_printf(
+        r->reason = epiqp_arena_sentence(
             c, arena, "Of %td models%s none has a smaller %s error (%.4g), and none a smaller variance.", whole,
             whole < r->model_count ? " that have both" : "", which, least->rmse);
     } else {
-        r->reason =
-            epiqp_arena_printf(c, arena,
-                               "%td of %td models%s are on the front: no other has both a smaller error and a smaller "
-                               "variance. %td of these %s within "
-                               "one standard error (%.3g) of the least %s error (%.4g)%s.",
-                               front, whole, whole < r->model_count ? " that have both numbers" : "", near,
-                               near == 1 ? "is" : "are", least->se, which, least->rmse,
-                               near == 1 ? ", which is its own" : "; of them this one has the smallest variance");
+        r->reason = epiqp_arena_sentence(
+            c, arena,
+            "%td of %td models%s are on the front: no other has both a smaller error and a smaller variance. %td of "
+            "these %s within one standard error (%.3g) of the least %s error (%.4g)%s.",
+            front, whole, whole < r->model_count ? " that have both numbers" : "", near, near == 1 ? "is" : "are",
+            least->se, which, least->rmse,
+            near == 1 ? ", which is its own" : "; of them this one has the smallest variance");
     }
     return r->reason ? EPIQ_OK : EPIQ_E_NOMEM;
 }

@@ -13,56 +13,74 @@ enum {
 static const double BEYOND = 4; /* the curve goes on to so many times the plan's cost, to show what more would buy */
 static const double PRICE_LEAST = 1e-12, PRICE_MOST = 1e12; /* keep costs of 1e9 things far from overflow */
 
-/* How far the exponent between n rows and a few times as many is from that between n/2 and n: standard deviations in
- * simulations with 2 to 40 features and 25 to 1600 rows (docs/method.md section 10), for exponents of 0, and what 1 adds. */
+/* Standard deviation of the exponent between n rows and a few times as many from that between n/2 and n, in simulations
+ * with 2 to 40 features and 25 to 1600 rows (docs/method.md section 10): for exponents of 0, and what 1 adds. */
 static const double DATA_DRIFT[] = {0.40, -0.25}, PROCEDURAL_DRIFT[] = {0.20, 0.15};
 static const double FAR = 100; /* times the rows: from halves nothing is promised for more */
 
 typedef struct {
-    epiq_plan plan;
+    epiq_plan plan; /* first: it is what the caller gets */
     epiqp_arena arena;
+    epiq_plan_step now, best, cautious; /* these are what it points to */
+    epiq_part data, procedural;
+    epiq_exponents exponent;
 } holder;
 
 typedef struct {
     epiq_ctx *c;
     epiqp_market market;
-    double data_sd, procedural_sd; /* of the market's exponents */
-    const epiq_effort *effort;
-    epiq_plan *plan;
+    const epiq_plan_request *effort;
+    holder *plan;
     epiqp_arena *arena;
 } job;
 
-/* ---- what was asked ---- */
-
-static int check_price(epiq_ctx *c, const char *name, double v)
+int epiq_plan_check(epiq_ctx *c, const epiq_plan_request *effort)
 {
-    if (v >= PRICE_LEAST && v <= PRICE_MOST) { /* NaN fails */
-        return EPIQ_OK;
-    }
-    return epiqp_fail(c, EPIQ_E_USAGE, "%s is %g; a price must lie in [%g, %g], in whatever unit both prices have",
-                      name, v, PRICE_LEAST, PRICE_MOST);
-}
-
-int epiq_effort_check(epiq_ctx *c, const epiq_effort *e)
-{
+    static const char *const NAME[] = {"price-row", "price-training"};
     epiqp_clear(c);
-    int s = check_price(c, "price-row", e->price_row);
-    if (s || (s = check_price(c, "price-training", e->price_training))) {
-        return s;
+    epiq_plan_request own = {0}, *e = &own;
+    int s = epiqp_take(c, "epiq_plan_request", effort, &own, sizeof own);
+    if (s) return s;
+    const double price[] = {e->price_row, e->price_training};
+    for (int k = 0; k < 2; k++) {
+        if (!(price[k] >= PRICE_LEAST && price[k] <= PRICE_MOST)) {
+            return epiqp_fail(c, EPIQ_E_USAGE,
+                              "{--%s} is %g; a price must lie in [%g, %g], in whatever unit both prices have", NAME[k],
+                              price[k], PRICE_LEAST, PRICE_MOST);
+        }
     }
     if (!(e->level > 0 && e->level < 1)) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "level is %g; it must lie inside (0, 1)", e->level);
+        return epiqp_fail(c, EPIQ_E_USAGE, "{--level} is %g; it must lie inside (0, 1)", e->level);
     }
     if (e->kind == EPIQ_PLAN_GOAL && !(e->amount > 0 && e->amount <= DBL_MAX)) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "goal is %g; it must be a variance above 0, in squared units of the target",
-                          e->amount);
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "{--goal} is %g; it must be a variance above 0, in squared units of the target", e->amount);
     }
     if (e->kind == EPIQ_PLAN_BUDGET && !(e->amount >= 0 && e->amount <= DBL_MAX)) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "budget is %g; it must be 0 or more, in the unit of the prices", e->amount);
+        return epiqp_fail(c, EPIQ_E_USAGE, "{--budget} is %g; it must be 0 or more, in the unit of the prices",
+                          e->amount);
     }
-    return e->kind == EPIQ_PLAN_GOAL || e->kind == EPIQ_PLAN_BUDGET
-               ? EPIQ_OK
-               : epiqp_fail(c, EPIQ_E_USAGE, "a plan is for a goal or for a budget, not for kind %d", e->kind);
+    if (e->kind == EPIQ_PLAN_GOAL || e->kind == EPIQ_PLAN_BUDGET) return EPIQ_OK;
+    return epiqp_fail(c, EPIQ_E_USAGE, "a plan is for a goal or for a budget, not for kind %d", e->kind);
+}
+
+/* ---- the market ---- */
+
+/* The standard deviation of V_p is V_p sqrt(2/nu_p), and that of a mean at most the mean of theirs: from it nu. */
+epiq_part epiqp_part_mean(const epiq_result *r, size_t part, double level)
+{
+    double sum = 0, sd = 0, count = (double)r->point_count;
+    bool sampled = true;
+    epiq_method method = EPIQ_BY_NONE;
+    for (ptrdiff_t p = 0; p < r->point_count; p++) {
+        const epiq_part *one = (const epiq_part *)((const char *)r->points[p] + part);
+        if (!one->known) return (epiq_part){.method = one->method};
+        sampled = sampled && (one->variance == 0 || one->df > 0);
+        sum += one->variance / count;
+        sd += one->variance > 0 && one->df > 0 ? one->variance / count / sqrt(one->df) : 0;
+        method = one->method;
+    }
+    return epiq_part_of(sum, sampled && sd > 0 ? sum / sd * (sum / sd) : 0, level, method);
 }
 
 static int take_parts(job *j, const epiq_data *data, const epiq_result *r)
@@ -75,25 +93,22 @@ static int take_parts(job *j, const epiq_data *data, const epiq_result *r)
         if (!parts[k]->known) {
             return epiqp_fail(j->c, EPIQ_E_DATA,
                               "a plan needs both parts at every point, and the %s variance is unknown%s; IF and EV "
-                              "measure them directly (--methods if,ev)",
+                              "measure them directly ({--methods} if,ev)",
                               NAMES[k], r->point_count > 1 ? " at some" : "");
         }
     }
-    j->market = (epiqp_market){(double)data->n,
-                               (double)r->ensemble_size,
-                               j->effort->price_row,
-                               j->effort->price_training,
-                               j->plan->data.variance,
-                               j->plan->procedural.variance,
-                               1,
-                               0};
+    j->market = (epiqp_market){.n = (double)data->n, .m = (double)r->ran->ensemble_size, .a = 1};
+    j->market.price_row = j->effort->price_row;
+    j->market.price_training = j->effort->price_training;
+    j->market.data = j->plan->data.variance;
+    j->market.tau2 = j->plan->procedural.variance;
     if (!(j->market.data * j->market.n <= DBL_MAX)) {
         return epiqp_fail(j->c, EPIQ_E_NUMERIC, "the data variance is too large to plan with; use other units");
     }
     return EPIQ_OK;
 }
 
-/* The exponent to plan with, from 0, where rows change nothing, to 1, the law of many rows; and its standard deviation. */
+/* The exponent to plan with, from 0 (rows change nothing) to 1 (the law of many rows), and its standard deviation. */
 static double settle(epiqp_exponent e, const double drift[2], double *sd)
 {
     double used = fmin(fmax(e.measured, 0), 1);
@@ -105,23 +120,18 @@ static int take_exponents(job *j, const epiq_data *data, const epiq_points *at, 
 {
     epiqp_fall fall = {0};
     int s = at && o ? epiqp_fall_measure(j->c, data, at, o, &fall) : EPIQ_OK;
-    if (s || !fall.known) {
-        return s;
-    }
-    j->market.a = settle(fall.data, DATA_DRIFT, &j->data_sd);
-    j->market.b = settle(fall.procedural, PROCEDURAL_DRIFT, &j->procedural_sd);
-    j->plan->exponent.known = 1;
-    j->plan->exponent.rows = fall.rows;
-    j->plan->exponent.data = fall.data.measured;
-    j->plan->exponent.data_sd = j->data_sd;
-    j->plan->exponent.procedural = fall.procedural.measured;
-    j->plan->exponent.procedural_sd = j->procedural_sd;
+    if (s || !fall.known) return s;
+    epiq_exponents *e = &j->plan->exponent;
+    *e = (epiq_exponents){
+        .known = 1, .rows = fall.rows, .data = fall.data.measured, .procedural = fall.procedural.measured};
+    j->market.a = settle(fall.data, DATA_DRIFT, &e->data_sd);
+    j->market.b = settle(fall.procedural, PROCEDURAL_DRIFT, &e->procedural_sd);
     return EPIQ_OK;
 }
 
 /* ---- a purchase with its interval ---- */
 
-static epiq_method method_of(const epiq_plan *p)
+static epiq_method method_of(const holder *p)
 {
     return p->procedural.method == EPIQ_BY_INFINITE ? EPIQ_BY_INFINITE
            : p->procedural.method == EPIQ_BY_BA_IF  ? EPIQ_BY_BA_IF
@@ -139,13 +149,14 @@ typedef struct {
 static forecast forecast_of(const job *j, double n, double m)
 {
     const epiq_part *d = &j->plan->data, *t = &j->plan->procedural;
+    const epiq_exponents *e = &j->plan->exponent;
     double level = j->effort->level, far = log(n / j->market.n), data = epiqp_data_at(&j->market, n),
            tau2 = epiqp_tau2_at(&j->market, n);
     epiq_part now = n > j->market.n ? epiq_part_of(data, d->df, level, d->method) : *d,
               then = n > j->market.n ? epiq_part_of(tau2, t->df, level, t->method) : *t;
     forecast f = {.part = epiqp_sum_of(now, then, m, level, method_of(j->plan))};
     double all = data + tau2 / m;
-    f.spread = all > 0 ? far * hypot(j->data_sd * data / all, j->procedural_sd * tau2 / m / all) : 0;
+    f.spread = all > 0 ? far * hypot(e->data_sd * data / all, e->procedural_sd * tau2 / m / all) : 0;
     return f;
 }
 
@@ -161,9 +172,7 @@ static double chance_below(const forecast *f, double v)
         sum += w * above;
         weights += w;
     }
-    if (weights > 0) {
-        return sum / weights;
-    }
+    if (weights > 0) return sum / weights;
     if (f->spread > 0) { /* a closed form is exact */
         return erfc(log(f->part.variance / v) / f->spread / sqrt(2)) / 2;
     }
@@ -171,7 +180,7 @@ static double chance_below(const forecast *f, double v)
     return above;
 }
 
-/* The v below which the truth lies with this probability, by bisection of log v; 0: there is none within reason. */
+/* The v that the truth is below with this probability, by bisection of log v; 0: there is none within reason. */
 static double quantile(const forecast *f, double probability)
 {
     static const double REACH = 300; /* of log v: intervals from V e-130 to V e+130 */
@@ -181,119 +190,93 @@ static double quantile(const forecast *f, double probability)
         return 0;
     }
     for (int step = 0; step < 60; step++) {
-        double middle = (lo + hi) / 2;
-        if (chance_below(f, f->part.variance * exp(middle)) < probability) {
-            lo = middle;
-        } else {
-            hi = middle;
-        }
+        const double middle = (lo + hi) / 2;
+        const bool below = chance_below(f, f->part.variance * exp(middle)) < probability;
+        lo = below ? middle : lo;
+        hi = below ? hi : middle;
     }
     return f->part.variance * exp(hi);
 }
 
-static bool exact(const epiq_part *p)
-{
-    return p->variance == 0 || p->method == EPIQ_BY_INFINITE;
-}
-
-/* Known degrees of freedom behind both parts, or parts that need none. */
+/* Whether the degrees of freedom behind both parts are known, or a part needs none. */
 static bool can_be_trusted(const job *j, const forecast *f)
 {
-    const epiq_part *d = &j->plan->data, *t = &j->plan->procedural;
-    return f->part.variance > 0 && (d->df > 0 || exact(d)) && (t->df > 0 || exact(t)) &&
-           (f->part.df > 0 || f->spread > 0);
-}
-
-static epiq_part with_spread(const job *j, const forecast *f)
-{
-    epiq_part part = f->part;
-    if (f->spread > 0 && can_be_trusted(j, f)) {
-        double tail = (1 - j->effort->level) / 2;
-        part.lo = quantile(f, tail);
-        part.hi = quantile(f, 1 - tail);
-        part.has_interval = part.lo > 0 && part.hi > 0;
+    bool trusted = f->part.variance > 0 && (f->part.df > 0 || f->spread > 0);
+    for (int k = 0; k < 2; k++) {
+        const epiq_part *p = k ? &j->plan->data : &j->plan->procedural;
+        trusted = trusted && (p->df > 0 || p->variance == 0 || p->method == EPIQ_BY_INFINITE);
     }
-    return part;
+    return trusted;
 }
 
-static epiq_mix mix_of(const job *j, const epiqp_purchase *b)
+static epiq_plan_step mix_of(const job *j, const epiqp_purchase *b, bool with_chance)
 {
     const forecast f = forecast_of(j, b->n, b->m);
-    epiq_mix mix = {
-        .rows = (ptrdiff_t)b->n,
-        .members = (ptrdiff_t)b->m,
-        .new_rows = (ptrdiff_t)(b->n - j->market.n),
-        .trainings = (ptrdiff_t)b->trainings,
-        .cost = b->cost,
-        .variance = with_spread(j, &f),
-    };
+    epiq_plan_step mix = {.rows = (ptrdiff_t)b->n,
+                          .members = (ptrdiff_t)b->m,
+                          .new_rows = (ptrdiff_t)(b->n - j->market.n),
+                          .trainings = (ptrdiff_t)b->trainings,
+                          .cost = b->cost,
+                          .variance = f.part};
+    if (!can_be_trusted(j, &f)) return mix;
+    if (f.spread > 0) {
+        double tail = (1 - j->effort->level) / 2;
+        mix.variance.lo = quantile(&f, tail);
+        mix.variance.hi = quantile(&f, 1 - tail);
+        mix.variance.has_interval = mix.variance.lo > 0 && mix.variance.hi > 0;
+    }
+    if (with_chance) {
+        mix.chance.value = chance_below(&f, j->effort->amount);
+        mix.chance.known = 1;
+    }
     return mix;
 }
 
-static void add_chance(const job *j, const epiqp_purchase *b, epiq_mix *m)
+/* The chance of the cheapest mix that is expected to reach `goal`; -1: there is none, or it is unknown. */
+static double chance_of_cheapest(const job *j, double goal, epiqp_purchase *bought)
 {
-    const forecast f = forecast_of(j, b->n, b->m);
-    if (can_be_trusted(j, &f)) {
-        m->chance.value = chance_below(&f, j->effort->amount);
-        m->chance.known = 1;
-    }
-}
-
-/* The chance of the cheapest mix that is expected to reach `goal`, of reaching the one asked for; -1: there is none. */
-static double chance_of(const job *j, double goal, epiqp_purchase *bought)
-{
-    if (!epiqp_cheapest(&j->market, goal, bought) || (j->data_sd > 0 && bought->n > FAR * j->market.n)) {
-        return -1;
-    }
+    const bool measured = j->plan->exponent.data_sd > 0;
+    if (!epiqp_cheapest(&j->market, goal, bought) || (measured && bought->n > FAR * j->market.n)) return -1;
     const forecast f = forecast_of(j, bought->n, bought->m);
     return can_be_trusted(j, &f) ? chance_below(&f, j->effort->amount) : -1;
 }
 
-/* Ever lower goals, until the one asked for is reached but for the upper tail of the level. More rows are also known
- * less well, so there may be none. */
+/* Lowers the goal until the one asked for is reached with all probability but the upper tail of the level. There may be
+ * no such mix, since the variance with more rows is also known less well. */
 static void be_cautious(job *j)
 {
     static const double STEP = 0.8;
     enum { TRIES = 60, FINER = 12 }; /* down to 1e-6 of the goal; then to 2^-12 of a step */
     const double wanted = 1 - (1 - j->effort->level) / 2;
-    double goal = j->effort->amount, enough = 0, chance;
+    double goal = j->effort->amount, enough = 0;
     epiqp_purchase bought, last;
     for (int k = 0; k < TRIES && !(enough > 0); k++, goal *= STEP) {
-        chance = chance_of(j, goal, &bought);
-        if (chance < 0) {
-            return;
-        }
+        double chance = chance_of_cheapest(j, goal, &bought);
+        if (chance < 0) return;
         enough = chance >= wanted ? goal : 0;
     }
-    if (!(enough > 0)) {
-        return;
-    }
+    if (!(enough > 0)) return;
     last = bought;
     double most = fmin(enough / STEP, j->effort->amount);
     for (int k = 0; k < FINER; k++) {
         double middle = sqrt(enough * most);
-        if (chance_of(j, middle, &bought) >= wanted) {
+        if (chance_of_cheapest(j, middle, &bought) >= wanted) {
             enough = middle;
             last = bought;
         } else {
             most = middle;
         }
     }
-    j->plan->cautious.known = 1;
-    j->plan->cautious.mix = mix_of(j, &last);
-    add_chance(j, &last, &j->plan->cautious.mix);
+    j->plan->cautious = mix_of(j, &last, true);
+    j->plan->plan.cautious = &j->plan->cautious;
 }
-
-/* ---- the curve ---- */
 
 /* Budgets in equal ratios, from the price of one network to beyond the plan and beyond halving the variance. */
 static int draw_curve(job *j)
 {
-    epiq_mix *curve = epiqp_arena_alloc(j->c, j->arena, BUDGETS + 2, sizeof *curve);
+    epiq_plan_step *curve = epiqp_arena_alloc(j->c, j->arena, BUDGETS + 2, sizeof *curve);
     epiqp_purchase half, nothing = epiqp_buy_nothing(&j->market);
-    if (!curve) {
-        return EPIQ_E_NOMEM;
-    }
+    if (!curve) return EPIQ_E_NOMEM;
     double reach = j->plan->best.cost;
     if (nothing.variance > 0 && epiqp_cheapest(&j->market, nothing.variance / 2, &half)) {
         reach = fmax(reach, half.cost);
@@ -306,28 +289,24 @@ static int draw_curve(job *j)
     for (int k = 0; k < BUDGETS && reach > lowest; k++) {
         double budget = lowest * pow(reach / lowest, k / (BUDGETS - 1.0));
         epiqp_purchase b = epiqp_best(&j->market, budget);
-        if (!placed && b.cost >= j->plan->best.cost) { /* the plan itself lies on it */
+        if (!placed && b.cost >= j->plan->best.cost) { /* the plan itself is on the curve */
             placed = true;
             curve[count++] = j->plan->best;
         }
         if (b.cost > curve[count - 1].cost && b.variance < curve[count - 1].variance.variance) {
-            curve[count++] = mix_of(j, &b);
+            curve[count++] = mix_of(j, &b, false);
         }
     }
-    if (!placed) {
-        curve[count++] = j->plan->best;
-    }
-    j->plan->curve = curve;
-    j->plan->curve_count = count;
-    return EPIQ_OK;
+    if (!placed) curve[count++] = j->plan->best;
+    j->plan->plan.curve = epiqp_arena_list(j->c, j->arena, curve, count, sizeof *curve);
+    j->plan->plan.curve_count = count;
+    return j->plan->plan.curve ? EPIQ_OK : EPIQ_E_NOMEM;
 }
-
-/* ---- the sentence ---- */
 
 static const char *sentence(const job *j)
 {
-    const epiq_plan *p = j->plan;
-    const epiq_mix *b = &p->best;
+    const holder *p = j->plan;
+    const epiq_plan_step *b = &p->best;
     bool goal = j->effort->kind == EPIQ_PLAN_GOAL;
     double now = p->now.variance.variance, then = b->variance.variance;
     char interval[80] = "";
@@ -336,124 +315,109 @@ static const char *sentence(const job *j)
                  b->variance.lo, b->variance.hi);
     }
     if (b->cost == 0 && goal) {
-        return epiqp_arena_printf(j->c, j->arena,
-                                  "Nothing to buy: the variance is %.3g already%s, and the goal is %.3g.", now,
-                                  interval, j->effort->amount);
+        return epiqp_arena_sentence(j->c, j->arena,
+                                    "Nothing to buy: the variance is %.3g already%s, and the goal is %.3g.", now,
+                                    interval, j->effort->amount);
     }
     if (b->cost == 0 && now == 0) {
-        return epiqp_arena_printf(j->c, j->arena, "Nothing to buy: the variance is 0 here.");
+        return epiqp_arena_sentence(j->c, j->arena, "Nothing to buy: the variance is 0 here.");
     }
     if (b->cost == 0) {
         bool train = p->procedural.variance > 0;
-        return epiqp_arena_printf(
+        return epiqp_arena_sentence(
             j->c, j->arena,
-            "Nothing to buy: %.6g is less than the first thing that lowers the variance (%.3g now) "
-            "costs, %s for %.6g.",
+            "Nothing to buy: %.6g is less than the first thing that lowers the variance (%.3g now) costs, %s for %.6g.",
             j->effort->amount, now, train ? "training one more network" : "one row and a training",
             j->effort->price_training + (train ? 0 : j->effort->price_row));
     }
     const char *what =
-        b->new_rows ? epiqp_arena_printf(j->c, j->arena, "Collect %td more row%s and train %td network%s on all %td",
-                                         b->new_rows, b->new_rows == 1 ? "" : "s", b->trainings,
-                                         b->trainings == 1 ? "" : "s", b->rows)
-                    : epiqp_arena_printf(j->c, j->arena, "Train %td more network%s, %td in all", b->trainings,
-                                         b->trainings == 1 ? "" : "s", b->members);
-    return what ? epiqp_arena_printf(j->c, j->arena, "%s: for %.6g the variance falls from %.3g to about %.3g%s.", what,
-                                     b->cost, now, then, interval)
+        b->new_rows ? epiqp_arena_sentence(j->c, j->arena, "Collect %td more row%s and train %td network%s on all %td",
+                                           b->new_rows, b->new_rows == 1 ? "" : "s", b->trainings,
+                                           b->trainings == 1 ? "" : "s", b->rows)
+                    : epiqp_arena_sentence(j->c, j->arena, "Train %td more network%s, %td in all", b->trainings,
+                                           b->trainings == 1 ? "" : "s", b->members);
+    return what ? epiqp_arena_sentence(j->c, j->arena, "%s: for %.6g the variance falls from %.3g to about %.3g%s.",
+                                       what, b->cost, now, then, interval)
                 : NULL;
 }
 
 /* How the parts fall, and what else is taken for granted. */
 static const char *caveat(const job *j)
 {
-    const epiq_plan *p = j->plan;
+    const holder *p = j->plan;
     if (!p->exponent.known) {
         return "The data variance is taken to fall in proportion to the rows and the procedural one to stay, which was "
-               "not "
-               "measured here: with many features rows help less. Estimate again after a part of the purchase.";
+               "not measured here: with many features rows help less. Estimate again after a part of the purchase.";
     }
     double data = 100 * (1 - pow(2, -j->market.a)), procedural = 100 * (1 - pow(2, -j->market.b));
     char rows[48] = "the table", first[96] = "leave the data part as it is and lower";
     if ((double)p->exponent.rows < j->market.n) {
         snprintf(rows, sizeof rows, "a sample of %td rows", p->exponent.rows);
     }
-    if (j->market.a > 0) {
-        snprintf(first, sizeof first, "lower the data part by %.0f %% and", data);
-    }
-    return epiqp_arena_printf(
-        j->c, j->arena,
-        "Twice the rows would %s the procedural part by %.0f %%, measured on halves of %s with infinitely wide "
-        "networks "
-        "and taken to go on like that; how far that may be off is in the intervals. Estimate again after a part of the "
-        "purchase.",
-        first, procedural, rows);
+    if (j->market.a > 0) snprintf(first, sizeof first, "lower the data part by %.0f %% and", data);
+    return epiqp_arena_sentence(j->c, j->arena,
+                                "Twice the rows would %s the procedural part by %.0f %%, measured on halves of %s with "
+                                "infinitely wide networks and taken to go on like that; how far that may be off is in "
+                                "the intervals. Estimate again after a part of the purchase.",
+                                first, procedural, rows);
 }
-
-/* ---- all of it ---- */
 
 static int make(job *j, const epiq_data *data, const epiq_points *at, const epiq_options *o, const epiq_result *r)
 {
     int s = take_parts(j, data, r);
-    if (s || (s = take_exponents(j, data, at, o))) {
-        return s;
-    }
+    if (s || (s = take_exponents(j, data, at, o))) return s;
     epiqp_purchase nothing = epiqp_buy_nothing(&j->market), bought;
-    j->plan->now = mix_of(j, &nothing);
+    j->plan->now = mix_of(j, &nothing, false);
     if (j->effort->kind == EPIQ_PLAN_BUDGET) {
         bought = epiqp_best(&j->market, j->effort->amount);
     } else if (!epiqp_cheapest(&j->market, j->effort->amount, &bought)) {
         double least = epiqp_data_at(&j->market, EPIQP_MOST) + epiqp_tau2_at(&j->market, EPIQP_MOST) / EPIQP_MOST;
-        return epiqp_fail(
-            j->c, EPIQ_E_DATA,
-            "a variance of %.3g would take more than %g rows or networks; the least that so many reach is "
-            "%.3g, and now it is %.3g%s",
-            j->effort->amount, EPIQP_MOST, least, nothing.variance,
-            j->plan->exponent.known && j->market.a == 0
-                ? ": half of the rows had no larger data variance than all of them"
-                : "");
+        return epiqp_fail(j->c, EPIQ_E_DATA,
+                          "a variance of %.3g would take more than %g rows or networks; the least that so many reach "
+                          "is %.3g, and now it is %.3g%s",
+                          j->effort->amount, EPIQP_MOST, least, nothing.variance,
+                          j->plan->exponent.known && j->market.a == 0
+                              ? ": half of the rows had no larger data variance than all of them"
+                              : "");
     }
-    j->plan->best = mix_of(j, &bought);
-    if (j->effort->kind == EPIQ_PLAN_GOAL) {
-        add_chance(j, &bought, &j->plan->best);
-        be_cautious(j);
-    }
-    j->plan->caveat = caveat(j);
-    j->plan->text = sentence(j);
-    return j->plan->caveat && j->plan->text ? draw_curve(j) : EPIQ_E_NOMEM;
+    j->plan->best = mix_of(j, &bought, j->effort->kind == EPIQ_PLAN_GOAL);
+    if (j->effort->kind == EPIQ_PLAN_GOAL) be_cautious(j);
+    j->plan->plan.caveat = caveat(j);
+    j->plan->plan.text = sentence(j);
+    return j->plan->plan.caveat && j->plan->plan.text ? draw_curve(j) : EPIQ_E_NOMEM;
 }
 
 int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
-                  const epiq_result *r, const epiq_effort *effort, epiq_plan **out)
+                  const epiq_result *r, const epiq_plan_request *effort, epiq_plan **out)
 {
     *out = NULL;
-    int s = epiq_effort_check(c, effort);
+    epiq_options own;
+    epiq_plan_request e = {0};
+    int s = epiq_plan_check(c, effort);
+    if (!s && !(s = epiqp_take(c, "epiq_plan_request", effort, &e, sizeof e)) && o) {
+        s = epiqp_options_take(c, o, &own);
+    }
     if (!s && at && at->data != data) {
         s = epiqp_fail(c, EPIQ_E_DATA, "the points are not those of these rows; give those of the estimate");
     }
-    if (s) {
-        return s;
-    }
+    if (s) return s;
     holder *h = epiqp_alloc(c, 1, sizeof *h);
-    if (!h) {
-        return EPIQ_E_NOMEM;
-    }
-    *h = (holder){0};
-    job j = {.c = c, .effort = effort, .plan = &h->plan, .arena = &h->arena};
-    s = make(&j, data, at, o, r);
-    epiqp_go_on(c);
-    if (s) {
-        epiq_plan_free(c, &h->plan);
-        return s;
-    }
-    *out = &h->plan;
-    return EPIQ_OK;
+    if (!h) return EPIQ_E_NOMEM;
+    *h = (holder){.plan = {.now = &h->now,
+                           .best = &h->best,
+                           .data = &h->data,
+                           .procedural = &h->procedural,
+                           .exponent = &h->exponent}};
+    job j = {.c = c, .effort = &e, .plan = h, .arena = &h->arena};
+    s = make(&j, data, at, o ? &own : NULL, r);
+    epiqp_clear_cancel(c);
+    if (s) epiq_plan_free(c, &h->plan);
+    *out = s ? NULL : &h->plan;
+    return s;
 }
 
 void epiq_plan_free(epiq_ctx *c, epiq_plan *p)
 {
-    if (p) {
-        holder *h = (holder *)p;
-        epiqp_arena_free(c, &h->arena);
-        epiqp_free(c, h);
-    }
+    if (p) epiqp_arena_free(c, &((holder *)p)->arena);
+    epiqp_free(c, p);
 }

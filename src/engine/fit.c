@@ -1,5 +1,6 @@
 /* fit.c - rows, points and their shared factor (engine.h), and the table of engines. */
 #include "engine/engine.h"
+#include "epiq_combine.h"
 
 const epiqp_engine *epiqp_engine_of(const epiq_options *o)
 {
@@ -9,6 +10,12 @@ const epiqp_engine *epiqp_engine_of(const epiq_options *o)
         [EPIQ_ENGINE_INFINITE] = &epiqp_engine_infinite,
     };
     return TABLE[o->engine];
+}
+
+bool epiqp_needs_solve(const epiq_options *o)
+{
+    bool own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL;
+    return epiqp_engine_of(o)->solves && !own;
 }
 
 epiqp_net epiqp_net_of(const epiq_options *o, ptrdiff_t d)
@@ -40,53 +47,48 @@ ptrdiff_t epiq_network_size(const epiq_options *o, ptrdiff_t d)
 int epiq_network_start(epiq_ctx *c, const epiq_options *o, ptrdiff_t d, ptrdiff_t k, double *theta)
 {
     epiqp_clear(c);
-    int s = epiqp_options_check(c, o);
-    if (s) {
-        return s;
-    }
-    if (!epiq_network_size(o, d) || k < 0) {
+    epiq_options own;
+    int status = epiqp_options_take(c, o, &own);
+    if (status || (status = epiqp_options_check(c, &own))) return status;
+    if (!epiq_network_size(&own, d) || k < 0) {
         return epiqp_fail(c, EPIQ_E_USAGE,
                           "there is no member %td of networks of %td features, width %td and depth %td; members count "
                           "from 0, features from 1",
-                          k, d, o->width, o->depth);
+                          k, d, own.width, own.depth);
     }
-    epiqp_net net = epiqp_net_of(o, d);
-    epiqp_net_init(&net, epiqp_draw_of(o, k).init, theta);
+    epiqp_net net = epiqp_net_of(&own, d);
+    epiqp_net_init(&net, epiqp_draw_of(&own, k).init, theta);
     return EPIQ_OK;
 }
 
 int epiqp_fit_new(const epiqp_env *e, const epiq_options *o, ptrdiff_t n, ptrdiff_t d, const double *x, const double *y,
                   ptrdiff_t points, const double *at, epiqp_fit *out)
 {
-    *out = (epiqp_fit){.o = o, .net = epiqp_net_of(o, d), .y = y};
+    *out = (epiqp_fit){.o = o, .net = epiqp_net_of(o, d), .y = y, .lambda = o->lambda, .solver = o->solver};
     out->arch = epiqp_arch_of(&out->net);
-    int s = epiqp_rows_new(e->c, n, d, x, &out->rows);
-    if (!s && (s = epiqp_rows_new(e->c, points, d, at, &out->at))) {
+    int status = epiqp_rows_new(e->c, n, d, x, &out->rows);
+    if (!status && (status = epiqp_rows_new(e->c, points, d, at, &out->at))) {
         epiqp_rows_free(e->c, &out->rows);
     }
-    return s;
+    return status;
 }
 
 int epiqp_fit_solve(const epiqp_env *e, epiqp_fit *f)
 {
-    if (f->solved) {
-        return EPIQ_OK;
-    }
+    if (f->solved) return EPIQ_OK;
     double *k0 = epiqp_alloc(e->c, f->rows.n * f->at.n, sizeof *k0);
-    if (!k0) {
-        return EPIQ_E_NOMEM;
-    }
+    if (!k0) return EPIQ_E_NOMEM;
     epiqp_kernel_cross(e, &f->arch, &f->rows, &f->at, k0, NULL);
     f->population = (epiqp_population){&f->arch, &f->rows};
     epiqp_source source = epiqp_source_ntk(&f->population);
     const epiq_options *o = f->o;
-    int s = o->solver == EPIQ_SOLVER_ITERATIVE
-                ? epiqp_ridge_iterative(e, f->rows.n, &source, o->lambda, f->y, f->at.n, k0, o->rank, o->tolerance,
-                                        o->seed, &f->ridge)
-                : epiqp_ridge_scratch(e, f->rows.n, &source, o->lambda, f->y, f->at.n, k0,
-                                      f->resident ? o->scratch : NULL, f->resident, &f->ridge);
-    f->solved = !s;
-    return s;
+    int status = f->solver == EPIQ_SOLVER_ITERATIVE
+                     ? epiqp_ridge_iterative(e, f->rows.n, &source, f->lambda, f->y, f->at.n, k0, o->rank, o->tolerance,
+                                             o->seed, &f->ridge)
+                     : epiqp_ridge_scratch(e, f->rows.n, &source, f->lambda, f->y, f->at.n, k0,
+                                           f->resident ? o->scratch : NULL, f->resident, &f->ridge);
+    f->solved = !status;
+    return status;
 }
 
 void epiqp_fit_free(epiq_ctx *c, epiqp_fit *f)

@@ -6,48 +6,45 @@
 #include <omp.h>
 #include <string.h>
 
-static bool needs_solve(const epiq_options *o)
+const epiqp_engine epiqp_engine_infinite = {"infinite", false, true, NULL, NULL, NULL};
+
+enum { TALL = 256, WIDE = 512 }; /* rows and points of one product: near gemm's peak, 1 MB per thread */
+
+double epiqp_infinite_bytes(ptrdiff_t n)
 {
-    (void)o;
-    return true;
+    return (double)sizeof(double) * (double)n * TALL;
 }
 
-const epiqp_engine epiqp_engine_infinite = {"infinite", false, needs_solve, NULL, NULL, NULL};
-
-enum { TALL = 256, WIDE = 512 }; /* rows and points of one product: near gemm's peak, 1 MB a thread */
-
-/* Rows i.. of L, with Q = L + L' and so c'Q c = 2 c'L c: what is left of the diagonal block, and half of that block. */
-static void half_of_q(const epiqp_fit *f, ptrdiff_t i, ptrdiff_t rows, ptrdiff_t j, ptrdiff_t cols, double *out)
-{
-    epiqp_kernel_block(&f->arch, &f->rows, i, rows, &f->rows, j, cols, NULL, out, rows);
-    for (ptrdiff_t k = 0; j >= i && k < rows * cols; k++) {
-        out[k] /= 2;
-    }
-}
-
-/* tau^2 = Q00 + 2 c'(L c - Q0), a strip of rows after another: each is made once and serves all points. On a cluster
- * strips are dealt to the ranks in turn. */
+/* With Q = L + L', L being everything left of the diagonal blocks and half of those blocks, tau^2 = Q00 + 2 c'(L c - Q0):
+ * one strip of rows of L after another, each computed once, for all points. On a cluster, strips are dealt round-robin
+ * to the ranks. */
 int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double *c, double *tau2)
 {
     const ptrdiff_t n = f->rows.n, points = f->at.n;
-    const ptrdiff_t wide = epiqp_max(32, epiqp_min(WIDE, points / 4)); /* whatever the threads: the bits depend on it */
+    /* the bits depend on this, so it must not depend on the threads */
+    const ptrdiff_t wide = epiqp_max(32, epiqp_min(WIDE, points / 4));
     double *strip = epiqp_alloc(e->c, n * TALL, sizeof *strip);
     double *products = epiqp_alloc(e->c, e->threads * TALL * wide, sizeof *products);
-    int s = strip && products ? EPIQ_OK : EPIQ_E_NOMEM;
-    const ptrdiff_t ranks = e->cluster ? e->cluster->size : 1, rank = e->cluster ? e->cluster->rank : 0;
-    if (!s && rank == 0) {
+    int status = strip && products ? EPIQ_OK : EPIQ_E_NOMEM;
+    const ptrdiff_t ranks = e->cluster ? e->cluster->ranks : 1, rank = e->cluster ? e->cluster->rank : 0;
+    if (!status && rank == 0) {
         epiqp_kernel_diagonal(&f->arch, &f->at, NULL, tau2);
     } else {
         memset(tau2, 0, (size_t)points * sizeof *tau2);
     }
-    for (ptrdiff_t i = rank * TALL; !s && i < n; i += ranks * TALL) {
+    for (ptrdiff_t i = rank * TALL; !status && i < n; i += ranks * TALL) {
         ptrdiff_t rows = epiqp_min(TALL, n - i);
 #pragma omp parallel num_threads(e->threads) if (n * points > 20000)
         {
             double *mine = products + omp_get_thread_num() * TALL * wide;
 #pragma omp for schedule(dynamic)
             for (ptrdiff_t j = 0; j < i + rows; j += EPIQP_BLOCK) {
-                half_of_q(f, i, rows, j, epiqp_min(EPIQP_BLOCK, i + rows - j), strip + j * rows);
+                ptrdiff_t cols = epiqp_min(EPIQP_BLOCK, i + rows - j);
+                double *out = strip + j * rows;
+                epiqp_kernel_block(&f->arch, &f->rows, i, rows, &f->rows, j, cols, NULL, out, rows);
+                for (ptrdiff_t k = 0; j >= i && k < rows * cols; k++) {
+                    out[k] /= 2;
+                }
             }
 #pragma omp for schedule(dynamic)
             for (ptrdiff_t from = 0; from < points; from += wide) {
@@ -60,12 +57,14 @@ int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double
                 }
             }
         }
-        s = epiqp_stopping(e->c) ? epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request at the closed form") : EPIQ_OK;
+        if (epiqp_cancel_requested(e->c)) {
+            status = epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request at the closed form");
+        }
     }
     epiqp_free(e->c, strip);
     epiqp_free(e->c, products);
-    if (e->cluster && !(s = epiq_ctx_agree(e->c, s))) {
-        e->cluster->sum(tau2, points);
+    if (e->cluster && !(status = epiq_ctx_agree(e->c, status))) {
+        e->cluster->allreduce_sum(e->cluster->user, tau2, points);
     }
-    return s;
+    return status;
 }

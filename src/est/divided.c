@@ -1,176 +1,104 @@
-/* divided.c - kernel ridge regression averaged over P disjoint parts of the rows (docs/method.md section 3). A part is a
- * job of its own: IF runs on it as it does on all rows, and only one part's triangle is in memory. With c_p and V_p of
+/* divided.c - kernel ridge regression averaged over P disjoint parts of the rows (docs/method.md section 3). Each part is a
+ * problem of its own: IF runs on it as it does on all rows, and only one part's triangle is in memory. With c_p and V_p of
  * part p,
  *     c = c_p / P  at its rows,   hbar = c'y,   V = sum_p V_p / P^2
  * and a row left out changes its own part alone.
  */
-#include "est/est.h"
+#include "est/if.h"
 
 #include <assert.h>
 #include <math.h>
 #include <omp.h>
-#include <string.h>
 
 enum {
-    ROWS = 8000, /* of a part, unless another number is asked for: its triangle takes 256 MB */
-    FEWEST = 4   /* groups of a part, on average: fewer say nothing of a variance */
+    ROWS = 8000, /* of a part, unless a number of parts is asked for: its triangle takes 256 MB */
+    FEWEST = 4   /* groups of a part, on average: fewer say nothing about a variance */
 };
 
-ptrdiff_t epiqp_parts(const epiq_options *o, ptrdiff_t n)
+ptrdiff_t epiqp_parts(ptrdiff_t parts, ptrdiff_t n)
 {
-    return o->parts > 0 ? o->parts : epiqp_max(2, (n + ROWS - 1) / ROWS);
+    return parts > 0 ? parts : epiqp_max(2, (n + ROWS - 1) / ROWS);
 }
 
 /* ---- which rows ---- */
 
-typedef struct {
-    ptrdiff_t parts;
-    ptrdiff_t *part_of_row; /* n */
-    ptrdiff_t *sizes;       /* parts: rows, */
-    ptrdiff_t *groups;      /* and groups */
-} dealt;
-
-static int refuse_group(const epiqp_job *j, const dealt *d, ptrdiff_t rows)
+static int deal(const epiqp_problem *pb, epiqp_listed *of)
 {
-    return epiqp_fail(j->e.c, EPIQ_E_DATA,
-                      "a group of %td rows fills a part of %td alone, and one group says nothing of other data; use "
-                      "fewer --parts than %td, or smaller groups",
-                      rows, j->n / d->parts, d->parts);
-}
-
-static int deal(epiqp_job *j, dealt *d)
-{
-    const epiq_data *data = j->data;
-    const bool grouped = data->groups < data->n;
-    const ptrdiff_t parts = j->o.parts;
-    *d = (dealt){0};
+    const epiq_data *data = pb->data;
+    const ptrdiff_t parts = pb->plan->ran.parts;
     if (parts > data->groups / FEWEST) {
-        return epiqp_fail(j->e.c, EPIQ_E_DATA,
-                          "%td %s are too few for %td parts of at least %d; use fewer --parts, or --solver exact",
-                          data->groups, grouped ? "groups" : "rows", parts, FEWEST);
+        return epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                          "%td %s are too few for %td parts of at least %d; use fewer {--parts}, or {--solver} exact",
+                          data->groups, epiqp_has_groups(pb) ? "groups" : "rows", parts, FEWEST);
     }
-    d->part_of_row = epiqp_arena_alloc(j->e.c, &j->scratch, j->n + 2 * parts + data->groups, sizeof *d->part_of_row);
-    if (!d->part_of_row) {
-        return EPIQ_E_NOMEM;
+    ptrdiff_t *groups = epiqp_room(pb, parts + data->groups, sizeof *groups);
+    if (!groups) return EPIQ_E_NOMEM;
+    ptrdiff_t *rows = groups + parts;
+    int s = epiqp_deal_rows(pb, (epiqp_stream){pb->plan->ran.seed, EPIQP_FOR_PARTS, 0}, parts, of);
+    for (ptrdiff_t i = 0; !s && i < pb->n; i++) {
+        groups[of->label[i]] += rows[data->group[i]]++ == 0;
     }
-    d->parts = parts;
-    d->sizes = d->part_of_row + j->n;
-    d->groups = d->sizes + parts;
-    ptrdiff_t *rows = d->groups + parts;
-    epiqp_stream order = {j->o.seed, EPIQP_FOR_PARTS, 0};
-    int s = epiqp_deal(j->e.c, data, order, d->parts, d->part_of_row, d->sizes);
-    for (ptrdiff_t i = 0; !s && i < j->n; i++) {
-        d->groups[d->part_of_row[i]] += rows[data->group[i]]++ == 0;
-    }
-    for (ptrdiff_t i = 0; !s && i < j->n; i++) {
+    for (ptrdiff_t i = 0; !s && i < pb->n; i++) {
         ptrdiff_t own = rows[data->group[i]];
-        if (d->parts > 1 && (own > j->n / d->parts || d->groups[d->part_of_row[i]] < 2)) {
-            s = refuse_group(j, d, own);
+        if (parts > 1 && (own > pb->n / parts || groups[of->label[i]] < 2)) {
+            s = epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                           "a group of %td rows fills a part of %td alone, and one group says nothing of other data; "
+                           "use fewer {--parts} than %td, or smaller groups",
+                           own, pb->n / parts, parts);
         }
     }
     return s;
 }
 
-/* ---- a part: a job of its own ---- */
+/* ---- a part: a problem of its own ---- */
 
 typedef struct {
     ptrdiff_t number;
-    ptrdiff_t *index; /* rows of the part by rows: which of all */
+    const ptrdiff_t *rows; /* which of all */
+    double *hbar;          /* of its rows; NULL: residuals are the ridge's own */
     epiq_data data;
-    epiqp_answer answer;
-    epiqp_predictive left_out;
-    epiqp_more more;
-    epiqp_job job;
+    epiqp_arena scratch;
+    epiqp_warnings warnings;
+    epiqp_problem pb;
+    epiqp_plan plan;
+    epiqp_fit fit;
+    epiqp_if_findings found;
 } part;
 
-/* Rows, targets and groups of the part, in the order they have among all. */
-static int take_rows(const epiqp_job *j, const dealt *d, part *p)
+/* fit and scratch are freed by the caller whatever this returns. leave_out: each row of it, for the interval of a new
+ * observation. */
+static int part_new(const epiqp_problem *pb, const double *hbar, const epiqp_listed *of, ptrdiff_t number,
+                    bool leave_out, part *p)
 {
-    const epiq_data *all = j->data;
-    ptrdiff_t n = d->sizes[p->number], width = all->d, k = 0;
-    epiqp_arena *arena = &p->job.scratch;
-    p->data = (epiq_data){.n = n, .d = width, .y_shift = all->y_shift, .y_factor = all->y_factor};
-    p->data.x = epiqp_arena_alloc(j->e.c, arena, n * width, sizeof(double));
-    p->data.y = epiqp_arena_alloc(j->e.c, arena, n, sizeof(double));
-    p->index = epiqp_arena_alloc(j->e.c, arena, 3 * n + all->groups, sizeof *p->index);
-    p->job.members_mean = j->members_mean ? epiqp_arena_alloc(j->e.c, arena, n, sizeof(double)) : NULL;
-    if (!p->data.x || !p->data.y || !p->index || (j->members_mean && !p->job.members_mean)) {
-        return EPIQ_E_NOMEM;
+    *p = (part){.number = number,
+                .rows = of->rows + of->start[number],
+                .warnings = {.arena = &p->scratch},
+                .pb = *pb,
+                .plan = *pb->plan};
+    p->pb.plan = &p->plan;
+    p->pb.data = &p->data;
+    p->pb.n = epiqp_listed_size(of, number);
+    p->pb.scratch = p->pb.lasting = &p->scratch;
+    p->pb.warnings = &p->warnings;
+    p->plan.influence = EPIQP_IF_POPULATION;
+    p->plan.seed += (uint64_t)number; /* probes of its own, so that their errors do not add up */
+    p->plan.predictive = p->plan.wants_predictive = false;
+    p->plan.leave_out = leave_out;
+    if (hbar && !(p->hbar = epiqp_room(&p->pb, p->pb.n, sizeof *p->hbar))) return EPIQ_E_NOMEM;
+    for (ptrdiff_t k = 0; hbar && k < p->pb.n; k++) {
+        p->hbar[k] = hbar[p->rows[k]];
     }
-    p->data.row = p->index + n;
-    p->data.group = p->data.row + n;
-    ptrdiff_t *known = p->data.group + n; /* a group's number here, from 1; 0: not met yet */
-    for (ptrdiff_t i = 0; i < all->n; i++) {
-        if (d->part_of_row[i] != p->number) {
-            continue;
-        }
-        ptrdiff_t *group = &known[all->group[i]];
-        *group = *group ? *group : ++p->data.groups;
-        memcpy(p->data.x + k * width, all->x + i * width, (size_t)width * sizeof(double));
-        p->data.y[k] = all->y[i];
-        p->data.row[k] = all->row[i];
-        p->data.group[k] = *group - 1;
-        if (j->members_mean) {
-            p->job.members_mean[k] = j->members_mean[i];
-        }
-        p->index[k++] = i;
+    int s = epiqp_take_data(pb->e.c, &p->scratch, pb->data, of, number, &p->data);
+    if (s || (s = epiqp_if_room(&p->pb, &p->found)) ||
+        (s = epiqp_fit_new(&pb->e, &pb->plan->ran, p->data.n, p->data.d, p->data.x, p->data.y, pb->points, pb->at,
+                           &p->fit))) {
+        return s;
     }
-    return EPIQ_OK;
+    p->fit.solver = EPIQ_SOLVER_EXACT;
+    return epiqp_fit_solve(&pb->e, &p->fit);
 }
 
-/* What IF fills in, and what it is asked beside. */
-static int give_room(const epiqp_job *j, const dealt *d, bool left_out, part *p)
-{
-    epiqp_job *own = &p->job;
-    const ptrdiff_t n = p->data.n, points = own->points;
-    own->inf = epiqp_arena_alloc(j->e.c, &own->scratch, points, sizeof *own->inf);
-    own->corrected = epiqp_arena_alloc(j->e.c, &own->scratch, points * EPIQ_CORRECTIONS, sizeof *own->corrected);
-    p->answer.points = epiqp_arena_alloc(j->e.c, &own->scratch, points, sizeof *p->answer.points);
-    double *room = epiqp_arena_alloc(j->e.c, &own->scratch, left_out ? 2 * n : 0, sizeof *room);
-    if (!own->inf || !own->corrected || !p->answer.points || !room) {
-        return EPIQ_E_NOMEM;
-    }
-    p->answer.warnings.arena = &p->answer.arena;
-    p->left_out = (epiqp_predictive){.residual = room, .weight = room + n};
-    p->more = (epiqp_more){.leverage = j->more->leverage || j->n / d->parts <= EPIQP_CHEAP_ROWS,
-                           .left_out = left_out ? &p->left_out : NULL};
-    return EPIQ_OK;
-}
-
-static void part_free(epiq_ctx *c, part *p)
-{
-    epiqp_fit_free(c, &p->job.fit);
-    epiqp_arena_free(c, &p->job.scratch);
-    epiqp_arena_free(c, &p->answer.arena);
-}
-
-/* Whatever it returns, part_free ends it. */
-static int part_new(const epiqp_job *j, const dealt *d, ptrdiff_t number, bool left_out, part *p)
-{
-    *p = (part){.number = number};
-    p->job = (epiqp_job){.e = j->e,
-                         .data = &p->data,
-                         .o = j->o,
-                         .engine = j->engine,
-                         .n = d->sizes[number],
-                         .asked = j->asked,
-                         .points = j->points,
-                         .at = j->at,
-                         .name = j->name,
-                         .more = &p->more,
-                         .answer = &p->answer,
-                         .warnings = &p->answer.warnings};
-    epiqp_job *own = &p->job;
-    own->o.solver = EPIQ_SOLVER_EXACT;
-    own->o.seed += (uint64_t)number; /* probes of its own, so that their errors do not add up */
-    int s = take_rows(j, d, p);
-    s = s ? s : give_room(j, d, left_out, p);
-    return s ? s
-             : epiqp_fit_new(&own->e, &own->o, own->n, p->data.d, p->data.x, p->data.y, own->points, own->at,
-                             &own->fit);
-}
-
-/* ---- what the parts are together ---- */
+/* ---- the parts together ---- */
 
 typedef struct {
     double variance;   /* of the sum over the parts so far */
@@ -180,39 +108,34 @@ typedef struct {
 } total;
 
 typedef struct {
-    const dealt *d;
-    total *totals;             /* points by EPIQ_CORRECTIONS */
-    epiq_influence *strongest; /* points asked for by room */
-    ptrdiff_t room;
-    epiqp_predictive predictive;
-    double *by_others; /* n: sum over the other parts of their predictions of the row */
-    double *left_out,
-        *left_alone; /* n each: the row's residual in its part without its group, for the interval and for the fit; the
-                                    * latter without it alone, where there are no groups */
-    double *wider;   /* n: variance of the latter over the noise's */
-    double noise2, freedom;        /* their ratio is the noise */
-    bool leverage, exact, grouped; /* of all parts so far */
-    double *smoothed;              /* n: the noise of each row as its part smooths it; NULL: some part does not */
+    const epiqp_problem *pb;
+    const epiqp_solution *sol;
+    const epiqp_listed *of;
+    ptrdiff_t parts;
+    epiqp_if_findings *found;
+    total *totals;          /* points by EPIQ_CORRECTIONS */
+    double *by_others;      /* n: sum over the other parts of their predictions of the row */
+    double *in_part;        /* n: the row's residual in its part without its group; */
+    double *left_out;       /* n: in all of them, */
+    double *wider;          /* n: and its variance over the noise's */
+    double noise2, freedom; /* their ratio is the noise */
+    bool leverage, grouped; /* of all parts so far */
 } whole;
 
-static int whole_new(epiqp_job *j, const dealt *d, whole *w)
+static int whole_new(const epiqp_problem *pb, whole *w)
 {
-    const ptrdiff_t n = j->n;
-    *w = (whole){.d = d, .leverage = true, .exact = true, .grouped = true, .room = epiqp_min(j->o.influential, n)};
-    w->totals = epiqp_arena_alloc(j->e.c, &j->scratch, j->points * EPIQ_CORRECTIONS, sizeof *w->totals);
-    w->strongest = epiqp_arena_alloc(j->e.c, &j->answer->arena, j->asked * w->room, sizeof *w->strongest);
-    w->by_others = epiqp_arena_alloc(j->e.c, &j->scratch, 5 * n, sizeof *w->by_others);
-    if (!w->totals || !w->strongest || !w->by_others) {
-        return EPIQ_E_NOMEM;
-    }
-    w->left_out = w->by_others + n;
-    w->left_alone = w->left_out + n;
-    w->wider = w->left_alone + n;
-    w->smoothed = w->wider + n;
-    bool inverse = !j->o.probes || j->o.probes >= n / d->parts;
-    int s = j->more->predictive && inverse ? epiqp_predictive_room(j, &w->predictive) : EPIQ_OK;
-    w->predictive.known = w->predictive.residual;
-    return s;
+    const ptrdiff_t n = pb->n;
+    epiqp_if_findings *found = w->found;
+    w->leverage = w->grouped = true;
+    w->totals = epiqp_room(pb, pb->points * EPIQ_CORRECTIONS, sizeof *w->totals);
+    w->by_others = epiqp_room(pb, 4 * n, sizeof *w->by_others);
+    if (!w->totals || !w->by_others || epiqp_influential_room(pb, found)) return EPIQ_E_NOMEM;
+    w->in_part = w->by_others + n;
+    w->left_out = w->in_part + n;
+    w->wider = w->left_out + n;
+    const epiqp_grouped alike = {.known = true}; /* until a part says otherwise */
+    return pb->plan->predictive ? epiqp_predictive_new(pb, pb->plan->ran.level, &alike, w->left_out, &found->left_out)
+                                : EPIQ_OK;
 }
 
 /* x more, with df degrees of freedom and the probes' standard error relative to it. Ratios neither overflow nor vanish. */
@@ -220,9 +143,7 @@ static void add(total *t, const epiq_part *x, double probe_error)
 {
     double sum = t->variance + x->variance;
     t->unknown |= !x->known || !isfinite(sum);
-    if (t->unknown || sum == 0) {
-        return;
-    }
+    if (t->unknown || sum == 0) return;
     double before = t->variance / sum, share = x->variance / sum;
     t->inverse_df = before * before * t->inverse_df + (x->df > 0 ? share * share / x->df : 0);
     t->probes2 = before * before * t->probes2 + share * probe_error * (share * probe_error);
@@ -230,205 +151,178 @@ static void add(total *t, const epiq_part *x, double probe_error)
 }
 
 /* K(X, X_p) alpha_p, added to the rows of the other parts. */
-static int predict_others(epiqp_job *j, const part *p, whole *w)
+static int predict_others(const part *p, whole *w)
 {
-    const epiqp_fit *all = &j->fit, *own = &p->job.fit;
+    const epiqp_problem *pb = w->pb;
+    const epiqp_fit *all = w->sol->fit, *own = &p->fit;
     const ptrdiff_t n = own->rows.n;
-#pragma omp parallel for schedule(dynamic) num_threads(j->e.threads)
-    for (ptrdiff_t i = 0; i < j->n; i += EPIQP_BLOCK) {
+#pragma omp parallel for schedule(dynamic) num_threads(pb->e.threads)
+    for (ptrdiff_t i = 0; i < pb->n; i += EPIQP_BLOCK) {
         double block[EPIQP_BLOCK * EPIQP_BLOCK], sum[EPIQP_BLOCK] = {0};
-        ptrdiff_t rows = epiqp_min(EPIQP_BLOCK, j->n - i);
-        for (ptrdiff_t k = 0; k < n && !epiqp_stopping(j->e.c); k += EPIQP_BLOCK) {
+        ptrdiff_t rows = epiqp_min(EPIQP_BLOCK, pb->n - i);
+        for (ptrdiff_t k = 0; k < n && !epiqp_cancel_requested(pb->e.c); k += EPIQP_BLOCK) {
             ptrdiff_t some = epiqp_min(EPIQP_BLOCK, n - k);
             epiqp_kernel_block(&all->arch, &all->rows, i, rows, &own->rows, k, some, block, NULL, rows);
-            j->e.la->gemv('N', rows, some, 1, block, rows, own->ridge.alpha + k, 1, sum);
+            pb->e.la->gemv('N', rows, some, 1, block, rows, own->ridge.alpha + k, 1, sum);
         }
         for (ptrdiff_t k = 0; k < rows; k++) {
-            w->by_others[i + k] += w->d->part_of_row[i + k] == p->number ? 0 : sum[k];
+            w->by_others[i + k] += w->of->label[i + k] == p->number ? 0 : sum[k];
         }
     }
-    return epiqp_stopping(j->e.c) ? epiqp_report(j->e.c, "parts", p->number, w->d->parts) : EPIQ_OK;
+    return epiqp_cancel_requested(pb->e.c) ? epiqp_report(pb->e.c, "parts", p->number, w->parts) : EPIQ_OK;
 }
 
 /* Leaving rows out of their own part. */
-static int add_leverages(epiqp_job *j, const part *p, whole *w)
+static int add_leverages(const part *p, whole *w)
 {
-    const epiqp_ridge *r = &p->job.fit.ridge;
-    const ptrdiff_t n = p->job.n;
-    w->leverage &= r->diagonal && p->answer.result.fit.known;
-    w->exact &= !p->answer.result.probes;
-    w->predictive.known &= p->left_out.known;
-    if (!w->leverage) {
-        return EPIQ_OK;
-    }
-    const epiqp_grouped *g = &p->job.grouped;
+    const epiqp_ridge *r = &p->fit.ridge;
+    const ptrdiff_t n = p->data.n;
+    w->leverage &= r->diagonal && p->found.loo.known;
+    w->found->left_out.known &= p->found.left_out.known;
+    if (!w->leverage) return EPIQ_OK;
+    const epiqp_grouped *g = &p->found.grouped;
     w->grouped &= g->known;
     for (ptrdiff_t k = 0; k < n; k++) {
-        ptrdiff_t i = p->index[k];
-        w->left_alone[i] = g->known ? g->left_out[k] : r->alpha[k] / r->diagonal[k];
+        ptrdiff_t i = p->rows[k];
+        w->in_part[i] = p->found.loo.left_out[k];
         w->wider[i] = g->known ? g->wider[k] * g->wider[k] : r->norm2[k] / r->diagonal[k] / r->diagonal[k];
         w->freedom += g->known ? 1 : r->shift * r->shift * r->norm2[k];
-        if (w->predictive.known) {
-            w->left_out[i] = p->left_out.residual[k];
-            w->predictive.weight[i] = p->left_out.weight[k];
-        }
     }
     w->noise2 += g->known ? epiqp_dot(n, g->noise, g->noise) : r->shift * r->shift * epiqp_dot(n, r->alpha, r->alpha);
-    return predict_others(j, p, w);
+    return predict_others(p, w);
 }
 
 /* What the part found at the points. */
-static void add_points(const epiqp_job *j, const part *p, whole *w)
+static void add_points(const part *p, whole *w)
 {
-    for (ptrdiff_t k = 0; k < j->points; k++) {
-        const epiq_point *found = &p->answer.points[k];
+    epiqp_if_findings *found = w->found;
+    for (ptrdiff_t k = 0; k < w->pb->points; k++) {
         for (int how = 0; how < EPIQ_CORRECTIONS; how++) {
             const ptrdiff_t at = k * EPIQ_CORRECTIONS + how;
-            add(&w->totals[at], &p->job.corrected[at], how == j->o.correction ? found->probe_error : 0);
+            add(&w->totals[at], &p->found.corrected[at],
+                how == w->pb->plan->ran.correction ? p->found.probe_error[k] : 0);
         }
-        epiq_point *point = &j->answer->points[k];
-        for (ptrdiff_t i = 0; i < found->influential_count; i++) {
-            epiq_influence one = found->influential[i];
-            one.influence /= (double)w->d->parts;
-            epiqp_influence_keep(w->strongest + k * w->room, &point->influential_count, w->room, one);
+        if (!p->found.influential_room || k >= w->pb->asked) continue;
+        const epiq_influence *own = p->found.influential + k * p->found.influential_room;
+        for (ptrdiff_t i = 0; i < p->found.influential_count[k]; i++) {
+            epiq_influence one = {own[i].row, own[i].influence / (double)w->parts};
+            epiqp_influence_keep(found->influential + k * found->influential_room, &found->influential_count[k],
+                                 found->influential_room, one);
         }
-        point->influential = found->influential_count ? w->strongest + k * w->room : point->influential;
     }
 }
 
-/* A part's warnings, each kind once; what it says of probes is true of the part alone. */
-static int pass_on(epiqp_job *j, const part *p, const dealt *d)
+/* A part's warnings, each kind once; the one about probes holds for the part alone. */
+static int pass_on(const part *p, const whole *w)
 {
-    const epiqp_warnings *found = &p->answer.warnings;
     int s = EPIQ_OK;
-    for (ptrdiff_t k = 0; !s && k < found->count; k++) {
-        bool said = strcmp(found->list[k].code, "probes") == 0;
-        for (ptrdiff_t i = 0; i < j->warnings->count; i++) {
-            said |= strcmp(found->list[k].code, j->warnings->list[i].code) == 0;
+    for (ptrdiff_t k = 0; !s && k < p->warnings.count; k++) {
+        const epiq_warning *one = &p->warnings.list[k];
+        if (one->kind != EPIQ_W_PROBES && !epiqp_warned(w->pb->warnings, one->kind)) {
+            s = epiqp_warn(w->pb->e.c, w->pb->warnings, one->kind, "part %td of %td: %s", p->number + 1, w->parts,
+                           one->message);
         }
-        s = said ? EPIQ_OK
-                 : epiqp_warn(j->e.c, j->warnings, found->list[k].code, "part %td of %td: %s", p->number + 1, d->parts,
-                              found->list[k].message);
     }
     return s;
 }
 
-static int influence_of(epiqp_job *j, part *p, whole *w)
+static int add_part(part *p, whole *w)
 {
-    int s = epiqp_estimate_if(&p->job);
-    if (s) {
-        return s;
-    }
-    j->answer->result.probes = epiqp_max(j->answer->result.probes, p->answer.result.probes);
-    add_points(j, p, w);
-    for (ptrdiff_t k = 0; w->smoothed && p->job.smoothed && k < p->job.n; k++) {
-        w->smoothed[p->index[k]] = p->job.smoothed[k];
-    }
-    w->smoothed = p->job.smoothed ? w->smoothed : NULL;
-    s = pass_on(j, p, w->d);
-    return s ? s : add_leverages(j, p, w);
+    int s = epiqp_if_from_ridge(&p->pb, &(epiqp_solution){.fit = &p->fit, .ridge = &p->fit.ridge, .hbar = p->hbar},
+                                &p->found);
+    if (s) return s;
+    w->found->probes = epiqp_max(w->found->probes, p->found.probes);
+    add_points(p, w);
+    s = pass_on(p, w);
+    return s ? s : add_leverages(p, w);
 }
 
-/* A row less its prediction by the others, of which those of its own part alone change: e is its residual there. */
-static double by_others(const epiqp_job *j, const whole *w, ptrdiff_t i, double e)
+/* Errors of rows left out, and the interval of a new observation at every point. */
+static int describe(whole *w)
 {
-    double parts = (double)w->d->parts;
-    return ((parts - 1) * j->data->y[i] - w->by_others[i] + e) / parts;
-}
-
-static int describe(epiqp_job *j, whole *w)
-{
-    const double parts = (double)w->d->parts;
-    for (ptrdiff_t i = 0; i < j->n; i++) {
-        w->left_alone[i] = by_others(j, w, i, w->left_alone[i]);
+    const epiqp_problem *pb = w->pb;
+    const double parts = (double)w->parts;
+    epiqp_if_findings *found = w->found;
+    epiqp_predictive *out = &found->left_out;
+    for (ptrdiff_t i = 0; i < pb->n; i++) { /* leaving out a row changes its own part alone */
+        w->left_out[i] = ((parts - 1) * pb->data->y[i] - w->by_others[i] + w->in_part[i]) / parts;
         /* each other part's weights at x_i are taken to be as large as those of its own part without it */
         w->wider[i] = sqrt(1 + (w->wider[i] - 1) / parts);
     }
-    int s = epiqp_describe_errors(j, w->left_alone, w->exact ? w->wider : NULL, sqrt(w->noise2 / w->freedom));
-    j->answer->result.fit.by_group = w->grouped && j->answer->result.fit.known;
-    w->predictive.known &= j->answer->result.fit.known;
-    for (ptrdiff_t i = 0; w->predictive.known && i < j->n; i++) {
-        w->predictive.residual[i] = by_others(j, w, i, w->left_out[i]);
+    found->loo = (epiqp_loo){.by_group = w->grouped,
+                             .left_out = w->left_out,
+                             .wider = found->probes ? NULL : w->wider,
+                             .noise_sd = sqrt(w->noise2 / w->freedom)};
+    epiqp_loo_check_range(pb, &found->loo);
+    if (!out->known || !found->loo.known) return EPIQ_OK;
+    if (!(found->predictive = epiqp_room(pb, pb->points, sizeof *found->predictive))) return EPIQ_E_NOMEM;
+    out->moves = w->in_part;
+#pragma omp parallel for schedule(static) num_threads(pb->e.threads) if (pb->n * pb->points > 20000)
+    for (ptrdiff_t p = 0; p < pb->points; p++) {
+        found->predictive[p] = epiqp_predictive_at(pb, out, w->sol->ridge->c + p * pb->n, omp_get_thread_num());
     }
-    w->predictive.moves = w->left_out;
-    ptrdiff_t points = !s && w->predictive.known ? j->points : 0;
-#pragma omp parallel for schedule(static) num_threads(j->e.threads) if (j->n * points > 20000)
-    for (ptrdiff_t p = 0; p < points; p++) {
-        epiqp_predictive_at(j, &w->predictive, j->fit.ridge.c + p * j->n, omp_get_thread_num(), &j->answer->points[p]);
-    }
-    return s;
+    return EPIQ_OK;
 }
 
-static int finish(epiqp_job *j, whole *w)
+static int finish(whole *w)
 {
-    const double parts2 = (double)w->d->parts * (double)w->d->parts;
-    for (ptrdiff_t k = 0; k < j->points * EPIQ_CORRECTIONS; k++) {
+    const epiqp_problem *pb = w->pb;
+    const epiq_options *o = &pb->plan->ran;
+    const double parts2 = (double)w->parts * (double)w->parts;
+    epiqp_if_findings *found = w->found;
+    for (ptrdiff_t k = 0; k < pb->points * EPIQ_CORRECTIONS; k++) {
         const total *t = &w->totals[k];
         if (!t->unknown) {
             double df = t->inverse_df > 0 ? 1 / t->inverse_df : 0;
-            j->corrected[k] = epiq_part_of(t->variance / parts2, df, j->o.level, EPIQ_BY_IF);
+            found->corrected[k] = epiq_part_of(t->variance / parts2, df, o->level, EPIQ_BY_IF);
         }
     }
-    for (ptrdiff_t p = 0; p < j->points; p++) {
-        j->inf[p] = j->corrected[p * EPIQ_CORRECTIONS + j->o.correction];
-        j->answer->points[p].probe_error = sqrt(w->totals[p * EPIQ_CORRECTIONS + j->o.correction].probes2);
+    for (ptrdiff_t p = 0; p < pb->points; p++) {
+        found->part[p] = found->corrected[p * EPIQ_CORRECTIONS + o->correction];
+        found->probe_error[p] = sqrt(w->totals[p * EPIQ_CORRECTIONS + o->correction].probes2);
     }
-    j->smoothed = w->smoothed;
-    j->smoothed_mean = w->freedom > 0 ? w->noise2 / w->freedom : 0;
-    int s = w->leverage ? describe(j, w) : EPIQ_OK;
-    return s || !j->answer->result.probes ? s : epiqp_warn_of_probes(j);
+    int s = w->leverage ? describe(w) : EPIQ_OK;
+    return s || !found->probes ? s : epiqp_warn_probes(pb, found);
 }
 
 /* ---- one part after another ---- */
 
-static void scatter(epiqp_job *j, const part *p, ptrdiff_t parts)
+static void scatter(const epiqp_problem *pb, const part *p, ptrdiff_t parts, epiqp_ridge *all)
 {
-    const epiqp_ridge *own = &p->job.fit.ridge;
-    for (ptrdiff_t k = 0; k < j->points; k++) {
+    const epiqp_ridge *own = &p->fit.ridge;
+    for (ptrdiff_t k = 0; k < pb->points; k++) {
         for (ptrdiff_t i = 0; i < own->n; i++) {
-            j->fit.ridge.c[p->index[i] + k * j->n] = own->c[i + k * own->n] / (double)parts;
+            all->c[p->rows[i] + k * pb->n] = own->c[i + k * own->n] / (double)parts;
         }
     }
-    j->fit.ridge.jitter = fmax(j->fit.ridge.jitter, own->jitter);
-    j->fit.ridge.loss = fmax(j->fit.ridge.loss, own->loss);
-    j->fit.ridge.fill_s += own->fill_s;
-    j->fit.ridge.factor_s += own->factor_s;
+    all->jitter = fmax(all->jitter, own->jitter);
+    all->loss = fmax(all->loss, own->loss);
+    all->fill_s += own->fill_s;
+    all->factor_s += own->factor_s;
 }
 
-static int each_part(epiqp_job *j, bool solve, bool influence)
+int epiqp_divided(const epiqp_problem *pb, const epiqp_solution *sol, bool solve, epiqp_if_findings *found,
+                  double *seconds)
 {
-    dealt d;
-    whole w = {0};
-    int s = deal(j, &d);
-    assert(s || d.parts > 0);
-    s = s || !influence ? s : whole_new(j, &d, &w);
-    for (ptrdiff_t k = 0; !s && k < d.parts; k++) {
+    epiqp_listed of = {0};
+    const ptrdiff_t parts = pb->plan->ran.parts;
+    whole w = {.pb = pb, .sol = sol, .of = &of, .parts = parts, .found = found};
+    int s = deal(pb, &of);
+    assert(s || (of.start && of.label));
+    if (s || (found && (s = whole_new(pb, &w)))) return s;
+    for (ptrdiff_t k = 0; !s && k < parts; k++) {
         part p;
-        s = part_new(j, &d, k, influence && w.predictive.known, &p);
-        s = s ? s : epiqp_fit_solve(&p.job.e, &p.job.fit);
-        if (!s && solve) {
-            scatter(j, &p, d.parts);
+        if (!(s = part_new(pb, sol->hbar, &of, k, found && found->left_out.known, &p)) && solve) {
+            scatter(pb, &p, parts, sol->ridge);
         }
-        double start = epiqp_now();
-        s = s || !influence ? s : influence_of(j, &p, &w);
-        j->answer->result.timing.influence += solve && influence ? epiqp_now() - start : 0;
-        part_free(j->e.c, &p);
-        s = s ? s : epiqp_report(j->e.c, "parts", k + 1, d.parts);
+        if (!s && found) {
+            double start = epiqp_now();
+            s = add_part(&p, &w);
+            *seconds += epiqp_now() - start;
+        }
+        epiqp_fit_free(pb->e.c, &p.fit);
+        epiqp_arena_free(pb->e.c, &p.scratch);
+        s = s ? s : epiqp_report(pb->e.c, "parts", k + 1, parts);
     }
-    return s || !influence ? s : finish(j, &w);
-}
-
-int epiqp_divided_solve(epiqp_job *j)
-{
-    epiqp_ridge *r = &j->fit.ridge;
-    *r = (epiqp_ridge){.n = j->n, .points = j->points, .c = epiqp_alloc(j->e.c, j->n * j->points, sizeof *r->c)};
-    bool influence = j->o.methods & EPIQ_IF && j->o.hbar == EPIQ_HBAR_KERNEL;
-    int s = r->c ? each_part(j, true, influence) : EPIQ_E_NOMEM;
-    j->fit.solved = !s;
-    return s;
-}
-
-int epiqp_divided_if(epiqp_job *j)
-{
-    return j->o.hbar == EPIQ_HBAR_ENSEMBLE ? each_part(j, false, true) : EPIQ_OK;
+    return s || !found ? s : finish(&w);
 }

@@ -1,175 +1,110 @@
-/* ev.c - EV, the procedural variance: the spread of m networks trained on the same rows (docs/method.md section 3). */
-#include "est/est.h"
+/* ev.c - EV, the procedural variance: the variance of m networks trained on the same rows (docs/method.md section 3). */
+#include "est/if.h"
+#include "est/variance.h"
 
 #include <float.h>
 #include <math.h>
-
-/* An upper end farther away than this, over the estimate, is no statement about the variance: with one degree of freedom
- * it is 1018 times as large, and with a tenth of one 10^31 times. */
-static const double FARTHEST = 100;
-
-epiq_part epiq_part_of(double variance, double df, double level, epiq_method method)
-{
-    if (!(variance >= 0 && variance <= DBL_MAX)) {
-        return (epiq_part){.method = method};
-    }
-    epiq_part part = {.known = 1, .variance = variance, .method = method};
-    part.df = variance > 0 && df > 0 && df <= DBL_MAX ? df : 0;
-    if (part.df > 0 && level > 0 && level < 1) {
-        double lo, hi;
-        epiqp_variance_interval(variance, df, level, &lo, &hi);
-        if (lo > 0) {
-            part.has_interval = 1;
-            part.lo = fmin(lo, variance); /* with less than a degree of freedom the quantiles may lie beyond it */
-            part.open = !(hi <= FARTHEST * variance);
-            part.hi = part.open ? 0 : fmax(hi, variance);
-        }
-    }
-    return part;
-}
-
-/* By differences from the first: equal numbers have exactly their own mean. */
-double epiqp_mean_of(const double *h, ptrdiff_t count, ptrdiff_t stride)
-{
-    double sum = 0;
-    for (ptrdiff_t k = 0; k < count; k++) {
-        sum += (h[k * stride] - h[0]) / (double)count;
-    }
-    return h[0] + sum;
-}
-
-/* Sample variance of h[0], h[stride], ..., in two passes; negative: too small for a double, but not 0. */
-static double spread(const double *h, ptrdiff_t count, ptrdiff_t stride)
-{
-    double mean = epiqp_mean_of(h, count, stride), sum = 0, largest = 0;
-    for (ptrdiff_t k = 0; k < count; k++) {
-        double away = h[k * stride] - mean;
-        sum += away * away;
-        largest = fmax(largest, fabs(away));
-    }
-    return largest > 0 && sum < DBL_MIN ? -1 : sum / (double)(count - 1);
-}
+#include <string.h>
 
 epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level)
 {
-    return epiq_part_of(spread(h, count, stride), (double)(count - 1), level, EPIQ_BY_EV);
+    return epiq_part_of(epiqp_variance_of(h, count, stride), (double)(count - 1), level, EPIQ_BY_EV);
 }
 
-epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level)
+void epiqp_ev_points(const epiqp_problem *pb, epiqp_ev_findings *found)
 {
-    return epiq_part_of(spread(h, count, stride) / (double)count, (double)(count - 1), level, EPIQ_BY_BA);
-}
-
-void epiqp_ev_points(epiqp_job *j, ptrdiff_t m, const double *h)
-{
-    for (ptrdiff_t p = 0; p < j->points; p++) {
-        j->ev[p] = epiqp_ev(h + p, m, j->points, j->o.level);
-        j->prediction[p] = epiqp_mean_of(h + p, m, j->points);
+    for (ptrdiff_t p = 0; p < pb->points; p++) {
+        found->part[p] = epiqp_ev(found->h + p, found->members, pb->points, pb->plan->ran.level);
+        found->mean[p] = epiqp_mean_of(found->h + p, found->members, pb->points);
     }
-    j->members_trained = true;
-    j->member_h = h;
 }
 
-int epiqp_warn_few_members(epiqp_job *j)
+int epiqp_warn_few_members(const epiqp_problem *pb, ptrdiff_t members)
 {
-    return j->o.members < 10
-               ? epiqp_warn(
-                     j->e.c, j->warnings, "few_members",
-                     "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%%s",
-                     j->o.members,
-                     !j->engine && j->o.members < 5 && j->points > j->o.members
-                         ? ". A row is a network and a column a point: transpose what is given if it is not so"
-                         : "")
-               : EPIQ_OK;
+    if (members >= 10) return EPIQ_OK;
+    const bool transposed = !pb->engine && members < 5 && pb->points > members;
+    return epiqp_warn(
+        pb->e.c, pb->warnings, EPIQ_W_FEW_MEMBERS,
+        "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%%s", members,
+        transposed ? ". A row is a network and a column a point: transpose what is given if it is not so" : "");
 }
 
-/* The least number of members whose interval is narrow enough: more of them only make it narrower. */
-ptrdiff_t epiq_members_for(double relative, double level)
+int epiqp_accept_early_end(const epiqp_problem *pb)
 {
-    static const ptrdiff_t MOST = 100000000; /* as far as the quantiles are known to be accurate */
-    ptrdiff_t few = 1, enough = MOST + 1;
-    while (relative > 0 && relative <= DBL_MAX && enough - few > 1) {
-        ptrdiff_t m = few + (enough - few) / 2;
-        epiq_part one = epiq_part_of(1, (double)(m - 1), level, EPIQ_BY_EV);
-        bool narrow = one.has_interval && !one.open && (one.hi - one.lo) / 2 <= relative;
-        few = narrow ? few : m;
-        enough = narrow ? m : enough;
-    }
-    return enough <= MOST ? enough : 0;
+    if (!pb->plan->may_end_early || !epiqp_finish_requested(pb->e.c) || pb->e.cluster) return EPIQ_E_STOPPED;
+    epiqp_clear(pb->e.c);
+    epiqp_clear_cancel(pb->e.c);
+    return EPIQ_OK;
 }
 
 /* Members solved with the factor of all rows, h(theta0; x0) + c'(y - h(theta0; X)), differ by what is left of numbers as
  * large as sqrt(Q00) and |y|, c having as many digits as the factor leaves it, or iteration. */
-static int check_spread(epiqp_job *j)
+static int check_digits(const epiqp_problem *pb, const epiqp_fit *fit, const epiqp_ev_findings *found)
 {
-    if (!j->fit.solved || !j->engine->needs_solve(&j->o)) {
-        return EPIQ_OK;
-    }
-    double *q00 = epiqp_arena_alloc(j->e.c, &j->scratch, j->points, sizeof *q00);
-    if (!q00) {
-        return EPIQ_E_NOMEM;
-    }
-    epiqp_kernel_diagonal(&j->fit.arch, &j->fit.at, NULL, q00);
-    double rounding = DBL_EPSILON * j->fit.ridge.loss, y2 = 0;
-    for (ptrdiff_t i = 0; i < j->n; i++) {
-        y2 = fmax(y2, j->data->y[i] * j->data->y[i]);
+    if (!fit->solved || !epiqp_needs_solve(fit->o)) return EPIQ_OK;
+    double *q00 = epiqp_room(pb, pb->points, sizeof *q00);
+    if (!q00) return EPIQ_E_NOMEM;
+    epiqp_kernel_diagonal(&fit->arch, &fit->at, NULL, q00);
+    double rounding = DBL_EPSILON * fit->ridge.loss, y2 = 0;
+    for (ptrdiff_t i = 0; i < pb->n; i++) {
+        y2 = fmax(y2, pb->data->y[i] * pb->data->y[i]);
     }
     ptrdiff_t lost = 0;
-    for (ptrdiff_t p = 0; p < j->asked; p++) {
-        double v = j->ev[p].variance, open = 10 * epiqp_procedural_open(j, &j->fit.ridge, p);
-        lost += j->ev[p].known && v > 0 && v < fmax(rounding * rounding * (q00[p] + y2), open * open);
+    for (ptrdiff_t p = 0; p < pb->asked; p++) {
+        double v = found->part[p].variance, open = 10 * epiqp_procedural_open(fit, &fit->ridge, p);
+        lost += found->part[p].known && v > 0 && v < fmax(rounding * rounding * (q00[p] + y2), open * open);
     }
-    return lost
-               ? epiqp_warn(j->e.c, j->warnings, "ill_conditioned",
-                            "at %td of %td points the members differ by less than the rounding in them may come to, so "
-                            "the procedural variance there may be wrong; use a larger --lambda%s",
-                            lost, j->asked, j->fit.ridge.bound ? ", or --solver exact" : "")
-               : EPIQ_OK;
+    if (!lost) return EPIQ_OK;
+    return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_ILL_CONDITIONED,
+                      "at %td of %td points the members differ by less than the rounding in them may come to, so the "
+                      "procedural variance there may be wrong; use a larger {--lambda}%s",
+                      lost, pb->asked, fit->ridge.bound ? ", or {--solver} exact" : "");
 }
 
-int epiqp_estimate_ev(epiqp_job *j)
+/* Moves the networks that are done to the front of the list and of h, in their order; returns how many. */
+static ptrdiff_t compact(ptrdiff_t points, ptrdiff_t count, epiqp_assignment *list)
 {
-    const epiq_options *o = &j->o;
-    if (!j->engine->member) {
-        return EPIQ_OK; /* engine infinite: epiqp_estimate_infinite has it in closed form */
+    ptrdiff_t done = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        if (list[k].done) {
+            double *at = list[done].at;
+            memmove(at, list[k].at, (size_t)points * sizeof *at);
+            list[done] = list[k];
+            list[done++].at = at;
+        }
     }
-    ptrdiff_t m = o->members, keep_rows = o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF ? j->n : 0;
-    double *h = epiqp_arena_alloc(j->e.c, &j->scratch, m * (j->points + keep_rows), sizeof *h);
-    epiqp_assignment *list = epiqp_arena_alloc(j->e.c, &j->scratch, m, sizeof *list);
-    if (!h || !list) {
-        return EPIQ_E_NOMEM;
-    }
+    return done;
+}
+
+/* EPIQ_E_STOPPED with two networks or more: found has what they say, for a run that ends early. */
+int epiqp_estimate_ev(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_fit *fit, epiqp_ev_findings *found)
+{
+    const ptrdiff_t m = pb->plan->ran.members, rows = pb->plan->members_at_rows ? pb->n : 0;
+    double *h = epiqp_room(pb, m * (pb->points + rows), sizeof *h);
+    epiqp_assignment *list = epiqp_room(pb, m, sizeof *list);
+    if (!h || !list) return EPIQ_E_NOMEM;
     for (ptrdiff_t k = 0; k < m; k++) {
         list[k] = (epiqp_assignment){
-            .fit = &j->fit,
-            .draw = epiqp_draw_of(o, k),
+            .fit = fit,
+            .draw = epiqp_draw_of(&pb->plan->ran, k),
             .kind = EPIQP_FOR_MEMBER,
             .index = k,
-            .at = h + k * j->points,
-            .rows = keep_rows ? h + m * j->points + k * j->n : NULL,
+            .at = h + k * pb->points,
+            .rows = rows ? h + m * pb->points + k * pb->n : NULL,
         };
     }
-    int s = epiqp_keep_members(j, j->more->keep ? &j->more->keep->members : NULL, m, list);
-    s = s ? s : epiqp_run_members(j, "members", m, list);
-    if (s == EPIQ_E_STOPPED) {
-        s = epiqp_finish_members(j, m, list);
-        m = o->members;
+    int s = pb->plan->keep ? epiqp_members_keep(maker, pb->plan->keep, pb->n, m, list, &found->weights) : EPIQ_OK;
+    if (s) return s;
+    const int trained = epiqp_members_run(maker, "members", m, list);
+    const ptrdiff_t done = trained == EPIQ_E_STOPPED ? compact(pb->points, m, list) : m;
+    if ((trained && trained != EPIQ_E_STOPPED) || done < 2) return trained;
+    found->members = done;
+    found->h = h;
+    epiqp_ev_points(pb, found);
+    if ((s = check_digits(pb, fit, found))) return s;
+    if (rows && !(found->at_rows = epiqp_room(pb, rows, sizeof *found->at_rows))) return EPIQ_E_NOMEM;
+    for (ptrdiff_t k = 0; rows && k < done; k++) {
+        epiqp_axpy(rows, 1 / (double)done, list[k].rows, found->at_rows);
     }
-    if (s) {
-        return s;
-    }
-    epiqp_ev_points(j, m, h);
-    if ((s = check_spread(j))) {
-        return s;
-    }
-    if (keep_rows) {
-        j->members_mean = epiqp_arena_alloc(j->e.c, &j->scratch, j->n, sizeof(double));
-        if (!j->members_mean) {
-            return EPIQ_E_NOMEM;
-        }
-        for (ptrdiff_t k = 0; k < m; k++) {
-            epiqp_axpy(j->n, 1 / (double)m, list[k].rows, j->members_mean);
-        }
-    }
-    return EPIQ_OK;
+    return trained;
 }

@@ -1,8 +1,8 @@
 /* ols.c - linear regression beside kernel regression, for retraining (docs/method.md section 3). Units of a network whose
- * kinks lie outside the data, or stick to rows of it, answer to changed targets as linear regression does; so networks
+ * kinks are outside the data, or stick to rows of it, answer to changed targets as linear regression does; so networks
  * answer like a sum of the two regressions, to a hundredth or so of the variance.
  */
-#include "est/est.h"
+#include "est/response.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,18 +25,18 @@ double epiqp_ols_bytes(ptrdiff_t n, ptrdiff_t groups, ptrdiff_t d, ptrdiff_t vec
 /* Sizes apart from squares, which may be beyond doubles. */
 static void standardise(const epiqp_steps *s, epiqp_ols *o)
 {
-    const ptrdiff_t n = s->n, d = s->d;
+    const ptrdiff_t n = s->data->n, d = s->data->d;
     for (ptrdiff_t k = 0; k < d; k++) {
         double mean = 0, largest = 0, most = 0, square = 0;
         for (ptrdiff_t i = 0; i < n; i++) {
-            mean += s->x[i * d + k] / (double)n;
-            largest = fmax(largest, fabs(s->x[i * d + k]));
+            mean += s->data->x[i * d + k] / (double)n;
+            largest = fmax(largest, fabs(s->data->x[i * d + k]));
         }
         for (ptrdiff_t i = 0; i < n; i++) {
-            most = fmax(most, fabs(s->x[i * d + k] - mean));
+            most = fmax(most, fabs(s->data->x[i * d + k] - mean));
         }
         for (ptrdiff_t i = 0; most > 0 && i < n; i++) {
-            double off = (s->x[i * d + k] - mean) / most;
+            double off = (s->data->x[i * d + k] - mean) / most;
             square += off * off / (double)n;
         }
         double size = most * sqrt(square);
@@ -65,42 +65,30 @@ static void factorise(const epiqp_env *e, const epiqp_ols *o, ptrdiff_t rows, co
     e->la->potrf(p, root, p); /* of a matrix that is positive definite by far more than rounding */
 }
 
-static void solve(const epiqp_env *e, ptrdiff_t p, const double *root, double *b)
-{
-    e->la->trsm('L', 'N', p, 1, root, p, b, p);
-    e->la->trsm('L', 'T', p, 1, root, p, b, p);
-}
-
 /* Coefficients for the steps of fold f, from the rows that it keeps, where u is the step itself. root, w, u: room. */
 static void leave_out(const epiqp_env *e, const epiqp_steps *s, ptrdiff_t f, ptrdiff_t vectors, epiqp_ols *o,
                       double *root, double *w, double *u)
 {
-    const ptrdiff_t n = s->n, p = o->p;
+    const ptrdiff_t n = s->data->n, p = o->p;
     ptrdiff_t rows = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
-        if (s->fold[i] != f) {
-            memcpy(w + rows++ * p, o->w + i * p, (size_t)p * sizeof *w);
-        }
+        if (s->fold[i] != f) memcpy(w + rows++ * p, o->w + i * p, (size_t)p * sizeof *w);
     }
     factorise(e, o, rows, w, root);
     for (ptrdiff_t r = f; r < vectors; r += s->folds) {
         for (ptrdiff_t i = 0, k = 0; i < n; i++) {
-            if (s->fold[i] != f) {
-                u[k++] = s->u[r * n + i];
-            }
+            if (s->fold[i] != f) u[k++] = s->u[r * n + i];
         }
         e->la->gemv('N', p, rows, 1, w, p, u, 0, o->beta + r * p);
-        solve(e, p, root, o->beta + r * p);
+        epiqp_la_solve(e->la, p, root, 1, o->beta + r * p);
     }
 }
 
 int epiqp_ols_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_steps *s, ptrdiff_t vectors, epiqp_ols *out)
 {
-    const ptrdiff_t n = s->n, p = coefficients(s->groups, s->d);
+    const ptrdiff_t n = s->data->n, p = coefficients(s->data->groups, s->data->d);
     *out = (epiqp_ols){.n = n, .p = p};
-    if (!p) {
-        return EPIQ_OK;
-    }
+    if (!p) return EPIQ_OK;
     out->shift = epiqp_arena_alloc(e->c, arena, 2 * p, sizeof *out->shift);
     out->w = epiqp_arena_alloc(e->c, arena, n * p, sizeof *out->w);
     out->root = epiqp_arena_alloc(e->c, arena, p * p, sizeof *out->root);
@@ -113,7 +101,7 @@ int epiqp_ols_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_steps *s, 
     out->scale = out->shift + p;
     standardise(s, out);
     for (ptrdiff_t i = 0; i < n; i++) {
-        enter(out, s->x + i * s->d, out->w + i * p);
+        enter(out, s->data->x + i * s->data->d, out->w + i * p);
     }
     for (ptrdiff_t f = 0; f < s->folds; f++) {
         leave_out(e, s, f, vectors, out, room, room + p * p, room + p * (p + n));
@@ -128,36 +116,15 @@ double epiqp_ols_at(const epiqp_ols *o, ptrdiff_t vector, ptrdiff_t row)
     return o->p ? epiqp_dot(o->p, o->w + row * o->p, o->beta + vector * o->p) : 0;
 }
 
-static const double FEWER = 1.1; /* the kernel's variance at a point without a fifth of the rows, lambda n as before */
-static const double FEWER_LINEAR = 1.25; /* and linear regression's */
-
-void epiqp_steps_answer(const epiqp_env *e, const epiqp_steps *s, const double *c, const double *at, double *told,
-                        double *room)
+void epiqp_ols_point(const epiqp_env *e, const epiqp_ols *o, const double *at, ptrdiff_t replicates, double *answer,
+                     double *row_weight, double *w)
 {
-    const epiqp_ols *o = s->ols;
-    double *by_kernel = room, *by_line = room + s->groups, *w = by_line + s->groups; /* sums of c z and l z by group */
-    double *square = told + 2 * s->replicates;
-    memset(by_kernel, 0, (size_t)(2 * s->groups) * sizeof *by_kernel);
-    for (ptrdiff_t r = 0; r < s->replicates; r++) {
-        told[r] = epiqp_dot(s->n, c, s->u + r * s->n);
-        told[s->replicates + r] = 0;
+    enter(o, at, w);
+    for (ptrdiff_t r = 0; r < replicates; r++) {
+        answer[r] = epiqp_dot(o->p, w, o->beta + r * o->p);
     }
-    for (ptrdiff_t i = 0; i < s->n; i++) {
-        by_kernel[s->group[i]] += c[i] * s->size[i];
+    epiqp_la_solve(e->la, o->p, o->root, 1, w);
+    for (ptrdiff_t i = 0; i < o->n; i++) {
+        row_weight[i] = epiqp_dot(o->p, w, o->w + i * o->p);
     }
-    if (o->p) {
-        enter(o, at, w);
-        for (ptrdiff_t r = 0; r < s->replicates; r++) {
-            told[s->replicates + r] = epiqp_dot(o->p, w, o->beta + r * o->p);
-        }
-        solve(e, o->p, o->root, w);
-        for (ptrdiff_t i = 0; i < s->n; i++) {
-            by_line[s->group[i]] += epiqp_dot(o->p, w, o->w + i * o->p) * s->size[i];
-        }
-    }
-    square[0] = FEWER * epiqp_dot(s->groups, by_kernel, by_kernel);
-    square[1] = FEWER_LINEAR * epiqp_dot(s->groups, by_line, by_line);
-    square[2] = sqrt(FEWER * FEWER_LINEAR) * epiqp_dot(s->groups, by_kernel, by_line);
-    epiqp_own_noise(s, c, at, &square[3], &square[4]);
-    square[5] = epiqp_dot(s->n, c, c);
 }

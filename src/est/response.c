@@ -1,18 +1,18 @@
 /* response.c - from the networks' answers to changed targets to how much they follow the data, in variance, against
  * kernel regression: kappa, over all rows and at one point (docs/method.md section 3).
  */
-#include "est/est.h"
+#include "est/response.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Variance of the networks' own answers from point to point beside that of the reference, over its square: from many
  * settings of known truth. */
 static const double BETWEEN_POINTS = 0.03;
-static const double LEAST = 0.2; /* of rest and kappa over all rows: no point has less, about */
-static const double LEAST_OWN =
-    0.25; /* of IF's variance at a row, as moderated gives a quarter of the smoothed one at least */
-static const double PRIOR = 2;    /* so many answers is the reference itself worth at a point */
-static const double ALIKE = 1e-9; /* of the squares: two regressions that cannot be told apart */
+static const double LEAST = 0.2;      /* of rest and kappa over all rows: no point has less, about */
+static const double LEAST_OWN = 0.25; /* of IF's variance at a row, as moderated gives a quarter of the smoothed one */
+static const double PRIOR = 2;        /* the reference counts as this many answers at a point */
+static const double ALIKE = 1e-9;     /* of the squares: two regressions that cannot be distinguished */
 
 epiqp_answers epiqp_answers_of(const double *plus, const double *minus, ptrdiff_t stride, double step)
 {
@@ -58,9 +58,7 @@ epiqp_following epiqp_follow(const epiqp_response *sum)
 {
     epiqp_following f = {0};
     const double apart = sum->kernel * sum->linear - sum->both * sum->both;
-    if (!(sum->kernel > 0)) {
-        return f;
-    }
+    if (!(sum->kernel > 0)) return f;
     f.kappa = sum->products / sum->kernel;
     if (apart > ALIKE * sum->kernel * sum->linear) {
         f.kernel = (sum->with_kernel * sum->linear - sum->with_linear * sum->both) / apart;
@@ -87,9 +85,7 @@ double epiqp_rest_here(double rest, ptrdiff_t count, const epiqp_answers *of, do
 {
     const double R = (double)count;
     double products = 0, with = 0, square = 0, left = 0;
-    if (count < 2 || !(expected > 0 && rest > 0)) {
-        return rest;
-    }
+    if (count < 2 || !(expected > 0 && rest > 0)) return rest;
     for (ptrdiff_t k = 0; k < count; k++) {
         products += of[k].start[0] * of[k].start[1];
         with += mean_of(&of[k]) * of[k].reference;
@@ -106,7 +102,7 @@ double epiqp_rest_here(double rest, ptrdiff_t count, const epiqp_answers *of, do
     return isfinite(mixed) ? fmax(mixed, LEAST * rest) : rest;
 }
 
-/* To six digits, which is what tables of text or single precision leave. */
+/* Equal to six digits, which is what tables of text or single precision leave. */
 static bool same(ptrdiff_t d, const double *a, const double *b)
 {
     double apart = 0, size = 0;
@@ -119,68 +115,100 @@ static bool same(ptrdiff_t d, const double *a, const double *b)
 
 /* Over other samples a row's own prediction changes with its noise, while what the fit misses of the function there stays
  * as it is; corrected residuals count both (N2). */
-void epiqp_own_noise(const epiqp_steps *s, const double *c, const double *at, double *share, double *alone)
+void epiqp_own_noise(const epiqp_steps *s, const double *c, const double *at, double *own, double *own_alone)
 {
-    double all = 0, own = 0;
-    *share = *alone = 0;
-    for (ptrdiff_t i = 0; s->alone && i < s->n; i++) {
+    double all = 0, part_of_row = 0;
+    *own = *own_alone = 0;
+    for (ptrdiff_t i = 0; s->alone && i < s->data->n; i++) {
         double c2 = c[i] * c[i], part = c2 * s->size[i] * s->size[i];
         all += part;
-        if (s->alone[i] > 0 && same(s->d, s->x + i * s->d, at)) {
-            own += part;
-            *alone += c2 * s->alone[i];
+        if (s->alone[i] > 0 && same(s->data->d, s->data->x + i * s->data->d, at)) {
+            part_of_row += part;
+            *own_alone += c2 * s->alone[i];
         }
     }
-    *share = own > 0 ? own / all : 0;
+    *own = part_of_row > 0 ? part_of_row / all : 0;
 }
 
-static double own_factor(const double *own, double variance)
-{
-    double factor = own[0] > 0 && variance > 0 ? 1 - own[0] + own[1] / variance : 1;
-    return isfinite(factor) ? fmax(fmin(factor, 1), LEAST_OWN) : 1;
-}
+/* ---- what kernel and linear regression answer at a point ---- */
 
-epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, const double *told, ptrdiff_t replicates,
-                               epiq_part part, double level)
+static const double FEWER = 1.1; /* the kernel's variance at a point without a fifth of the rows, lambda n as before */
+static const double FEWER_LINEAR = 1.25; /* and linear regression's */
+
+epiqp_expected *epiqp_expected_new(epiq_ctx *c, epiqp_arena *arena, ptrdiff_t points, ptrdiff_t replicates)
 {
-    if (!part.known) {
-        return part;
+    epiqp_expected *all = epiqp_arena_alloc(c, arena, points, sizeof *all);
+    double *room = epiqp_arena_alloc(c, arena, 2 * points * replicates, sizeof *room);
+    for (ptrdiff_t p = 0; all && room && p < points; p++) {
+        all[p].kernel = room + 2 * p * replicates;
+        all[p].linear = all[p].kernel + replicates;
     }
-    const double *own = told ? told + 2 * replicates + 3 : NULL;
+    return room ? all : NULL;
+}
+
+void epiqp_expect(const epiqp_env *e, const epiqp_steps *s, const double *c, const double *at, double *room,
+                  epiqp_expected *out)
+{
+    /* sums of c z and l z by group, where l multiplies each row's target in linear regression's prediction */
+    double *by_kernel = room, *by_line = room + s->data->groups, *l = by_line + s->data->groups, *w = l + s->data->n;
+    memset(by_kernel, 0, (size_t)(2 * s->data->groups) * sizeof *by_kernel);
+    for (ptrdiff_t r = 0; r < s->replicates; r++) {
+        out->kernel[r] = epiqp_dot(s->data->n, c, s->u + r * s->data->n);
+        out->linear[r] = 0;
+    }
+    for (ptrdiff_t i = 0; i < s->data->n; i++) {
+        by_kernel[s->data->group[i]] += c[i] * s->size[i];
+    }
+    if (s->ols->p) {
+        epiqp_ols_point(e, s->ols, at, s->replicates, out->linear, l, w);
+        for (ptrdiff_t i = 0; i < s->data->n; i++) {
+            by_line[s->data->group[i]] += l[i] * s->size[i];
+        }
+    }
+    out->kernel2 = FEWER * epiqp_dot(s->data->groups, by_kernel, by_kernel);
+    out->linear2 = FEWER_LINEAR * epiqp_dot(s->data->groups, by_line, by_line);
+    out->both = sqrt(FEWER * FEWER_LINEAR) * epiqp_dot(s->data->groups, by_kernel, by_line);
+    epiqp_own_noise(s, c, at, &out->own, &out->own_alone);
+    out->c2 = epiqp_dot(s->data->n, c, c);
+}
+
+/* ---- the data part there ---- */
+
+epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, const epiqp_expected *expected, epiq_part part,
+                               double level)
+{
+    if (!part.known) return part;
     double variance = kappa * f->noise * part.variance, df = part.df > 0 ? 1 / (1 / part.df + f->spread / 2) : 0;
-    if (own) {
-        variance = fmax(variance * own_factor(own, part.variance), f->least * own[2]);
+    if (expected) {
+        const epiqp_expected *x = expected;
+        double own = x->own > 0 && part.variance > 0 ? 1 - x->own + x->own_alone / part.variance : 1;
+        variance = fmax(variance * (isfinite(own) ? fmax(fmin(own, 1), LEAST_OWN) : 1), f->least * x->c2);
     }
     return epiq_part_of(variance, df, level, EPIQ_BY_RETRAIN);
 }
 
-/* At a point that is a row, networks that have not seen it say nothing of those that have. */
-double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const double *told,
+/* At a point that is a row, networks that have not seen it say nothing about those that have. */
+double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const epiqp_expected *expected,
                       epiqp_answers *of)
 {
     bool row = false, without[EPIQP_FOLDS] = {0};
     ptrdiff_t count = 0;
-    for (ptrdiff_t i = 0; i < s->n; i++) {
-        if (same(s->d, s->x + i * s->d, at)) {
+    for (ptrdiff_t i = 0; i < s->data->n; i++) {
+        if (same(s->data->d, s->data->x + i * s->data->d, at)) {
             row = true;
-            without[told ? s->fold[i] : 0] = true;
+            without[expected ? s->fold[i] : 0] = true;
         }
     }
     const epiqp_following *over = row ? &f->at_rows : &f->left_out;
-    if (!told) {
-        return over->kappa;
-    }
-    const double *square = told + 2 * s->replicates;
-    double expected = reference_square(over, square[0], square[1], square[2]);
-    if (!(expected > 0 && square[0] > 0)) {
-        return over->kappa;
-    }
+    if (!expected) return over->kappa;
+    double square = reference_square(over, expected->kernel2, expected->linear2, expected->both);
+    if (!(square > 0 && expected->kernel2 > 0)) return over->kappa;
     for (ptrdiff_t r = 0; r < s->replicates; r++) {
         if (!without[r % s->folds]) {
             of[count] = of[r];
-            of[count++].reference = over->kernel * told[r] + over->linear * told[s->replicates + r];
+            of[count++].reference = over->kernel * expected->kernel[r] + over->linear * expected->linear[r];
         }
     }
-    double kappa = epiqp_rest_here(over->rest, count, of, expected) * expected / square[0];
+    double kappa = epiqp_rest_here(over->rest, count, of, square) * square / expected->kernel2;
     return isfinite(kappa) ? fmax(kappa, LEAST * over->kappa) : over->kappa;
 }

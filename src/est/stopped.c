@@ -5,7 +5,7 @@
  * with kappa = V'k0, eta = V'y, and I_jk the integral over s of exp(-2 mu_j (t-s)) [a_k + b_k exp(-2 mu_k s)],
  * a = lambda/mu, b = 1 - a. G does not depend on the point.
  */
-#include "est/est.h"
+#include "est/if.h"
 
 #include <math.h>
 
@@ -19,19 +19,14 @@ static double exp_gap(double x, double y, double t)
 int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, double *v, double *loss)
 {
     ptrdiff_t n = f->rows.n, points = f->at.n;
-    const double lambda = f->o->lambda, size = (double)n;
+    const double lambda = f->lambda, size = (double)n;
     double *block = epiqp_alloc(e->c, 3 * n * n + n * points + 3 * n, sizeof *block);
-    if (!block) {
-        return EPIQ_E_NOMEM;
-    }
+    if (!block) return EPIQ_E_NOMEM;
     double *V = block, *scaled = V + n * n, *G = scaled + n * n, *kappa = G + n * n, *w = kappa + n * points,
            *eta = w + n, *mu = eta + n;
     epiqp_kernel_cross(e, &f->arch, &f->rows, &f->rows, V, NULL);
     int s = e->la->syev(e->c, n, V, w);
-    if (s) {
-        epiqp_free(e->c, block);
-        return s;
-    }
+    if (s) goto end;
     *loss = 0;
     for (ptrdiff_t k = 0; k < n; k++) {
         mu[k] = fmax(w[k], 0) / size + lambda; /* the kernel is positive: below 0 is rounding */
@@ -63,6 +58,17 @@ int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, d
         }
         e->la->gemm('N', 'N', n, points, n, 1, G, n, kappa, n, 0, v, n);
     }
+end:
     epiqp_free(e->c, block);
-    return EPIQ_OK;
+    return s;
+}
+
+int epiqp_if_from_stopped(const epiqp_problem *pb, const double *v, epiqp_if_findings *found)
+{
+    double *sums = epiqp_room(pb, pb->data->groups, sizeof *sums);
+    for (ptrdiff_t p = 0; sums && p < pb->points; p++) {
+        found->part[p] = epiqp_if(v + p * pb->n, pb->n, pb->data->group, pb->data->groups, sums, pb->plan->ran.level);
+        found->corrected[p * EPIQ_CORRECTIONS + EPIQ_CORRECTION_NONE] = found->part[p];
+    }
+    return sums ? EPIQ_OK : EPIQ_E_NOMEM;
 }

@@ -2,7 +2,7 @@
  * regression on a random part of the rows, sum_i c_i^2 at every point. Its size is another, which retraining measures
  * (docs/method.md section 3); no matrix is larger than the part squared.
  */
-#include "est/est.h"
+#include "est/if.h"
 
 #include <string.h>
 
@@ -12,50 +12,53 @@ enum {
 };
 
 /* The part's rows, and after them the points and rows to ask about. */
-static int gather(epiqp_job *j, ptrdiff_t rows, ptrdiff_t asked, ptrdiff_t *order, double *x)
+static void gather(const epiqp_problem *pb, ptrdiff_t rows, ptrdiff_t asked, ptrdiff_t *order, double *x)
 {
-    const ptrdiff_t d = j->data->d;
-    for (ptrdiff_t i = 0; i < j->n; i++) {
+    const ptrdiff_t d = pb->data->d;
+    for (ptrdiff_t i = 0; i < pb->n; i++) {
         order[i] = i;
     }
-    epiqp_shuffle((epiqp_stream){j->o.seed, EPIQP_FOR_PARTS, 1}, 0, j->n, order); /* stream 0 deals rows into parts */
-    double *at = x + rows * d + j->points * d;
-    memcpy(x + rows * d, j->at, (size_t)(j->points * d) * sizeof *x);
-    for (ptrdiff_t k = 0; k < rows + asked; k++) {
-        memcpy(k < rows ? x + k * d : at + (k - rows) * d, j->data->x + order[k] * d, (size_t)d * sizeof *x);
-    }
-    return EPIQ_OK;
+    epiqp_shuffle((epiqp_stream){pb->plan->ran.seed, EPIQP_FOR_PARTS, 1}, 0, pb->n,
+                  order); /* stream 0 deals rows into parts */
+    epiqp_take_rows(pb->data, rows, order, x, NULL);
+    memcpy(x + rows * d, pb->at, (size_t)(pb->points * d) * sizeof *x);
+    epiqp_take_rows(pb->data, asked, order + rows, x + (rows + pb->points) * d, NULL);
 }
 
-int epiqp_subset_if(epiqp_job *j)
+int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found)
 {
-    const ptrdiff_t d = j->data->d, rows = epiqp_min(ROWS, j->n / 2), asked = epiqp_min(ASKED, j->n - rows);
-    epiqp_retraining *t = &j->retrain;
-    const epiqp_env alone = epiqp_alone(&j->e);
-    epiq_options o = j->o;
+    const ptrdiff_t d = pb->data->d, rows = epiqp_min(ROWS, pb->n / 2), asked = epiqp_min(ASKED, pb->n - rows);
+    epiqp_reference *ref = &found->reference;
+    const epiqp_env alone = epiqp_alone(&pb->e);
     epiqp_fit part = {0};
-    o.solver = EPIQ_SOLVER_EXACT;
-    ptrdiff_t *order = epiqp_alloc(j->e.c, j->n, sizeof *order);
-    double *x = epiqp_alloc(j->e.c, (rows + j->points + asked) * d, sizeof *x), mean = 0;
-    int s = order && x ? gather(j, rows, asked, order, x) : EPIQ_E_NOMEM;
-    s = s ? s : epiqp_fit_new(&alone, &o, rows, d, x, j->data->y, j->points + asked, x + rows * d, &part);
-    s = s ? s : epiqp_fit_solve(&alone, &part);
-    for (ptrdiff_t p = 0; !s && p < j->points + asked; p++) {
+    ptrdiff_t *order = epiqp_alloc(pb->e.c, pb->n, sizeof *order);
+    double *x = epiqp_alloc(pb->e.c, (rows + pb->points + asked) * d, sizeof *x), mean = 0;
+    int s = order && x ? epiqp_reference_room(pb, ref) : EPIQ_E_NOMEM;
+    if (s) goto end;
+    gather(pb, rows, asked, order, x);
+    if ((s = epiqp_fit_new(&alone, &pb->plan->ran, rows, d, x, pb->data->y, pb->points + asked, x + rows * d, &part))) {
+        goto end;
+    }
+    part.solver = EPIQ_SOLVER_EXACT;
+    if ((s = epiqp_fit_solve(&alone, &part))) goto end;
+    for (ptrdiff_t p = 0; p < pb->points + asked; p++) {
         const double *c = part.ridge.c + p * rows;
         double c2 = epiqp_dot(rows, c, c);
-        if (p < j->points) {
-            j->inf[p] = epiq_part_of(c2, (double)(j->data->groups - 1), j->o.level, EPIQ_BY_IF);
+        if (p < pb->points) {
+            found->part[p] = epiq_part_of(c2, (double)(pb->data->groups - 1), pb->plan->ran.level, EPIQ_BY_IF);
         } else {
             mean += c2 / (double)asked;
         }
     }
-    for (ptrdiff_t i = 0; !s && i < j->n; i++) {
-        t->size[i] = 1;
-        t->expected[i] = mean;
+    for (ptrdiff_t i = 0; i < pb->n; i++) {
+        ref->size[i] = 1;
+        ref->expected[i] = mean;
     }
-    t->mean_noise = 1; /* the parts so far are those of noise of variance 1 */
-    epiqp_fit_free(j->e.c, &part);
-    epiqp_free(j->e.c, order);
-    epiqp_free(j->e.c, x);
+    ref->known = true;
+    ref->mean_noise = 1; /* the parts so far are those of noise of variance 1 */
+end:
+    epiqp_fit_free(pb->e.c, &part);
+    epiqp_free(pb->e.c, order);
+    epiqp_free(pb->e.c, x);
     return s;
 }

@@ -6,9 +6,7 @@
 void epiqp_empirical_block(const epiqp_la *la, const epiqp_features *a, ptrdiff_t i0, ptrdiff_t rows,
                            const epiqp_features *b, ptrdiff_t j0, ptrdiff_t cols, double *out, ptrdiff_t ld)
 {
-    enum {
-        SIDE = 64
-    }; /* the two factors of a layer's term, for so many rows and columns at a time, fit on the stack */
+    enum { SIDE = 64 }; /* rows and columns at a time, so that the two factors of a layer's term fit on the stack */
     double inner[SIDE * SIDE], outer[SIDE * SIDE];
     const ptrdiff_t L = a->depth, w = a->width;
     const double beta2 = a->beta * a->beta;

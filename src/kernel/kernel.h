@@ -4,8 +4,8 @@
 #ifndef EPIQP_KERNEL_H
 #define EPIQP_KERNEL_H
 
+#include "la/source.h"
 #include "net/net.h"
-#include "solve/chol.h"
 
 typedef struct {
     ptrdiff_t depth;
@@ -15,13 +15,23 @@ epiqp_arch epiqp_arch_of(const epiqp_net *net);
 
 #define EPIQP_LARGEST_SQUARE 1e300 /* of |x|^2: room for a product with the bias and the depth */
 
+/* ---- points that the kernel cannot take as they are ---- */
+
+typedef enum { EPIQP_POINT_FINE, EPIQP_POINT_AT_ORIGIN, EPIQP_POINT_TOO_FAR } epiqp_point_kind;
+/* Without bias the network is 0 at x = 0, always. Where biases start at 0 its kernel depends on the direction of x alone,
+ * however near 0 it is, and jumps there: then a point that is 0 but for rounding, beside the longest row's |x|^2, is set to
+ * 0, since its direction is noise. x: d, scaled. */
+epiqp_point_kind epiqp_point_settle(const epiq_options *o, double longest2, ptrdiff_t d, double *x);
+/* The first feature of x that is below least or above most (d each) by more than rounding; -1: none is. */
+ptrdiff_t epiqp_point_outside(ptrdiff_t d, const double *x, const double *least, const double *most);
+
 /* Rows laid out for kernels. */
-enum { EPIQP_PANEL = 16 }; /* rows side by side: two of the widest vectors */
+enum { EPIQP_PANEL = 16 }; /* rows stored side by side: two of the widest vectors */
 typedef struct {
     ptrdiff_t n, d;
-    const double *x; /* n by d; not ours */
+    const double *x; /* n by d, owned by the caller */
     double *panels;  /* of EPIQP_PANEL rows, each d by EPIQP_PANEL; the last one filled up with zeros */
-    double *norm2;   /* |x|^2, n and as many zeros */
+    double *norm2;   /* |x|^2 of the n rows, and zeros for those that fill up the last panel */
 } epiqp_rows;
 /* Refuses |x|^2 above EPIQP_LARGEST_SQUARE. */
 int epiqp_rows_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, epiqp_rows *out);
@@ -31,14 +41,14 @@ void epiqp_rows_free(epiq_ctx *c, epiqp_rows *r);
 void epiqp_kernel_block(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows, const epiqp_rows *b,
                         ptrdiff_t j0, ptrdiff_t cols, double *k, double *q, ptrdiff_t ld);
 
-/* The loops behind it for the k-th set of instructions this machine has, best first; the last is plain C, which judges
- * the others; NULL after it. */
+/* The loops for the k-th instruction set of this machine, best first; the last is plain C, the reference for the
+ * others; NULL after it. */
 typedef void epiqp_kernel_loop(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows,
                                const epiqp_rows *b, ptrdiff_t j0, ptrdiff_t cols, double *k, double *q, ptrdiff_t ld);
 epiqp_kernel_loop *epiqp_kernel_set(int k);
 
-void epiqp_kernel_diagonal(const epiqp_arch *arch, const epiqp_rows *a, double *k,
-                           double *q); /* of each row with itself */
+/* Of each row with itself. */
+void epiqp_kernel_diagonal(const epiqp_arch *arch, const epiqp_rows *a, double *k, double *q);
 
 /* K(a, b) and/or Q(a, b) whole, column-major a.n by b.n, in parallel */
 void epiqp_kernel_cross(const epiqp_env *e, const epiqp_arch *arch, const epiqp_rows *a, const epiqp_rows *b, double *k,

@@ -1,8 +1,9 @@
 /* population.c - the NTK and NNGP recursion of docs/method.md section 2, carried in e = 1 - rho so that rows which
  * nearly coincide (e near 0) or oppose each other (e near 2) keep all their digits; acos(rho) would lose half of them.
- * single() is the method in plain C, for one pair; population_loops.h does many at once and leaves it the odd ones.
+ * one_pair() is the method in plain C; population_loops.h does many pairs at once and leaves the special ones to it.
  */
 #include "kernel/kernel.h"
+#include "la/lanes.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,21 +20,19 @@ int epiqp_rows_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, epiqp
 {
     ptrdiff_t room = (n + EPIQP_PANEL - 1) / EPIQP_PANEL * EPIQP_PANEL;
     *out = (epiqp_rows){n, d, x, epiqp_alloc(c, room * d, sizeof(double)), epiqp_alloc(c, room, sizeof(double))};
-    int s = out->panels && out->norm2 ? EPIQ_OK : EPIQ_E_NOMEM;
-    for (ptrdiff_t i = 0; !s && i < room; i++) {
+    int status = out->panels && out->norm2 ? EPIQ_OK : EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; !status && i < room; i++) {
         double *to = out->panels + i / EPIQP_PANEL * EPIQP_PANEL * d + i % EPIQP_PANEL;
         for (ptrdiff_t f = 0; f < d; f++) {
             to[f * EPIQP_PANEL] = i < n ? x[i * d + f] : 0;
         }
         out->norm2[i] = i < n ? epiqp_dot(d, x + i * d, x + i * d) : 0;
         if (!(out->norm2[i] <= EPIQP_LARGEST_SQUARE)) {
-            s = epiqp_fail(c, EPIQ_E_NUMERIC, "row %td is too large to be squared; use --scale standard", i + 1);
+            status = epiqp_fail(c, EPIQ_E_NUMERIC, "row %td is too large to be squared; use {--scale} standard", i + 1);
         }
     }
-    if (s) {
-        epiqp_rows_free(c, out);
-    }
-    return s;
+    if (status) epiqp_rows_free(c, out);
+    return status;
 }
 
 void epiqp_rows_free(epiq_ctx *c, epiqp_rows *r)
@@ -54,9 +53,9 @@ static double sine_minus(double a, double e, double sine)
     return sine - a * (1 - e);
 }
 
-/* The recursion for one pair, from x.x', cut = |x|^2 - |x'|^2, and e = 1 - rho and t = 1 + rho of the first layer. */
-static void pair(const epiqp_arch *arch, double dot, double cut, double e, double t, double p, double q, double *k_out,
-                 double *q_out)
+/* The recursion for one pair, from x.x', diff2 = |x|^2 - |x'|^2, and e = 1 - rho and t = 1 + rho of the first layer. */
+static void pair(const epiqp_arch *arch, double dot, double diff2, double e, double t, double p, double q,
+                 double *k_out, double *q_out)
 {
     const double v = arch->v, beta2 = arch->beta * arch->beta;
     double K = dot + beta2, Q = dot + v;
@@ -64,68 +63,64 @@ static void pair(const epiqp_arch *arch, double dot, double cut, double e, doubl
     q += v;
     for (ptrdiff_t l = 0; l < arch->depth; l++, p += v, q += v) {
         double sp = sqrt(p), sq = sqrt(q), spsq = sp * sq;
-        if (!(spsq > 0)) { /* a zero row without bias: nothing gets through this layer but the bias */
+        if (!(spsq > 0)) { /* a zero row without bias: this layer passes on nothing but the bias */
             K = beta2;
             Q = v;
             continue;
         }
-        double away, sine, o; /* away = pi - a, a the angle */
+        double pi_minus_a, sine, o; /* a: the angle */
         if (l == 0 && t < 1) {
-            /* Only here: after a layer rho is never negative. From t, which is the small one:
+            /* This happens in the first layer only: after a layer rho is never negative. t is the smaller of the two:
              * 1 - o = (sin a + (pi - a) cos a) / pi without a difference of large numbers. */
-            away = 2 * asin(sqrt(t / 2));
+            pi_minus_a = 2 * asin(sqrt(t / 2));
             sine = sqrt(t * (2 - t));
-            double kept = sine_minus(away, t, sine) / PI;
-            o = 1 - kept;
-            Q = spsq * kept + v;
+            double rest = sine_minus(pi_minus_a, t, sine) / PI;
+            o = 1 - rest;
+            Q = spsq * rest + v;
         } else {
             e = fmin(e, 1);
             double a = 2 * asin(sqrt(e / 2));
-            away = PI - a;
+            pi_minus_a = PI - a;
             sine = sqrt(e * (2 - e));
             o = e - sine_minus(a, e, sine) / PI;
             Q = spsq * (1 - o) + v;
         }
-        K = K * away / PI + (Q - v) + beta2;
-        double gap = cut / (sp + sq), r = sqrt(p + v) * sqrt(q + v); /* gap = sp - sq */
+        K = K * pi_minus_a / PI + (Q - v) + beta2;
+        double gap = diff2 / (sp + sq), r = sqrt(p + v) * sqrt(q + v); /* gap = sp - sq */
         e = (spsq * o + v * gap * gap / (r + spsq + v)) / r;
     }
-    if (k_out) {
-        *k_out = K;
-    }
-    if (q_out) {
-        *q_out = Q;
-    }
+    if (k_out) *k_out = K;
+    if (q_out) *q_out = Q;
 }
 
 /* K and Q of row i of a with row j of b */
-static void single(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i, const epiqp_rows *b, ptrdiff_t j,
-                   double *k, double *q)
+static void one_pair(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i, const epiqp_rows *b, ptrdiff_t j,
+                     double *k, double *q)
 {
     const double *x = a->x + i * a->d, *y = b->x + j * b->d, v = arch->v;
-    if (x == y) { /* one row: its norm again, and no angle */
+    if (x == y) { /* the same row: the dot product is its norm, and the angle is 0 */
         pair(arch, a->norm2[i], 0, 0, 2, a->norm2[i], a->norm2[i], k, q);
         return;
     }
-    double dot = 0, cut = 0, sp = sqrt(a->norm2[i] + v), sq = sqrt(b->norm2[j] + v), spsq = sp * sq;
+    double dot = 0, diff2 = 0, sp = sqrt(a->norm2[i] + v), sq = sqrt(b->norm2[j] + v), spsq = sp * sq;
     for (ptrdiff_t f = 0; f < a->d; f++) {
         dot += x[f] * y[f];
-        cut += (x[f] - y[f]) * (x[f] + y[f]);
+        diff2 += (x[f] - y[f]) * (x[f] + y[f]);
     }
-    /* 2 e = |x/sp - x'/sq|^2 and 2 t = |x/sp + x'/sq|^2 in the coordinates (x, sqrt v). Written with x - x' (or x + x')
-     * and tilt = (sp - sq)/(sp sq), neither equal nor parallel rows lose digits: where x' is the smaller row,
-     * x/sp - x'/sq = (x - x')/sp - x' tilt, otherwise (x - x')/sq - x tilt: no term is larger than the result can be.
-     */
-    bool zero = !(spsq > 0); /* then pair() looks at neither */
-    double inverse = zero ? 0 : 1 / fmax(sp, sq), tilt = zero ? 0 : cut / (sp + sq) / spsq;
-    double both = zero ? 0 : (sp + sq) / spsq, minus2 = v * tilt * tilt, plus2 = v * both * both;
+    /* 2 e = |x/sp - x'/sq|^2 and 2 t = |x/sp + x'/sq|^2 in the coordinates (x, sqrt v). Written with x - x' (or x +
+     * x') and inverse_gap = (sp - sq)/(sp sq), neither equal nor parallel rows lose digits: where x' is the smaller
+     * row, x/sp - x'/sq = (x - x')/sp - x' inverse_gap, otherwise (x - x')/sq - x inverse_gap: no term is larger than
+     * the result can be. */
+    bool zero = !(spsq > 0); /* then pair() uses neither */
+    double inverse = zero ? 0 : 1 / fmax(sp, sq), inverse_gap = zero ? 0 : diff2 / (sp + sq) / spsq;
+    double both = zero ? 0 : (sp + sq) / spsq, minus2 = v * inverse_gap * inverse_gap, plus2 = v * both * both;
     for (ptrdiff_t f = 0; f < a->d; f++) {
-        double minus = (x[f] - y[f]) * inverse - (sp < sq ? x[f] : y[f]) * tilt;
-        double plus = (x[f] + y[f]) * inverse - (sp < sq ? x[f] : -y[f]) * tilt;
+        double minus = (x[f] - y[f]) * inverse - (sp < sq ? x[f] : y[f]) * inverse_gap;
+        double plus = (x[f] + y[f]) * inverse - (sp < sq ? x[f] : -y[f]) * inverse_gap;
         minus2 += minus * minus;
         plus2 += plus * plus;
     }
-    pair(arch, dot, cut, minus2 / 2, plus2 / 2, a->norm2[i], b->norm2[j], k, q);
+    pair(arch, dot, diff2, minus2 / 2, plus2 / 2, a->norm2[i], b->norm2[j], k, q);
 }
 
 static void plain(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows, const epiqp_rows *b,
@@ -133,23 +128,23 @@ static void plain(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptr
 {
     for (ptrdiff_t j = 0; j < cols; j++) {
         for (ptrdiff_t i = 0; i < rows; i++) {
-            single(arch, a, i0 + i, b, j0 + j, k ? k + i + j * ld : NULL, q ? q + i + j * ld : NULL);
+            one_pair(arch, a, i0 + i, b, j0 + j, k ? k + i + j * ld : NULL, q ? q + i + j * ld : NULL);
         }
     }
 }
 
-/* The angle and what it takes from Q, with w the smaller of e and t: their a / pi = sqrt(2 w) TURN(w) and
- * (sin a - a cos a) / pi = sqrt(2 w)^3 KEPT(w), polynomials of least relative error on [0, 1]: 1.6e-17 and 3.9e-17. No
- * cancellation at any w, and no other case for the small ones. */
-enum { TURNS = 19, KEEPS = 17 };
-static const double TURN[TURNS] = {
+/* The angle a, and by how much it reduces Q, with w the smaller of e and t: a / pi = sqrt(2 w) ANGLE(w) and (sin a -
+ * a cos a) / pi = sqrt(2 w)^3 SINE_MINUS(w), polynomials of least relative error on [0, 1]: 1.6e-17 and 3.9e-17.
+ * Nothing cancels at any w, and small w are no special case. */
+enum { ANGLE_TERMS = 19, SINE_MINUS_TERMS = 17 };
+static const double ANGLE[ANGLE_TERMS] = {
     0.31830988618379069,    0.026525823848645737,    0.0059683103663539464,  0.0017762828280873059,
     0.00060443004288367912, 0.00022253308395272706,  8.6373657270228201e-05, 3.4257537969841445e-05,
     1.671884727431212e-05,  -2.7010277085793496e-06, 2.7254314454614481e-05, -5.156788422921354e-05,
     8.6367065458521641e-05, -0.00010570276189163565, 9.7526973310756157e-05, -6.4847108999600115e-05,
     2.9702990494160698e-05, -8.3852584821511615e-06, 1.1268946384286563e-06,
 };
-static const double KEPT[KEEPS] = {
+static const double SINE_MINUS[SINE_MINUS_TERMS] = {
     0.1061032953945969,     0.0053051647697275571,  0.00085261576677719169, 0.00019736475290034063,
     5.4948296418815088e-05, 1.7116666278672964e-05, 5.7675506694013303e-06, 1.9688078015021016e-06,
     1.0390429604218556e-06, -5.018919021177781e-07, 1.7434354523488211e-06, -2.4337379056395207e-06,
@@ -157,87 +152,75 @@ static const double KEPT[KEEPS] = {
     6.0711998490283105e-08,
 };
 
-/* Pairs with e or t below NEAR get it as in single(), a sum of squares; the others from 1 - |rho|, whose error is a few
- * eps: the dot product's, and 3 for the roots. That is at most 2.1 times as much in the angle (1/sin a), and 12 times
- * as much, relatively, in the Q of nearly opposite rows (1.5/NEAR): the level of the rounding in K. Below lie 1 to 6
- * pairs of 100 in the data sets of the studies. */
+/* Pairs with e or t below NEAR compute it as one_pair() does, as a sum of squares; the others from 1 - |rho|, whose
+ * error is a few eps: those of the dot product, and 3 of the roots. That is at most 2.1 times as much in the angle
+ * (1/sin a), and 12 times as much, relatively, in the Q of nearly opposite rows (1.5/NEAR): the level of the rounding
+ * in K. In the data sets of the studies 1 to 6 of 100 pairs are below NEAR. */
 static const double NEAR = 0.125;
 
-/* Rows too small for reciprocals, zero without bias above all, are left to single(). */
-static const double ODD = 1e-290;
-static inline bool odd(double p)
+/* Rows too small for reciprocals, mostly zero rows without bias, are left to one_pair(). */
+static const double TOO_SMALL = 1e-290;
+static inline bool too_small(double p)
 {
-    return !(p >= ODD);
+    return !(p >= TOO_SMALL);
 }
 
-/* What the vectors did not: pairs with an odd row, and a row with itself, whose angle is 0 exactly */
-static void mend(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows, const epiqp_rows *b,
-                 ptrdiff_t j0, ptrdiff_t cols, double *k, double *q, ptrdiff_t ld)
+/* Computes again what the vector loops cannot: pairs with a row that is too small, and a row with itself, whose angle
+ * is exactly 0. */
+static void redo_special(const epiqp_arch *arch, const epiqp_rows *a, ptrdiff_t i0, ptrdiff_t rows, const epiqp_rows *b,
+                         ptrdiff_t j0, ptrdiff_t cols, double *k, double *q, ptrdiff_t ld)
 {
     for (ptrdiff_t j = 0; j < cols; j++) {
-        if (odd(b->norm2[j0 + j] + arch->v)) {
+        if (too_small(b->norm2[j0 + j] + arch->v)) {
             plain(arch, a, i0, rows, b, j0 + j, 1, k ? k + j * ld : NULL, q ? q + j * ld : NULL, ld);
         }
     }
     for (ptrdiff_t i = 0; i < rows; i++) {
-        if (odd(a->norm2[i0 + i] + arch->v)) {
+        if (too_small(a->norm2[i0 + i] + arch->v)) {
             plain(arch, a, i0 + i, 1, b, j0, cols, k ? k + i : NULL, q ? q + i : NULL, ld);
         }
         ptrdiff_t j = i0 + i - j0;
         if (a->x == b->x && j >= 0 && j < cols) {
-            single(arch, a, i0 + i, b, i0 + i, k ? k + i + j * ld : NULL, q ? q + i + j * ld : NULL);
+            one_pair(arch, a, i0 + i, b, i0 + i, k ? k + i + j * ld : NULL, q ? q + i + j * ld : NULL);
         }
     }
 }
 
-enum { COLUMNS = 4 }; /* of a tile: with two vectors of rows, eight sums stay in registers */
-#define INLINE static inline __attribute__((always_inline))
+enum { COLUMNS = 4 }; /* of a tile: with two vectors of rows the eight sums stay in registers */
 
-/* What every machine has, or the compiler makes from what it has */
-#define LANES 2
-#define TARGET
-#define NAME(x) x##_2
-#define ROOT(x) ((vector_2){sqrt((x)[0]), sqrt((x)[1])})
-#define ANY(m) (((m)[0] | (m)[1]) != 0)
+/* Every machine has these instructions, or the compiler emulates them. */
+#define FOR_2
+#define ROOT_2(x) ((vector_2){sqrt((x)[0]), sqrt((x)[1])})
+#define ANY_2(m) (((m)[0] | (m)[1]) != 0)
 #ifdef __aarch64__
-#include <arm_neon.h>
-#define FUSED(a, b, c) ((vector_2)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#define FUSED_2(a, b, c) ((vector_2)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #else
-#define FUSED(a, b, c) ((a) * (b) + (c))
+#define FUSED_2(a, b, c) ((a) * (b) + (c))
 #endif
+#define LANES 2
 #include "kernel/population_loops.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define X86_SETS
-#include <immintrin.h>
-/* What is needed is added to what the compiler was told to use anyway: immintrin.h's functions want to be inlined where
- * at least that may be used. */
+#ifdef X86_SETS
+#define FOR_4 FOR_V3
+#define ROOT_4(x) ((vector_4)_mm256_sqrt_pd((__m256d)(x)))
+#define ANY_4(m) (_mm256_movemask_pd((__m256d)(m)) != 0)
+#define FUSED_4(a, b, c) ((vector_4)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #define LANES 4
-#define TARGET __attribute__((target("avx2,fma")))
-#define NAME(x) x##_4
-#define ROOT(x) ((vector_4)_mm256_sqrt_pd((__m256d)(x)))
-#define ANY(m) (_mm256_movemask_pd((__m256d)(m)) != 0)
-#define FUSED(a, b, c) ((vector_4)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #include "kernel/population_loops.h"
 
+#define FOR_8 FOR_V4
+#define ROOT_8(x) ((vector_8)_mm512_sqrt_pd((__m512d)(x)))
+#define ANY_8(m) (_mm512_movepi64_mask((__m512i)(m)) != 0)
+#define FUSED_8(a, b, c) ((vector_8)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #define LANES 8
-#define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma")))
-#define NAME(x) x##_8
-#define ROOT(x) ((vector_8)_mm512_sqrt_pd((__m512d)(x)))
-#define ANY(m) (_mm512_movepi64_mask((__m512i)(m)) != 0)
-#define FUSED(a, b, c) ((vector_8)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #include "kernel/population_loops.h"
 #endif
 
 epiqp_kernel_loop *epiqp_kernel_set(int k)
 {
 #ifdef X86_SETS
-    if (__builtin_cpu_supports("x86-64-v4") && k-- == 0) {
-        return block_8;
-    }
-    if (__builtin_cpu_supports("x86-64-v3") && k-- == 0) {
-        return block_4;
-    }
+    if (__builtin_cpu_supports("x86-64-v4") && k-- == 0) return block_8;
+    if (__builtin_cpu_supports("x86-64-v3") && k-- == 0) return block_4;
 #endif
     return k == 0 ? block_2 : k == 1 ? plain : NULL;
 }
@@ -256,17 +239,17 @@ void epiqp_kernel_diagonal(const epiqp_arch *arch, const epiqp_rows *a, double *
     }
 }
 
-/* The block above the diagonal that is the transpose of the one at (i, j) of an n by n matrix. */
+/* Copies the block at (i, j) of an n by n matrix, unless that is NULL, transposed, to its place above the diagonal. */
 static void mirror(ptrdiff_t n, ptrdiff_t i, ptrdiff_t rows, ptrdiff_t j, ptrdiff_t cols, double *k)
 {
-    for (ptrdiff_t r = i; r < i + rows; r++) {
+    for (ptrdiff_t r = i; k && i > j && r < i + rows; r++) {
         for (ptrdiff_t c = j; c < j + cols; c++) {
             k[c + r * n] = k[r + c * n];
         }
     }
 }
 
-/* K and Q of rows with themselves: half of them, and their mirror image. */
+/* K and Q of rows with themselves: half of the blocks are computed, the others copied. */
 static void kernel_square(const epiqp_env *e, const epiqp_arch *arch, const epiqp_rows *a, double *k, double *q)
 {
     enum { SIDE = 128 }; /* the block that is copied is still in the cache */
@@ -275,12 +258,8 @@ static void kernel_square(const epiqp_env *e, const epiqp_arch *arch, const epiq
         for (ptrdiff_t i = j; i < a->n; i += SIDE) {
             ptrdiff_t rows = epiqp_min(SIDE, a->n - i), cols = epiqp_min(SIDE, a->n - j), at = i + j * a->n;
             epiqp_kernel_block(arch, a, i, rows, a, j, cols, k ? k + at : NULL, q ? q + at : NULL, a->n);
-            if (k && i > j) {
-                mirror(a->n, i, rows, j, cols, k);
-            }
-            if (q && i > j) {
-                mirror(a->n, i, rows, j, cols, q);
-            }
+            mirror(a->n, i, rows, j, cols, k);
+            mirror(a->n, i, rows, j, cols, q);
         }
     }
 }
@@ -288,10 +267,8 @@ static void kernel_square(const epiqp_env *e, const epiqp_arch *arch, const epiq
 void epiqp_kernel_cross(const epiqp_env *e, const epiqp_arch *arch, const epiqp_rows *a, const epiqp_rows *b, double *k,
                         double *q)
 {
-    enum {
-        TALL = 512,
-        WIDE = 32
-    }; /* shared work: small enough for few points, large enough for what a block prepares */
+    /* one task: small enough for few points, large enough to repay what a block prepares */
+    enum { TALL = 512, WIDE = 32 };
     if (a == b) {
         kernel_square(e, arch, a, k, q);
         return;

@@ -1,7 +1,7 @@
 /* la.h - the linear algebra everything else is built from: a handful of serial operations on column-major blocks.
- * Backends are tables of these functions, chosen by name at run time: la_ref.c is plain C, always there, and the judge
- * of the others; la_blas.c calls OpenBLAS. Parallelism lies outside, over fixed blocks, so that bits never depend on
- * it.
+ * Backends are tables of these functions, chosen by name at run time: la_ref.c is plain C, always available, and the
+ * reference for the others; la_blas.c calls OpenBLAS. Callers parallelise over fixed blocks, so that the bits do not
+ * depend on the number of threads.
  */
 #ifndef EPIQP_LA_H
 #define EPIQP_LA_H
@@ -12,8 +12,7 @@
 typedef struct {
     const char *name;
 
-    /* C = alpha op(A) op(B) + beta C; C is m by n, the inner size k; ta, tb 'N' or 'T'; beta == 0 ignores what C held
-     */
+    /* C = alpha op(A) op(B) + beta C; C is m by n, the inner size k; ta, tb 'N' or 'T'; beta 0 ignores what C held */
     void (*gemm)(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t lda,
                  const double *b, ptrdiff_t ldb, double beta, double *c, ptrdiff_t ldc);
 
@@ -36,15 +35,21 @@ typedef struct {
     int (*syev)(epiq_ctx *c, ptrdiff_t n, double *a, double *w);
 } epiqp_la;
 
+/* B = (L L')^-1 B, n by cols. */
+static inline void epiqp_la_solve(const epiqp_la *la, ptrdiff_t n, const double *l, ptrdiff_t cols, double *b)
+{
+    la->trsm('L', 'N', n, cols, l, n, b, n);
+    la->trsm('L', 'T', n, cols, l, n, b, n);
+}
+
 extern const epiqp_la epiqp_la_ref, epiqp_la_blas;
 
-/* What a computation runs with. */
+/* The environment of a computation. */
 typedef struct {
     epiq_ctx *c;
     const epiqp_la *la;
     int threads;
-    const epiq_cluster
-        *cluster; /* with whom; NULL: alone, as what a rank does by itself is even where there are others */
+    const epiq_cluster *cluster; /* NULL: alone; also for what one rank of several computes by itself */
 } epiqp_env;
 
 static inline epiqp_env epiqp_alone(const epiqp_env *e)
@@ -52,7 +57,7 @@ static inline epiqp_env epiqp_alone(const epiqp_env *e)
     return (epiqp_env){e->c, e->la, e->threads, NULL};
 }
 
-/* Choose backend and threads; keep OpenBLAS's own threads out of the way until epiqp_run_end gives them back. */
+/* Chooses backend and threads, and sets OpenBLAS to one thread until epiqp_run_end. */
 epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o);
 void epiqp_run_end(void);
 

@@ -27,14 +27,9 @@ static void gemm(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double
 static void syrk(char ta, ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t lda, double *c,
                  ptrdiff_t ldc)
 {
-    for (ptrdiff_t j = 0; j < n; j++) {
-        for (ptrdiff_t i = j; i < n; i++) {
-            double sum = 0;
-            for (ptrdiff_t l = 0; l < k; l++) {
-                sum += at(ta, a, lda, i, l) * at(ta, a, lda, j, l);
-            }
-            c[i + j * ldc] += alpha * sum;
-        }
+    for (ptrdiff_t j = 0; j < n; j++) { /* column j, from the diagonal down */
+        const double *from = a + (ta == 'N' ? j : j * lda);
+        gemm(ta, ta == 'N' ? 'T' : 'N', n - j, 1, k, alpha, from, lda, from, lda, 1, c + j + j * ldc, ldc);
     }
 }
 
@@ -45,7 +40,7 @@ static void gemv(char ta, ptrdiff_t m, ptrdiff_t n, double alpha, const double *
     gemm(ta, 'N', rows, 1, inner, alpha, a, lda, x, inner, beta, y, rows);
 }
 
-/* Row i of op(L)^-1 b: forward for L, backward for L'. b's elements are stride apart. */
+/* op(L)^-1 b for one vector: forward for L, backward for L'. The elements of b are stride apart. */
 static void solve_one(char tl, ptrdiff_t n, const double *l, ptrdiff_t ldl, double *b, ptrdiff_t stride)
 {
     for (ptrdiff_t step = 0; step < n; step++) {
@@ -79,23 +74,19 @@ static ptrdiff_t potrf(ptrdiff_t n, double *a, ptrdiff_t lda)
             for (ptrdiff_t k = 0; k < j; k++) {
                 sum -= a[i + k * lda] * a[j + k * lda];
             }
-            if (i == j && !(sum > 0 && sum <= 1e300)) {
-                return j + 1;
-            }
+            if (i == j && !(sum > 0 && sum <= 1e300)) return j + 1;
             a[i + j * lda] = i == j ? sqrt(sum) : sum / a[j + j * lda];
         }
     }
     return 0;
 }
 
-/* Cyclic Jacobi: turn every pair until what is off the diagonal is rounding. Converges quadratically; 30 sweeps never
- * run. */
+/* Cyclic Jacobi: rotates every pair until only rounding is left off the diagonal. It converges quadratically, long
+ * before 30 sweeps. */
 static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
 {
     double *v = epiqp_alloc(c, n * n, sizeof *v);
-    if (!v) {
-        return EPIQ_E_NOMEM;
-    }
+    if (!v) return EPIQ_E_NOMEM;
     memset(v, 0, (size_t)(n * n) * sizeof *v);
     for (ptrdiff_t i = 0; i < n; i++) {
         v[i + i * n] = 1;
@@ -108,15 +99,11 @@ static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
                 off += i != j ? a[i + j * n] * a[i + j * n] : 0;
             }
         }
-        if (off <= 1e-34 * all) {
-            break;
-        }
+        if (off <= 1e-34 * all) break;
         for (ptrdiff_t p = 0; p < n; p++) {
             for (ptrdiff_t q = p + 1; q < n; q++) {
                 double apq = a[p + q * n];
-                if (apq == 0) {
-                    continue;
-                }
+                if (apq == 0) continue;
                 double theta = (a[q + q * n] - a[p + p * n]) / (2 * apq);
                 double t = copysign(1 / (fabs(theta) + hypot(theta, 1)), theta), cs = 1 / hypot(t, 1), sn = t * cs;
                 for (ptrdiff_t k = 0; k < n; k++) { /* columns p and q of a and v */

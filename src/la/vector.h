@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Compiled for several instruction sets, one of which the loader chooses; not where a sanitizer is not ready yet. */
+/* Compiled for several instruction sets, of which the loader chooses one. Not with sanitizers, which are not
+ * initialised when the loader chooses. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__)
 #define EPIQP_VERSIONS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -14,7 +15,7 @@
 
 double epiqp_dot(ptrdiff_t n, const double *x, const double *y);
 
-/* The same with x in single precision: half as much to read where x is long and approximate */
+/* The same with x in single precision: half the memory traffic where x is long and approximate. */
 double epiqp_dot_single(ptrdiff_t n, const float *x, const double *y);
 void epiqp_axpy_single(ptrdiff_t n, double a, const float *restrict x, double *restrict y);
 

@@ -1,12 +1,9 @@
-/* model.h - a fitted model: what estimate keeps (est/est.h), whether it was just made or lies in a mapped file. fit.c
- * makes one, tensors.c, write.c, header.c and read.c are its file, predict.c asks it, and docs/model-file.md describes
- * the file.
- */
+/* model.h - a fitted model: what an estimate leaves behind (run/run.h), or its file (docs/model-file.md). */
 #ifndef EPIQP_MODEL_H
 #define EPIQP_MODEL_H
 
-#include "est/est.h"
-#include "net/single.h"
+#include "epiq_model.h"
+#include "run/run.h"
 
 /* A batch of BA's, to correct it: small.c. */
 typedef struct {
@@ -14,67 +11,59 @@ typedef struct {
     epiqp_tri factor;
 } epiqp_small_batch;
 
+typedef enum { EPIQP_MEMBERS, EPIQP_BATCHES, EPIQP_RETRAINED, EPIQP_ENSEMBLES } epiqp_ensemble_kind;
+typedef struct {
+    ptrdiff_t count;     /* networks; 0: the options do without */
+    epiqp_kept *weights; /* in `kept` below */
+    epiqp_shallow32_ensemble single;
+} epiqp_ensemble;
+
 struct epiq_model {
     epiqp_arena arena;
-    const void *bytes; /* of its file; NULL: it was just made, and everything is in the arena */
+    const void *bytes; /* of its file; NULL: it was just made */
     size_t size;
     void *map;      /* the same, where the file is mapped */
-    epiq_options o; /* resolved */
+    epiq_options o; /* resolved, without those of one run alone */
     ptrdiff_t n, d, groups;
     const char *target, *version;
     const char **feature; /* d */
     struct epiqp_columns columns;
     char sha256[65]; /* of the data */
     epiqp_warnings warnings;
-    /* tensors; NULL where the options do without */
-    const double *x;                                /* n by d, scaled */
-    const double *shift;                            /* d: given = shift + factor * scaled */
-    const double *factor;                           /* d */
-    const double *target_scaling;                   /* 2: shift, factor */
-    const ptrdiff_t *group;                         /* n */
-    epiqp_kept members, batches, retrained;         /* never written to */
-    const double *alpha, *used, *residual, *excess; /* n */
-    const double *retrain;                          /* EPIQP_KEPT_RETRAIN; the data part is IF's alone without */
-    const double *step, *step_size, *alone;         /* o.replicates by n; n; n: as in epiqp_keep */
-    const ptrdiff_t *fold;                          /* n */
-    const double *smoothed, *spread;                /* n */
-    const double *unit;                             /* 1: of excess, smoothed and spread */
-    const double *law;                              /* 3: of moderated: kurtosis, how far the noise varies, its mean */
-    const double *noise;                            /* 1: what phi is made of, as in epiqp_keep */
-    epiqp_tri tri;                                  /* factor of A; never written to */
+    const epiq_warning *const *warning_list; /* NULL: the model is from a file, which has none */
+    struct {
+        bool influence, retrain, factor, alpha, rowwise, moderated; /* rowwise: excess, of moderated as well */
+    } has;                                                          /* what the options ask for */
+    epiqp_ensemble ensemble[EPIQP_ENSEMBLES];
+    /* tensors; NULL where the options do without. Those of a file are never written to. */
+    const double *x;          /* n by d, scaled */
+    const double *shift;      /* d: given = shift + factor * scaled */
+    const double *factor;     /* d */
+    const ptrdiff_t *group;   /* n */
+    double target_scaling[2]; /* shift, factor */
+    epiqp_model_parts kept;
     /* what follows from them */
     epiqp_fit fit;        /* rows laid out; no y, no points */
     double norm2;         /* of the longest row */
     double kurtosis;      /* of the residuals used; 0: they are not taken row by row */
     double *least, *most; /* d: of the scaled features */
-    epiqp_single single_members, single_batches, single_retrained;
-    epiqp_steps steps; /* of retraining, for points to be asked about */
+    epiq_data rows;       /* x and groups, as an estimate has them */
+    epiqp_steps steps;    /* of retraining, for points to be asked about */
     epiqp_ols ols;
     struct {
-        epiqp_tri all;            /* the factor of all rows where tri is not there */
+        epiqp_tri all;            /* the factor of all rows where kept.factor is not there */
         epiqp_small_batch *batch; /* o.batches; NULL: BA is not corrected, or not needed */
     } small;
 };
 
-/* From the tensors to what follows from them. */
-int epiqp_model_prepare(epiq_ctx *c, epiq_model *m);
 epiq_model *epiqp_model_alloc(epiq_ctx *c);
-
-/* What the options ask for; the rest is not there. */
-bool epiqp_model_has_members(const epiq_model *m);
-bool epiqp_model_has_batches(const epiq_model *m);
-bool epiqp_model_has_influence(const epiq_model *m);
-bool epiqp_model_has_retrain(const epiq_model *m);
-bool epiqp_model_has_retrained(const epiq_model *m);  /* the networks, beside what they told */
-ptrdiff_t epiqp_model_retrained(const epiq_model *m); /* how many */
-bool epiqp_model_has_factor(const epiq_model *m);
-bool epiqp_model_has_alpha(const epiq_model *m);
+void epiqp_model_list_contents(epiq_model *m);       /* has, and the counts of ensembles, from the options */
+int epiqp_model_prepare(epiq_ctx *c, epiq_model *m); /* from the tensors to what follows from them */
 
 /* ---- small.c: BA corrected for small batches ---- */
 
 int epiqp_small_new(epiq_ctx *c, epiq_model *m); /* m->small, where the model knows how and BA decides something */
 void epiqp_small_free(epiq_ctx *c, epiq_model *m);
-const epiqp_tri *epiqp_small_factor(const epiq_model *m); /* of all rows */
 /* phi at the points, from c (points by n) of all rows. */
 int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *at, const double *c, double *phi);
 
@@ -91,25 +80,30 @@ enum {
     EPIQP_TENSOR_NAME = 32
 };
 
+typedef enum {
+    EPIQP_TENSOR_INSIDE = 1, /* the numbers are in the model itself, at `at`; else a pointer to them is */
+    EPIQP_TENSOR_WHOLE = 2,  /* I64 instead of F64 */
+    EPIQP_TENSOR_AMOUNT = 4  /* no number is negative */
+} epiqp_tensor_flags;
+
 typedef struct {
     char name[EPIQP_TENSOR_NAME];
-    void *at;   /* the pointer to it in the model; NULL: it lies behind the one before */
-    bool whole; /* I64 instead of F64 */
+    void *at; /* NULL: behind the tensor before it */
+    unsigned flags;
     int dims;
     ptrdiff_t shape[2];
 } epiqp_tensor;
 
-/* Those that the options ask for, in the file's order. n, d and the options are all it looks at. */
-int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **list, ptrdiff_t *count);
+/* Those that the options ask for, in the file's order. It reads `has`, ensembles, n, d and the options. */
+int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **out, ptrdiff_t *count);
 ptrdiff_t epiqp_tensor_items(const epiqp_tensor *t);
 
 /* ---- header.c: the JSON of a model file, as strict as our own writer ---- */
 
 typedef struct {
-    const char *name;
-    char dtype[8];
+    const char *name, *dtype;
     int dims;
-    ptrdiff_t shape[2], begin, end;
+    ptrdiff_t shape[2], range[2]; /* range: of its bytes behind the header */
 } epiqp_entry;
 
 typedef struct {

@@ -1,8 +1,8 @@
 /* predict.c - a model's answer at many points: blocks of points, of which every thread takes chunks to all members, and
  * all threads together the kernel and the two triangular solves c = A^-1 k0 that the data variance is bound by (2 n^2
- * operations a point). The formulas are those of est/: this only brings other points to them.
+ * operations per point). The formulas are those of est/: this only brings other points to them.
  */
-#include "data/table.h"
+#include "est/variance.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    CHUNK = EPIQP_THIN_ROWS,
+    CHUNK = EPIQP_SHALLOW32_ROWS,
     MOST_POINTS = 4096,    /* of a block: enough chunks for many threads */
     MOST_KERNEL = 1 << 22, /* numbers of a block's kernel, 32 MiB */
     LEAST_POINTS = 256     /* fewer make the solves slow */
@@ -24,114 +24,96 @@ typedef struct {
     const epiqp_env *e;
     const epiq_model *m;
     epiq_predictions *out;
-    bool members, batches, influence, infinite, kernel; /* what has to be computed */
-    bool correct;                                       /* BA, for small batches */
-    bool retrained;                                     /* their answers at the points */
-    bool exact;
+    epiqp_arena arena;
+    bool full;                        /* an allocation has failed */
+    bool use[EPIQP_ENSEMBLES];        /* networks that are asked */
+    bool influence, infinite, kernel; /* what has to be computed */
+    bool correct;                     /* BA, for small batches */
+    bool exact;                       /* in double */
+    bool single;                      /* networks can be asked in single precision */
     /* of the block */
-    ptrdiff_t points, before;
-    double *x;          /* points by d, scaled */
-    double *k0;         /* points by n: the kernel, then c */
-    double *tau2, *q00; /* points each */
-    double *prediction; /* points, scaled */
-    double *phi;        /* points; 0: BA is not corrected */
+    ptrdiff_t points, before, room; /* room: points of the largest block */
+    double *x;                      /* points by d, scaled */
+    double *k0;                     /* points by n: the kernel, then c */
+    epiqp_rows at;                  /* the points laid out, if kernel */
+    double *tau2, *q00;             /* points each */
+    double *prediction;             /* points, scaled */
+    double *phi;                    /* points; 0: BA is not corrected */
     epiq_part *ev, *inf, *ba;
-    epiqp_followed found;   /* by retraining, if the model has it */
-    epiqp_answers *answers; /* points by replicates */
-    double *told;           /* points by epiqp_told(replicates) */
+    epiqp_answers *answers;   /* points by replicates */
+    epiqp_expected *expected; /* points */
     /* of each thread */
     epiqp_pass *pass;
-    epiqp_thin *thin;
+    epiqp_shallow32 *thin;
     double *h;       /* most networks by CHUNK, twice, and CHUNK points */
-    double *scratch; /* epiqp_told_room(n) */
+    double *scratch; /* epiqp_expected_room(n) */
     ptrdiff_t most;
 } asking;
 
-/* ---- what is needed for what is wanted ---- */
-
+/* What is needed for what is wanted. */
 static void plan(asking *a)
 {
     const epiq_model *m = a->m;
     const epiq_predictions *w = a->out;
-    bool ev = m->o.methods & EPIQ_EV, influence = epiqp_model_has_influence(m), ba = epiqp_model_has_batches(m);
-    bool direct = ev && influence, size = m->o.ensemble_size == m->o.batches;
-    bool sum = w->ensemble && (direct || !(ba && size)); /* else BA is the answer itself */
-    bool procedural = w->procedural || sum || (w->data && !influence);
-    bool data = w->data || sum || (w->procedural && !ev);
-    a->members = epiqp_model_has_members(m) && (w->prediction || procedural);
-    a->batches = ba && ((w->ensemble && !sum) || (procedural && !ev) || (data && !influence));
+    const bool ev = m->o.methods & EPIQ_EV, influence = m->has.influence, members = m->ensemble[EPIQP_MEMBERS].count,
+               ba = m->ensemble[EPIQP_BATCHES].count, ba_itself = ba && m->o.ensemble_size == m->o.batches;
+    const bool sum = w->ensemble && ((ev && influence) || !ba_itself);
+    const bool procedural = w->procedural || sum || (w->data && !influence);
+    const bool data = w->data || sum || (w->procedural && !ev);
     a->influence = influence && data;
-    a->correct = a->batches && m->small.batch;
     a->infinite = m->o.engine == EPIQ_ENGINE_INFINITE && ev && procedural;
-    bool by_row = m->o.engine == EPIQ_ENGINE_LINEAR && m->o.linear_kernel == EPIQ_KERNEL_POPULATION;
-    a->kernel = a->influence || a->infinite || a->correct || (by_row && (a->members || a->batches)) ||
-                (w->prediction && !epiqp_model_has_members(m));
+    a->use[EPIQP_MEMBERS] = members && (w->prediction || procedural);
+    a->use[EPIQP_BATCHES] = ba && ((w->ensemble && !sum) || (procedural && !ev) || (data && !influence));
+    a->use[EPIQP_RETRAINED] = a->influence && m->ensemble[EPIQP_RETRAINED].count;
+    a->correct = a->use[EPIQP_BATCHES] && m->small.batch;
+    const bool by_row = m->o.engine == EPIQ_ENGINE_LINEAR && m->o.linear_kernel == EPIQ_KERNEL_POPULATION;
+    a->kernel = a->influence || a->infinite || a->correct || (w->prediction && !members) ||
+                (by_row && (a->use[EPIQP_MEMBERS] || a->use[EPIQP_BATCHES]));
     /* a difference of two variances may lose every digit that single precision has */
     a->exact = w->exact || (data && !influence) || (procedural && !ev && !a->infinite);
-    a->retrained = a->influence && epiqp_model_has_retrained(m);
-    if (m->retrain) {
-        memcpy(&a->found, m->retrain, sizeof a->found);
+    for (int k = 0; k < EPIQP_ENSEMBLES; k++) {
+        a->most = epiqp_max(a->most, a->use[k] ? m->ensemble[k].count : 0);
+        a->single = a->single || m->ensemble[k].single.w;
     }
-    a->most = epiqp_max(a->members ? m->o.members : 0, a->batches ? m->o.batches : 0);
-    a->most = epiqp_max(a->most, a->retrained ? epiqp_model_retrained(m) : 0);
 }
 
-static int make_room(asking *a, epiqp_arena *arena, ptrdiff_t points)
+static void *room_of(asking *a, ptrdiff_t count, size_t size)
 {
-    epiq_ctx *c = a->e->c;
+    void *room = epiqp_arena_alloc(a->e->c, &a->arena, count, size);
+    a->full = a->full || !room;
+    return room;
+}
+
+static int make_room(asking *a, ptrdiff_t points)
+{
     const epiq_model *m = a->m;
-    int threads = a->e->threads;
-    a->x = epiqp_arena_alloc(c, arena, points * m->d, sizeof *a->x);
-    a->k0 = epiqp_arena_alloc(c, arena, a->kernel ? points * m->n : 0, sizeof *a->k0);
-    a->tau2 = epiqp_arena_alloc(c, arena, 4 * points, sizeof *a->tau2);
-    a->ev = epiqp_arena_alloc(c, arena, 3 * points, sizeof *a->ev);
-    a->pass = epiqp_arena_alloc(c, arena, threads, sizeof *a->pass);
-    a->thin = epiqp_arena_alloc(c, arena, threads, sizeof *a->thin);
-    a->h = epiqp_arena_alloc(c, arena, threads * (2 * a->most + m->d) * CHUNK, sizeof *a->h);
-    a->scratch = epiqp_arena_alloc(c, arena, a->influence ? threads * epiqp_told_room(m->n) : 0, sizeof *a->scratch);
-    a->answers = epiqp_arena_alloc(c, arena, a->retrained ? points * m->o.replicates : 0, sizeof *a->answers);
-    a->told = epiqp_arena_alloc(c, arena, a->retrained ? points * epiqp_told(m->o.replicates) : 0, sizeof *a->told);
-    if (!a->answers || !a->told || !a->x || !a->k0 || !a->tau2 || !a->ev || !a->pass || !a->thin || !a->h ||
-        !a->scratch) {
-        return EPIQ_E_NOMEM;
-    }
+    const ptrdiff_t threads = a->e->threads, retrained = a->use[EPIQP_RETRAINED] ? points : 0;
+    a->room = points;
+    a->x = room_of(a, points * m->d, sizeof *a->x);
+    a->k0 = room_of(a, a->kernel ? points * m->n : 0, sizeof *a->k0);
+    a->tau2 = room_of(a, 4 * points, sizeof *a->tau2);
+    a->ev = room_of(a, 3 * points, sizeof *a->ev);
+    a->pass = room_of(a, threads, sizeof *a->pass);
+    a->thin = room_of(a, threads, sizeof *a->thin);
+    a->h = room_of(a, threads * (2 * a->most + m->d) * CHUNK, sizeof *a->h);
+    a->scratch = room_of(a, a->influence ? threads * epiqp_expected_room(m->n) : 0, sizeof *a->scratch);
+    a->answers = room_of(a, retrained * m->o.replicates, sizeof *a->answers);
+    a->expected = epiqp_expected_new(a->e->c, &a->arena, retrained, m->o.replicates);
+    if (a->full || !a->expected) return EPIQ_E_NOMEM;
     a->q00 = a->tau2 + points;
     a->prediction = a->q00 + points;
     a->phi = a->prediction + points;
     a->inf = a->ev + points;
     a->ba = a->inf + points;
     int s = EPIQ_OK;
-    for (int t = 0; !s && a->most && t < threads; t++) {
-        s = epiqp_pass_new(c, &m->fit.net, &a->pass[t]);
-        if (!s && (m->single_members.w || m->single_batches.w || m->single_retrained.w)) {
-            s = epiqp_thin_new(c, m->d, m->o.width, &a->thin[t]);
-        }
+    for (ptrdiff_t t = 0; !s && a->most && t < threads; t++) {
+        s = epiqp_pass_new(a->e, &m->fit.net, &a->pass[t]);
+        if (!s && a->single) s = epiqp_shallow32_new(a->e->c, m->d, m->o.width, &a->thin[t]);
     }
     return s;
 }
 
-static void free_room(asking *a)
-{
-    for (int t = 0; a->pass && a->thin && t < a->e->threads; t++) {
-        epiqp_pass_free(a->e->c, &a->pass[t]);
-        epiqp_thin_free(a->e->c, &a->thin[t]);
-    }
-}
-
-/* ---- points ---- */
-
-/* In some feature farther than any row, by more than rounding. */
-static bool beyond(const epiq_model *m, const double *x)
-{
-    bool beyond = false;
-    for (ptrdiff_t k = 0; k < m->d; k++) {
-        double slack = 1e-9 * (m->most[k] - m->least[k]);
-        beyond |= x[k] < m->least[k] - slack || x[k] > m->most[k] + slack;
-    }
-    return beyond;
-}
-
-/* Scaled, and what est/estimate.c does with them: where biases start at 0 a point that is 0 but for rounding is 0. */
+/* Scaled, and settled as an estimate's are. */
 static int settle(asking *a, const double *given)
 {
     const epiq_model *m = a->m;
@@ -141,16 +123,12 @@ static int settle(asking *a, const double *given)
         for (ptrdiff_t k = 0; k < d; k++) {
             x[k] = epiqp_scaled(given[p * d + k], m->shift[k], m->factor[k]);
         }
-        a->out->outside += beyond(m, x);
-        double norm2 = epiqp_dot(d, x, x);
-        if (!(norm2 <= EPIQP_LARGEST_SQUARE)) {
+        a->out->outside += epiqp_point_outside(d, x, m->least, m->most) >= 0;
+        if (epiqp_point_settle(&m->o, m->norm2, d, x) == EPIQP_POINT_TOO_FAR) {
             return epiqp_fail(
                 a->e->c, EPIQ_E_DATA,
                 "row %td is too far from the data to be scaled and squared, or not a number; check its units",
                 a->out->first + a->before + p + 1);
-        }
-        if (m->fit.arch.v == 0 && norm2 <= EPIQP_ZERO_SQUARE * m->norm2) {
-            memset(x, 0, (size_t)d * sizeof *x);
         }
     }
     return EPIQ_OK;
@@ -158,38 +136,35 @@ static int settle(asking *a, const double *given)
 
 /* ---- networks ---- */
 
-static void ask_in_double(const asking *a, const epiqp_kept *all, ptrdiff_t count, ptrdiff_t points, const double *x,
+static void ask_in_double(const asking *a, const epiqp_ensemble *of, ptrdiff_t points, const double *x,
                           const double *k0, double *h, epiqp_pass *pass)
 {
     const epiqp_fit *f = &a->m->fit;
     const epiqp_engine *engine = epiqp_engine_of(&a->m->o);
     ptrdiff_t p = epiqp_net_params(&f->net), extra = engine->extra(&a->m->o, &f->net, a->m->n);
-    for (ptrdiff_t k = 0; k < count; k++) {
-        epiqp_kept one = {all->theta + k * p, extra ? all->extra + k * extra : NULL};
-        engine->predict(a->e, f, &one, points, x, k0, h + k * CHUNK, pass);
+    for (ptrdiff_t k = 0; k < of->count; k++) {
+        epiqp_kept one = {of->weights->theta + k * p, extra ? of->weights->extra + k * extra : NULL};
+        engine->predict(f, &one, points, x, k0, h + k * CHUNK, pass);
     }
 }
 
 /* Points of the chunk whose spread is not clear of single precision's rounding are asked again in double, together. */
-static void ask_again(const asking *a, const epiqp_single *single, const epiqp_kept *all, ptrdiff_t points,
-                      const double *x, double *h, double *again, epiqp_pass *pass)
+static void ask_again(const asking *a, const epiqp_ensemble *of, ptrdiff_t points, const double *x, double *h,
+                      double *again, epiqp_pass *pass)
 {
+    const epiqp_shallow32_ensemble *single = &of->single;
     const ptrdiff_t d = a->m->d;
     ptrdiff_t which[CHUNK], some = 0;
     for (ptrdiff_t p = 0; p < points; p++) {
-        double error = CLEAR * epiqp_single_error(single, &a->m->fit.net, x + p * d);
-        if (!(epiqp_ev(h + p, single->count, CHUNK, 0).variance >= error * error)) {
-            which[some++] = p;
-        }
+        double error = CLEAR * epiqp_shallow32_ensemble_error(single, &a->m->fit.net, x + p * d);
+        if (!(epiqp_ev(h + p, single->count, CHUNK, 0).variance >= error * error)) which[some++] = p;
     }
-    if (!some) {
-        return;
-    }
+    if (!some) return;
     double *gathered = again + single->count * CHUNK;
     for (ptrdiff_t i = 0; i < some; i++) {
         memcpy(gathered + i * d, x + which[i] * d, (size_t)d * sizeof *x);
     }
-    ask_in_double(a, all, single->count, some, gathered, NULL, again, pass);
+    ask_in_double(a, of, some, gathered, NULL, again, pass);
     for (ptrdiff_t k = 0; k < single->count; k++) {
         for (ptrdiff_t i = 0; i < some; i++) {
             h[k * CHUNK + which[i]] = again[k * CHUNK + i];
@@ -197,149 +172,125 @@ static void ask_again(const asking *a, const epiqp_single *single, const epiqp_k
     }
 }
 
-static void ask(const asking *a, const epiqp_single *single, const epiqp_kept *all, ptrdiff_t count, ptrdiff_t from,
-                ptrdiff_t points, double *h)
+/* h: networks by CHUNK, with room for as many behind them. */
+static void ask(const asking *a, const epiqp_ensemble *of, ptrdiff_t from, ptrdiff_t points, double *h)
 {
     const double *x = a->x + from * a->m->d, *k0 = a->kernel ? a->k0 + from * a->m->n : NULL;
     int thread = omp_get_thread_num();
-    if (!single->w || a->exact) {
-        ask_in_double(a, all, count, points, x, k0, h, &a->pass[thread]);
+    if (!of->single.w || a->exact) {
+        ask_in_double(a, of, points, x, k0, h, &a->pass[thread]);
         return;
     }
-    for (ptrdiff_t k = 0; k < count; k++) {
-        epiqp_single_forward(single, k, &a->thin[thread], points, x, h + k * CHUNK);
+    for (ptrdiff_t k = 0; k < of->count; k++) {
+        epiqp_shallow32_ensemble_forward(&of->single, k, &a->thin[thread], points, x, h + k * CHUNK);
     }
-    ask_again(a, single, all, points, x, h, h + count * CHUNK, &a->pass[thread]);
+    ask_again(a, of, points, x, h, h + of->count * CHUNK, &a->pass[thread]);
+}
+
+static void take_answers(const asking *a, epiqp_ensemble_kind kind, ptrdiff_t p, const double *h)
+{
+    const ptrdiff_t count = a->m->ensemble[kind].count, replicates = a->m->o.replicates;
+    if (kind == EPIQP_MEMBERS) {
+        a->ev[p] = epiqp_ev(h, count, CHUNK, 0);
+        a->prediction[p] = epiqp_mean_of(h, count, CHUNK);
+    } else if (kind == EPIQP_BATCHES) {
+        a->ba[p] = epiqp_ba(h, count, CHUNK, 0);
+    } else {
+        for (ptrdiff_t r = 0; r < replicates; r++) {
+            const double *plus = h + 2 * EPIQP_STARTS * r * CHUNK, *minus = plus + EPIQP_STARTS * CHUNK;
+            a->answers[p * replicates + r] = epiqp_answers_of(plus, minus, CHUNK, a->m->kept.retrain->step);
+        }
+    }
 }
 
 static void networks(const asking *a, ptrdiff_t from)
 {
-    const epiq_model *m = a->m;
     const ptrdiff_t points = epiqp_min(CHUNK, a->points - from);
-    double *h = a->h + omp_get_thread_num() * (2 * a->most + m->d) * CHUNK;
-    if (a->members) {
-        ask(a, &m->single_members, &m->members, m->o.members, from, points, h);
+    double *h = a->h + omp_get_thread_num() * (2 * a->most + a->m->d) * CHUNK;
+    for (int k = 0; k < EPIQP_ENSEMBLES; k++) {
+        if (!a->use[k]) continue;
+        ask(a, &a->m->ensemble[k], from, points, h);
         for (ptrdiff_t p = 0; p < points; p++) {
-            a->ev[from + p] = epiqp_ev(h + p, m->o.members, CHUNK, 0);
-            a->prediction[from + p] = 0;
-            for (ptrdiff_t k = 0; k < m->o.members; k++) {
-                a->prediction[from + p] += h[k * CHUNK + p] / (double)m->o.members;
-            }
-        }
-    }
-    if (a->batches) {
-        ask(a, &m->single_batches, &m->batches, m->o.batches, from, points, h);
-        for (ptrdiff_t p = 0; p < points; p++) {
-            a->ba[from + p] = epiqp_ba(h + p, m->o.batches, CHUNK, 0);
-        }
-    }
-    if (a->retrained) {
-        ask(a, &m->single_retrained, &m->retrained, epiqp_model_retrained(m), from, points, h);
-        for (ptrdiff_t p = 0; p < points; p++) {
-            for (ptrdiff_t r = 0; r < m->o.replicates; r++) {
-                const double *plus = h + 2 * EPIQP_STARTS * r * CHUNK + p, *minus = plus + EPIQP_STARTS * CHUNK;
-                a->answers[(from + p) * m->o.replicates + r] = epiqp_answers_of(plus, minus, CHUNK, a->found.step);
-            }
+            take_answers(a, (epiqp_ensemble_kind)k, from + p, h + p);
         }
     }
 }
 
 /* ---- the influence function ---- */
 
-static void times(ptrdiff_t n, const double *restrict a, const double *restrict b, double *restrict out)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        out[i] = a[i] * b[i];
-    }
-}
-
-static epiq_part influence_alone(const asking *a, ptrdiff_t p)
+static epiq_part influence_alone(const asking *a, ptrdiff_t p, double *v)
 {
     const epiq_model *m = a->m;
+    const epiqp_model_parts *k = &m->kept;
     const ptrdiff_t n = m->n;
     const double *c = a->k0 + p * n;
-    double *v = a->scratch + omp_get_thread_num() * epiqp_told_room(n);
-    if (!m->excess) {
-        times(n, c, m->used, v);
-        return epiqp_if(v, n, m->group, m->groups, v + n, 0);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        v[i] = c[i] * k->r_std[i];
     }
-    epiqp_rowwise rows = {.excess = (double *)(uintptr_t)m->excess, /* it is only read */
-                          .unit = *m->unit,
-                          .kurtosis = m->kurtosis};
-    times(n, c, m->used, v);
-    if (!m->smoothed) {
+    if (!k->noise_excess) return epiqp_if(v, n, m->group, m->groups, v + n, 0);
+    epiqp_rowwise rows = {
+        .excess = k->noise_excess, .unit = k->noise_unit, .kurtosis = k->smoothed ? k->law[0] : m->kurtosis};
+    if (!k->smoothed) {
         bool floored;
         return epiqp_if_rowwise(&rows, v, c, n, v + n, 0, &floored);
     }
-    epiqp_moderated smooth = {.noise = (double *)(uintptr_t)m->smoothed,
-                              .spread = (double *)(uintptr_t)m->spread,
-                              .varies = m->law[1],
-                              .mean = m->law[2]};
+    epiqp_smoothed smooth = {.noise = k->smoothed, .sd = k->smoothed_sd, .varies = k->law[1], .mean = k->law[2]};
     epiqp_moderation how;
-    rows.kurtosis = m->law[0];
     return epiqp_if_moderated(&rows, &smooth, v, c, n, v + n, 0, &how);
 }
 
-/* The data part: of the networks that were trained, if some were retrained to tell. */
+/* The data part: that of the trained networks, if some were retrained. */
 static epiq_part influence_at(const asking *a, ptrdiff_t p)
 {
     const epiq_model *m = a->m;
-    epiq_part part = influence_alone(a, p);
-    if (!m->retrain) {
-        return part;
+    const epiqp_followed *found = m->kept.retrain;
+    const double *x = a->x + p * m->d;
+    double *scratch = a->scratch + omp_get_thread_num() * epiqp_expected_room(m->n);
+    epiq_part part = influence_alone(a, p, scratch);
+    if (!found) return part;
+    epiqp_expected *expected = a->use[EPIQP_RETRAINED] ? &a->expected[p] : NULL;
+    if (expected) epiqp_expect(a->e, &m->steps, a->k0 + p * m->n, x, scratch, expected);
+    double kappa = epiqp_kappa_at(found, &m->steps, x, expected, a->answers + p * m->o.replicates);
+    return epiqp_retrained_part(found, kappa, expected, part, 0);
+}
+
+/* The kernel between rows and points, and kernel regression's prediction. */
+static int kernel_block(asking *a)
+{
+    const epiq_model *m = a->m;
+    int s = epiqp_rows_new(a->e->c, a->points, m->d, a->x, &a->at);
+    if (s) return s;
+    epiqp_kernel_cross(a->e, &m->fit.arch, &m->fit.rows, &a->at, a->k0, NULL);
+    for (ptrdiff_t p = 0; m->kept.alpha && !a->use[EPIQP_MEMBERS] && p < a->points; p++) {
+        a->prediction[p] = epiqp_dot(m->n, a->k0 + p * m->n, m->kept.alpha);
     }
-    double *told = a->told + p * epiqp_told(m->o.replicates);
-    if (a->retrained) {
-        epiqp_steps_answer(a->e, &m->steps, a->k0 + p * m->n, a->x + p * m->d, told,
-                           a->scratch + omp_get_thread_num() * epiqp_told_room(m->n));
-    }
-    double kappa = epiqp_kappa_at(&a->found, &m->steps, a->x + p * m->d, a->retrained ? told : NULL,
-                                  a->answers + p * m->o.replicates);
-    return epiqp_retrained_part(&a->found, kappa, a->retrained ? told : NULL, m->o.replicates, part, 0);
+    return EPIQ_OK;
 }
 
 /* c = A^-1 k0, the closed form of tau^2, what corrects BA, and the data variance. */
 static int solve_block(asking *a)
 {
     const epiq_model *m = a->m;
-    epiqp_chol_solve(a->e, epiqp_small_factor(m), a->points, a->k0);
     int s = EPIQ_OK;
-    if (a->infinite || a->correct) {
+    epiqp_chol_solve(a->e, m->kept.factor.a ? &m->kept.factor : &m->small.all, a->points, a->k0);
+    if (a->infinite) {
         epiqp_fit here = m->fit;
-        s = epiqp_rows_new(a->e->c, a->points, m->d, a->x, &here.at);
-        if (!s && a->infinite) {
-            epiqp_kernel_diagonal(&here.arch, &here.at, NULL, a->q00);
-            s = epiqp_infinite_variance(a->e, &here, a->k0, a->tau2);
-        }
-        s = s || !a->correct ? s : epiqp_small_phi(a->e, m, &here.at, a->k0, a->phi);
-        epiqp_rows_free(a->e->c, &here.at);
+        here.at = a->at;
+        epiqp_kernel_diagonal(&here.arch, &here.at, NULL, a->q00);
+        s = epiqp_infinite_variance(a->e, &here, a->k0, a->tau2);
     }
-    for (ptrdiff_t p = 0; !s && a->infinite && p < a->points; p++) {
+    if (s || (a->correct && (s = epiqp_small_phi(a->e, m, &a->at, a->k0, a->phi)))) return s;
+    for (ptrdiff_t p = 0; a->infinite && p < a->points; p++) {
         a->ev[p] = epiqp_infinite_part(a->tau2[p], a->q00[p], EPIQP_ROUNDING);
     }
-#pragma omp parallel for schedule(static) num_threads(a->e->threads) if (!s && a->influence)
-    for (ptrdiff_t p = 0; p < (s || !a->influence ? 0 : a->points); p++) {
+#pragma omp parallel for schedule(static) num_threads(a->e->threads) if (a->influence)
+    for (ptrdiff_t p = 0; p < (a->influence ? a->points : 0); p++) {
         a->inf[p] = influence_at(a, p);
     }
-    return s;
+    return EPIQ_OK;
 }
 
-static int kernel_block(asking *a)
-{
-    const epiq_model *m = a->m;
-    epiqp_rows at = {0};
-    int s = epiqp_rows_new(a->e->c, a->points, m->d, a->x, &at);
-    if (!s) {
-        epiqp_kernel_cross(a->e, &m->fit.arch, &m->fit.rows, &at, a->k0, NULL);
-    }
-    for (ptrdiff_t p = 0; !s && m->alpha && !a->members && p < a->points; p++) {
-        a->prediction[p] = epiqp_dot(m->n, a->k0 + p * m->n, m->alpha);
-    }
-    epiqp_rows_free(a->e->c, &at);
-    return s;
-}
-
-/* ---- the answer, by the rules of est/combine.c ---- */
+/* ---- the answer, by the rules of est/assemble.c ---- */
 
 static void store(double *to, int bit, epiq_part part, double unit2, ptrdiff_t at, unsigned char *mask)
 {
@@ -378,31 +329,28 @@ static int answer(const asking *a)
     return EPIQ_OK;
 }
 
-/* ---- all of it ---- */
-
 static int one_block(asking *a, const double *given)
 {
     int s = settle(a, given);
-    memset(a->ev, 0, (size_t)a->points * sizeof *a->ev);
-    memset(a->inf, 0, (size_t)a->points * sizeof *a->inf);
-    memset(a->ba, 0, (size_t)a->points * sizeof *a->ba);
+    if (s || (a->kernel && (s = kernel_block(a)))) return s;
+    memset(a->ev, 0, (size_t)(3 * a->room) * sizeof *a->ev); /* inf and ba too */
     memset(a->phi, 0, (size_t)a->points * sizeof *a->phi);
-    if (!s && a->kernel) {
-        s = kernel_block(a);
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(a->e->threads) if (!s && a->most && a->points > CHUNK)
-    for (ptrdiff_t from = 0; from < (s || !a->most ? 0 : a->points); from += CHUNK) {
+#pragma omp parallel for schedule(dynamic) num_threads(a->e->threads) if (a->most && a->points > CHUNK)
+    for (ptrdiff_t from = 0; from < (a->most ? a->points : 0); from += CHUNK) {
         networks(a, from);
     }
-    if (!s && (a->influence || a->infinite || a->correct)) {
-        s = solve_block(a);
-    }
+    if (a->influence || a->infinite || a->correct) s = solve_block(a);
+    epiqp_rows_free(a->e->c, &a->at);
     return s ? s : answer(a);
 }
 
-int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x, epiq_predictions *out)
+int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x, epiq_predictions *wanted)
 {
     epiqp_clear(c);
+    const size_t size = wanted->size;
+    epiq_predictions own = {0}, *out = &own;
+    int s = epiqp_take(c, "epiq_predictions", wanted, &own, sizeof own);
+    if (s) return s;
     if (count < 0 || !out->known || out->threads < 0) {
         return epiqp_fail(c, EPIQ_E_USAGE, "%td rows with %td threads cannot be asked; give both from 0 on, and known",
                           count, out->threads);
@@ -410,21 +358,25 @@ int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const 
     epiq_options o = m->o;
     o.threads = out->threads;
     epiqp_env e = epiqp_run_begin(c, &o);
-    epiqp_arena arena = {0};
     asking a = {.e = &e, .m = m, .out = out};
     plan(&a);
     const ptrdiff_t most = a.kernel ? epiqp_max(LEAST_POINTS, epiqp_min(MOST_POINTS, MOST_KERNEL / m->n)) : MOST_POINTS;
-    int s = make_room(&a, &arena, epiqp_min(most, count));
+    s = make_room(&a, epiqp_min(most, count));
     for (; !s && a.before < count; a.before += a.points) {
         a.points = epiqp_min(most, count - a.before);
         s = one_block(&a, x + a.before * m->d);
-        if (!s && epiqp_stopping(c)) {
+        if (!s && epiqp_cancel_requested(c)) {
             s = epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request after %td rows", out->first + a.before + a.points);
         }
     }
-    free_room(&a);
-    epiqp_arena_free(c, &arena);
+    for (int t = 0; a.pass && a.thin && t < e.threads; t++) {
+        epiqp_pass_free(c, &a.pass[t]);
+        epiqp_shallow32_free(c, &a.thin[t]);
+    }
+    epiqp_arena_free(c, &a.arena);
     epiqp_run_end();
-    epiqp_go_on(c);
+    epiqp_clear_cancel(c);
+    epiqp_give(&own, sizeof own, wanted, size);
+    wanted->size = size;
     return s;
 }

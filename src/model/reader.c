@@ -3,7 +3,7 @@
 #include "model/model.h"
 
 struct epiq_reader {
-    epiqp_window window;
+    epiqp_table table;
 };
 
 int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path, epiq_reader **out)
@@ -11,30 +11,25 @@ int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path, epiq_re
     epiqp_clear(c);
     *out = NULL;
     epiq_reader *r = epiqp_alloc(c, 1, sizeof *r);
-    if (!r) {
-        return EPIQ_E_NOMEM;
-    }
-    int s = epiqp_window_open(c, path, m->d, &m->columns, &r->window);
-    if (s) {
-        epiq_reader_free(c, r);
-        return s;
-    }
-    *out = r;
-    return EPIQ_OK;
+    if (!r) return EPIQ_E_NOMEM;
+    int s = epiqp_window_open(c, path, m->d, &m->columns, true, &r->table);
+    if (s) epiq_reader_free(c, r);
+    *out = s ? NULL : r;
+    return s;
 }
 
 int epiq_reader_next(epiq_ctx *c, epiq_reader *r, ptrdiff_t most, double *x, ptrdiff_t *count)
 {
     epiqp_clear(c);
     *count = 0;
-    return most > 0 ? epiqp_window_next(c, &r->window, most, x, count)
+    return most > 0 ? epiqp_window_next(c, &r->table, most, x, count)
                     : epiqp_fail(c, EPIQ_E_USAGE, "%td rows cannot be read at a time; give at least 1", most);
 }
 
 void epiq_reader_free(epiq_ctx *c, epiq_reader *r)
 {
     if (r) {
-        epiqp_window_close(c, &r->window);
+        epiqp_table_close(c, &r->table);
         epiqp_free(c, r);
     }
 }

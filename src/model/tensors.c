@@ -1,100 +1,90 @@
-/* tensors.c - the tensors of a model file, in its order: one list for writing and for reading. */
+/* tensors.c - the tensors of a model file, in its order: one list for writing, reading and checking. */
 #include "model/model.h"
 
 #include <stdio.h>
-#include <string.h>
 
 _Static_assert(sizeof(ptrdiff_t) == 8, "groups are 64-bit integers in the file");
+/* The tensor "retrain" is the members of epiqp_followed in their order, numbers alone. */
+_Static_assert(offsetof(epiqp_followed, least) == (EPIQP_KEPT_RETRAIN - 1) * sizeof(double), "a struct of doubles");
 
-enum { NAME = EPIQP_TENSOR_NAME };
+enum { INSIDE = EPIQP_TENSOR_INSIDE, WHOLE = EPIQP_TENSOR_WHOLE, AMOUNT = EPIQP_TENSOR_AMOUNT };
+
+typedef struct {
+    epiqp_tensor *tensor;
+    ptrdiff_t count;
+} list;
 
 ptrdiff_t epiqp_tensor_items(const epiqp_tensor *t)
 {
     return t->dims == 2 ? t->shape[0] * t->shape[1] : t->shape[0];
 }
 
-static void add(epiqp_tensor *list, ptrdiff_t *count, const char *name, const void *at, int dims, ptrdiff_t a,
-                ptrdiff_t b)
+/* a by b numbers; b 0: it has one dimension. */
+static void add(list *l, bool wanted, const char *name, const void *at, unsigned flags, ptrdiff_t a, ptrdiff_t b)
 {
-    epiqp_tensor *t = &list[(*count)++];
-    *t = (epiqp_tensor){.at = (void *)(uintptr_t)at, .dims = dims, .shape = {a, b}};
+    if (!wanted) return;
+    epiqp_tensor *t = &l->tensor[l->count++];
+    *t = (epiqp_tensor){.at = (void *)(uintptr_t)at, .flags = flags, .dims = b ? 2 : 1, .shape = {a, b}};
     snprintf(t->name, sizeof t->name, "%s", name);
 }
 
-static void add_kept(const epiq_model *m, epiqp_tensor *list, ptrdiff_t *count, const char *kind,
-                     const epiqp_kept *kept, ptrdiff_t networks)
+static void add_ensemble(list *l, const epiq_model *m, const char *kind, const epiqp_ensemble *e)
 {
-    epiqp_net net = epiqp_net_of(&m->o, m->d);
-    ptrdiff_t extra = epiqp_engine_of(&m->o)->extra(&m->o, &net, m->n);
-    char name[NAME];
+    if (!e->count) return;
+    const epiqp_net net = epiqp_net_of(&m->o, m->d);
+    const ptrdiff_t extra = epiqp_engine_of(&m->o)->extra(&m->o, &net, m->n);
+    char name[EPIQP_TENSOR_NAME];
     snprintf(name, sizeof name, "%s.theta", kind);
-    add(list, count, name, &kept->theta, 2, networks, epiqp_net_params(&net));
+    add(l, true, name, &e->weights->theta, 0, e->count, epiqp_net_params(&net));
     snprintf(name, sizeof name, "%s.%s", kind, m->o.linear_kernel == EPIQ_KERNEL_POPULATION ? "weights" : "step");
-    if (extra) {
-        add(list, count, name, &kept->extra, 2, networks, extra);
-    }
+    add(l, extra, name, &e->weights->extra, 0, e->count, extra);
 }
 
-/* All tensors of the model's options, in the order of the file; the list has room for 32 and the factor's panels. The
- * panels lie one after the other: at is that of the first, and NULL for the rest. */
-static ptrdiff_t list_tensors(const epiq_model *m, const epiqp_tri *panels, epiqp_tensor *list)
+/* The panels of the factor are contiguous: `at` is set for the first one, and NULL for the others. */
+static void add_factor(list *l, const epiq_model *m, const epiqp_tri *panels)
 {
-    const ptrdiff_t n = m->n, d = m->d;
-    ptrdiff_t count = 0;
-    for (ptrdiff_t p = 0; epiqp_model_has_factor(m) && p < panels->panels; p++) {
-        char name[NAME];
+    for (ptrdiff_t p = 0; m->has.factor && p < panels->panels; p++) {
+        char name[EPIQP_TENSOR_NAME];
         snprintf(name, sizeof name, "factor.%td", p);
         ptrdiff_t rows = epiqp_tri_rows(panels, p);
-        add(list, &count, name, p ? NULL : &m->tri.a, 2, p * panels->height + rows, rows);
+        add(l, true, name, p ? NULL : &m->kept.factor.a, 0, p * panels->height + rows, rows);
     }
-    if (epiqp_model_has_members(m)) {
-        add_kept(m, list, &count, "members", &m->members, m->o.members);
-    }
-    if (epiqp_model_has_batches(m)) {
-        add_kept(m, list, &count, "batches", &m->batches, m->o.batches);
-        add(list, &count, "batch_noise", &m->noise, 1, 1, 0);
-    }
-    add(list, &count, "rows", &m->x, 2, n, d);
-    add(list, &count, "group", &m->group, 1, n, 0);
-    list[count - 1].whole = true;
-    if (epiqp_model_has_alpha(m)) {
-        add(list, &count, "alpha", &m->alpha, 1, n, 0);
-    }
-    if (epiqp_model_has_influence(m)) {
-        add(list, &count, "residuals", &m->residual, 1, n, 0);
-        add(list, &count, "residuals_used", &m->used, 1, n, 0);
-    }
-    bool moderated = m->o.correction == EPIQ_CORRECTION_MODERATED;
-    if (epiqp_model_has_influence(m) && (moderated || m->o.correction == EPIQ_CORRECTION_ROWWISE)) {
-        add(list, &count, "noise_excess", &m->excess, 1, n, 0);
-        add(list, &count, "noise_unit", &m->unit, 1, 1, 0);
-    }
-    if (epiqp_model_has_retrain(m)) {
-        add(list, &count, "retrain", &m->retrain, 1, EPIQP_KEPT_RETRAIN, 0);
-    }
-    if (epiqp_model_has_retrained(m)) {
-        add_kept(m, list, &count, "retrained", &m->retrained, epiqp_model_retrained(m));
-        add(list, &count, "retrain_step", &m->step, 2, m->o.replicates, n);
-        add(list, &count, "retrain_size", &m->step_size, 1, n, 0);
-        add(list, &count, "retrain_alone", &m->alone, 1, n, 0);
-        add(list, &count, "retrain_fold", &m->fold, 1, n, 0);
-        list[count - 1].whole = true;
-    }
-    if (epiqp_model_has_influence(m) && moderated) {
-        add(list, &count, "noise_smoothed", &m->smoothed, 1, n, 0);
-        add(list, &count, "noise_spread", &m->spread, 1, n, 0);
-        add(list, &count, "noise_law", &m->law, 1, 3, 0);
-    }
-    add(list, &count, "feature_shift", &m->shift, 1, d, 0);
-    add(list, &count, "feature_factor", &m->factor, 1, d, 0);
-    add(list, &count, "target_scaling", &m->target_scaling, 1, 2, 0);
-    return count;
 }
 
-int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **list, ptrdiff_t *count)
+int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **out, ptrdiff_t *count)
 {
-    epiqp_tri panels = epiqp_tri_shape(m->n);
-    *list = epiqp_arena_alloc(c, arena, panels.panels + 32, sizeof **list);
-    *count = *list ? list_tensors(m, &panels, *list) : 0;
-    return *list ? EPIQ_OK : EPIQ_E_NOMEM;
+    const epiqp_tri panels = epiqp_tri_shape(m->n);
+    const epiqp_model_parts *k = &m->kept;
+    const epiqp_ensemble *members = &m->ensemble[EPIQP_MEMBERS], *batches = &m->ensemble[EPIQP_BATCHES],
+                         *retrained = &m->ensemble[EPIQP_RETRAINED];
+    const bool influence = m->has.influence, rowwise = m->has.rowwise, moderated = m->has.moderated;
+    const ptrdiff_t n = m->n, d = m->d;
+    list l = {.tensor = epiqp_arena_alloc(c, arena, panels.panels + 32, sizeof *l.tensor)};
+    if (!l.tensor) return EPIQ_E_NOMEM;
+    add_factor(&l, m, &panels);
+    add_ensemble(&l, m, "members", members);
+    add_ensemble(&l, m, "batches", batches);
+    add(&l, batches->count, "batch_noise", &k->noise, INSIDE | AMOUNT, 1, 0);
+    add(&l, true, "rows", &m->x, 0, n, d);
+    add(&l, true, "group", &m->group, WHOLE, n, 0);
+    add(&l, m->has.alpha, "alpha", &k->alpha, 0, n, 0);
+    add(&l, influence, "residuals", &k->r_raw, 0, n, 0);
+    add(&l, influence, "residuals_used", &k->r_std, 0, n, 0);
+    add(&l, rowwise, "noise_excess", &k->noise_excess, 0, n, 0);
+    add(&l, rowwise, "noise_unit", &k->noise_unit, INSIDE | AMOUNT, 1, 0);
+    add(&l, m->has.retrain, "retrain", k->retrain, INSIDE | AMOUNT, EPIQP_KEPT_RETRAIN, 0);
+    add_ensemble(&l, m, "retrained", retrained);
+    add(&l, retrained->count, "retrain_step", &k->step, 0, m->o.replicates, n);
+    add(&l, retrained->count, "retrain_size", &k->step_size, 0, n, 0);
+    add(&l, retrained->count, "retrain_alone", &k->alone, AMOUNT, n, 0);
+    add(&l, retrained->count, "retrain_fold", &k->fold, WHOLE, n, 0);
+    add(&l, moderated, "noise_smoothed", &k->smoothed, AMOUNT, n, 0);
+    add(&l, moderated, "noise_spread", &k->smoothed_sd, AMOUNT, n, 0);
+    add(&l, moderated, "noise_law", k->law, INSIDE | AMOUNT, 3, 0);
+    add(&l, true, "feature_shift", &m->shift, 0, d, 0);
+    add(&l, true, "feature_factor", &m->factor, 0, d, 0);
+    add(&l, true, "target_scaling", m->target_scaling, INSIDE, 2, 0);
+    *out = l.tensor;
+    *count = l.count;
+    return EPIQ_OK;
 }

@@ -1,25 +1,13 @@
-/* write.c - a model as a file in the safetensors layout (docs/model-file.md): 8 bytes with the length of a JSON header,
- * the header, and the tensors as they lie in memory.
- */
-#include "data/table.h"
+/* write.c - a model as a safetensors file (docs/model-file.md): the length of the header, the header, the tensors. */
+#include "base/text.h"
+#include "common/atomic_file.h"
+#include "common/utf8.h"
 #include "model/model.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static const void *start_of(const epiqp_tensor *t)
-{
-    const void *at;
-    memcpy(&at, t->at, sizeof at);
-    return at;
-}
 
 typedef struct {
     epiq_ctx *c;
@@ -28,117 +16,79 @@ typedef struct {
     int status;
 } writer;
 
-static void put(writer *w, const char *text, ptrdiff_t size)
+/* The text always ends with a zero byte, which does not count. */
+__attribute__((format(printf, 2, 3))) static void put(writer *w, const char *fmt, ...)
 {
-    char *grown = w->status ? NULL : epiqp_grown(w->c, w->text, &w->room, w->size + size, 1);
-    if (!grown) {
-        w->status = EPIQ_E_NOMEM;
-        return;
-    }
-    w->text = grown;
-    memcpy(w->text + w->size, text, (size_t)size);
-    w->size += size;
-}
-
-static void put_text(writer *w, const char *text)
-{
-    put(w, text, (ptrdiff_t)strlen(text));
-}
-
-__attribute__((format(printf, 2, 3))) static void put_format(writer *w, const char *fmt, ...)
-{
-    char text[256];
-    va_list args;
+    va_list args, again;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    va_copy(again, args);
+    const ptrdiff_t size = vsnprintf(NULL, 0, fmt, args);
+    char *grown = w->status ? NULL : epiqp_grown(w->c, w->text, &w->room, w->size + size + 1, 1);
+    if (grown) {
+        w->text = grown;
+        vsnprintf(w->text + w->size, (size_t)size + 1, fmt, again);
+        w->size += size;
+    } else {
+        w->status = EPIQ_E_NOMEM;
+    }
+    va_end(again);
     va_end(args);
-    put_text(w, text);
 }
 
+/* text NULL: null. */
 static void put_string(writer *w, const char *text)
 {
-    put(w, "\"", 1);
-    for (; *text; text++) {
-        unsigned char ch = (unsigned char)*text;
-        if (ch == '"' || ch == '\\') {
-            put(w, (char[]){'\\', *text}, 2);
-        } else if (ch < 0x20) {
-            put_format(w, "\\u%04x", ch);
-        } else {
-            put(w, text, 1);
-        }
+    char one[EPIQP_JSON_CHAR];
+    if (!text) {
+        put(w, "null");
+        return;
     }
-    put(w, "\"", 1);
+    put(w, "\"");
+    while (*text) {
+        text += epiqp_json_char(text, one);
+        put(w, "%s", one);
+    }
+    put(w, "\"");
 }
 
 static void put_note(writer *w, const char *key, const char *value)
 {
-    put(w, ",", 1);
+    put(w, ",");
     put_string(w, key);
-    put(w, ":", 1);
+    put(w, ":");
     put_string(w, value);
 }
 
-/* A list as JSON, inside a string of the metadata, which may hold nothing else. */
+/* A list as JSON inside a string, because the metadata may hold strings only. */
 static void put_features(writer *w, const epiq_model *m)
 {
+    static const char *const KEY[] = {"{\"name\":", ",\"column\":", ",\"value\":"};
     writer list = {.c = w->c};
     for (ptrdiff_t k = 0; k < m->d; k++) {
-        const char *value = m->columns.value[k];
-        put_text(&list, k ? ",{\"name\":" : "[{\"name\":");
-        put_string(&list, m->feature[k]);
-        put_text(&list, ",\"column\":");
-        put_string(&list, m->columns.source[k]);
-        put_text(&list, ",\"value\":");
-        if (value) {
-            put_string(&list, value);
-        } else {
-            put_text(&list, "null");
+        const char *texts[] = {m->feature[k], m->columns.source[k], m->columns.value[k]};
+        put(&list, k ? "," : "[");
+        for (int i = 0; i < 3; i++) {
+            put(&list, "%s", KEY[i]);
+            put_string(&list, texts[i]);
         }
-        put(&list, "}", 1);
+        put(&list, "}");
     }
-    put(&list, "]", 2); /* and the zero */
+    put(&list, "]");
     w->status = w->status ? w->status : list.status;
-    if (!w->status) {
-        put_note(w, "features", list.text);
-    }
+    if (!w->status) put_note(w, "features", list.text);
     epiqp_free(w->c, list.text);
-}
-
-/* How one run was to go, or what it was to show beside the model: not what the model is. */
-static bool of_the_run(const char *option)
-{
-    static const char *const names[] = {"threads", "level", "influential", "sweep", "state", "scratch", "mem-limit"};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        if (strcmp(option, names[k]) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void put_options(writer *w, const epiq_model *m)
 {
     const epiq_option_info *info;
     for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
-        if (of_the_run(info->name)) {
-            continue;
-        }
-        char key[64], *value = NULL;
-        ptrdiff_t room = 0;
+        if (!(epiq_options_scope(i) & EPIQ_OPTION_MODEL)) continue;
+        char key[64], value[64];
+        const char *text = epiq_options_string(&m->o, i); /* of any length */
         snprintf(key, sizeof key, "option.%s", info->name);
-        do {
-            char *grown = epiqp_grown(w->c, value, &room, 2 * room + 64, 1);
-            if (!grown) {
-                w->status = EPIQ_E_NOMEM;
-                break;
-            }
-            value = grown;
-        } while (epiq_options_text(&m->o, i, value, (size_t)room));
-        if (!w->status && *value) { /* an empty one was not given */
-            put_note(w, key, value);
-        }
-        epiqp_free(w->c, value);
+        if (!text && !epiq_options_text(&m->o, i, value, sizeof value)) text = value;
+        if (text && *text) put_note(w, key, text); /* empty: not given */
     }
 }
 
@@ -147,11 +97,10 @@ static void put_tensors(writer *w, const epiqp_tensor *list, ptrdiff_t count)
     for (ptrdiff_t i = 0, at = 0; i < count; i++) {
         const epiqp_tensor *t = &list[i];
         ptrdiff_t bytes = 8 * epiqp_tensor_items(t);
-        put_format(w, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%td", t->name, t->whole ? "I64" : "F64", t->shape[0]);
-        if (t->dims == 2) {
-            put_format(w, ",%td", t->shape[1]);
-        }
-        put_format(w, "],\"data_offsets\":[%td,%td]}", at, at + bytes);
+        put(w, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%td", t->name, t->flags & EPIQP_TENSOR_WHOLE ? "I64" : "F64",
+            t->shape[0]);
+        if (t->dims == 2) put(w, ",%td", t->shape[1]);
+        put(w, "],\"data_offsets\":[%td,%td]}", at, at + bytes);
         at += bytes;
     }
 }
@@ -160,199 +109,109 @@ static void put_tensors(writer *w, const epiqp_tensor *list, ptrdiff_t count)
  * is still 0. */
 static void put_header(writer *w, const epiq_model *m, const epiqp_tensor *list, ptrdiff_t count)
 {
-    char zeros[EPIQP_MODEL_SUM + 1];
-    memset(zeros, '0', EPIQP_MODEL_SUM);
-    zeros[EPIQP_MODEL_SUM] = '\0';
-    put(w, "12345678", 8);
-    put_text(w, EPIQP_MODEL_START EPIQP_MODEL_VERSION EPIQP_MODEL_HASHED);
-    put_text(w, zeros);
-    put(w, "\"", 1);
+    put(w, "12345678%s%0*d\"", EPIQP_MODEL_START EPIQP_MODEL_VERSION EPIQP_MODEL_HASHED, (int)EPIQP_MODEL_SUM, 0);
     put_note(w, "byte_order", "little");
     put_note(w, "epiq_version", m->version);
     put_note(w, "data_sha256", m->sha256);
     put_note(w, "target", m->target);
     put_features(w, m);
     put_options(w, m);
-    put(w, "}", 1);
+    put(w, "}");
     put_tensors(w, list, count);
-    put(w, "}", 1);
-    while (!w->status && w->size % EPIQP_MODEL_ALIGN) {
-        put(w, " ", 1);
-    }
+    put(w, "}");
+    put(w, "%*s", (int)(-w->size & (EPIQP_MODEL_ALIGN - 1)), "");
     for (int k = 0; !w->status && k < 8; k++) {
         w->text[k] = (char)((uint64_t)(w->size - 8) >> 8 * k & 255);
     }
 }
 
-/* Tensors that follow each other in memory as in the file, the panels, count as one. */
-static ptrdiff_t joined(const epiqp_tensor *list, ptrdiff_t count, ptrdiff_t i, ptrdiff_t *bytes)
-{
-    *bytes = 0;
-    do {
-        *bytes += 8 * epiqp_tensor_items(&list[i++]);
-    } while (i < count && !list[i].at);
-    return i;
-}
+typedef int receiver(void *user, const void *bytes, size_t size); /* non-zero: stop */
 
-static void check_sum(const writer *w, const epiqp_tensor *list, ptrdiff_t count)
+static int send_tensors(const epiqp_tensor *list, ptrdiff_t count, receiver *out, void *user)
 {
-    epiqp_sha256 sum;
-    char hex[EPIQP_MODEL_SUM + 1];
-    epiqp_sha256_start(&sum);
-    epiqp_sha256_add(&sum, w->text, (size_t)w->size);
-    for (ptrdiff_t i = 0, bytes; i < count;) {
-        const void *at = start_of(&list[i]);
-        i = joined(list, count, i, &bytes);
-        epiqp_sha256_add(&sum, at, (size_t)bytes);
+    int bad = 0;
+    const char *at = NULL;
+    for (ptrdiff_t i = 0; !bad && i < count; i++) {
+        const size_t bytes = (size_t)(8 * epiqp_tensor_items(&list[i]));
+        if (list[i].flags & EPIQP_TENSOR_INSIDE) {
+            at = list[i].at;
+        } else if (list[i].at) { /* else it is contiguous with the one before */
+            memcpy(&at, list[i].at, sizeof at);
+        }
+        bad = out(user, at, bytes);
+        at += bytes;
     }
-    epiqp_sha256_end(&sum, hex);
-    memcpy(w->text + EPIQP_MODEL_AT_SUM, hex, EPIQP_MODEL_SUM);
+    return bad;
 }
 
-int epiq_model_send(epiq_ctx *c, const epiq_model *m, int (*out)(void *user, const void *bytes, size_t size),
-                    void *user)
+static int to_sum(void *user, const void *bytes, size_t size)
+{
+    epiqp_sha256_add(user, bytes, size);
+    return 0;
+}
+
+int epiq_model_send(epiq_ctx *c, const epiq_model *m, receiver *out, void *user)
 {
     epiqp_clear(c);
     epiqp_arena arena = {0};
     writer w = {.c = c};
+    epiqp_sha256 sum = epiqp_sha256_start();
+    char hex[EPIQP_MODEL_SUM + 1];
     epiqp_tensor *list = NULL;
     ptrdiff_t count = 0;
-    int s = epiqp_little_endian() ? epiqp_tensors_new(c, &arena, m, &list, &count)
-                                  : epiqp_fail(c, EPIQ_E_FILE, "model files are little-endian and this machine is not");
-    if (!s) {
-        put_header(&w, m, list, count);
-        s = w.status;
+    int status = EPIQ_OK;
+    if (!epiqp_little_endian()) {
+        return epiqp_fail(c, EPIQ_E_FILE, "model files are little-endian and this machine is not");
     }
-    if (!s) {
-        check_sum(&w, list, count);
-        errno = 0; /* a receiver of the caller's own need not set it */
-        bool bad = out(user, w.text, (size_t)w.size);
-        for (ptrdiff_t i = 0, bytes; !bad && i < count;) {
-            const void *at = start_of(&list[i]);
-            i = joined(list, count, i, &bytes);
-            bad = out(user, at, (size_t)bytes);
-        }
-        s = bad ? epiqp_fail(c, EPIQ_E_FILE, "the model could not be written: %s",
-                             errno ? strerror(errno) : "the receiver refused it")
-                : EPIQ_OK;
+    if ((status = epiqp_tensors_new(c, &arena, m, &list, &count))) goto end;
+    put_header(&w, m, list, count);
+    if ((status = w.status)) goto end;
+    epiqp_sha256_add(&sum, w.text, (size_t)w.size);
+    send_tensors(list, count, to_sum, &sum);
+    epiqp_sha256_end(&sum, hex);
+    memcpy(w.text + EPIQP_MODEL_AT_SUM, hex, EPIQP_MODEL_SUM);
+    errno = 0; /* the caller's receiver need not set it */
+    if (out(user, w.text, (size_t)w.size) || send_tensors(list, count, out, user)) {
+        status = epiqp_fail(c, EPIQ_E_FILE, "the model could not be written: %s",
+                            errno ? strerror(errno) : "the receiver refused it");
     }
+end:
     epiqp_free(c, w.text);
     epiqp_arena_free(c, &arena);
-    return s;
+    return status;
 }
 
 static int to_descriptor(void *user, const void *bytes, size_t size)
 {
     for (const char *p = bytes; size > 0;) {
         ssize_t wrote = write(*(int *)user, p, size);
-        if (wrote < 0 && errno != EINTR) {
-            return -1;
-        }
+        if (wrote < 0 && errno != EINTR) return -1;
         p += wrote > 0 ? wrote : 0;
         size -= wrote > 0 ? (size_t)wrote : 0;
     }
     return 0;
 }
 
-/* ---- a file, whole or not at all; links and the mode of a file that is there stay as they are ---- */
-
 static int unwritable(epiq_ctx *c, const char *path)
 {
-    char why[128], shown[200];
-    snprintf(why, sizeof why, "%s", strerror(errno));
+    char shown[200];
+    if (errno == ENOMEM) return epiqp_fail(c, EPIQ_E_NOMEM, "no memory to write the model; end other programs");
     epiqp_text_show(shown, sizeof shown, path, (ptrdiff_t)strlen(path));
-    return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be written", shown, why);
-}
-
-typedef struct {
-    int fd;
-    const char *target, *temporary; /* NULL: a pipe or a device, which is written to directly */
-    bool named;                     /* it goes by its temporary name */
-} place;
-
-/* Without a name where the file system knows such files, so that whoever is killed leaves nothing behind; else under a
- * name whose number cannot be guessed, and a file that has it all the same is not opened. */
-static int open_temporary(epiq_ctx *c, epiqp_arena *arena, const char *path, mode_t mode, place *out)
-{
-    uint64_t number;
-    if (getentropy(&number, sizeof number) != 0) {
-        return unwritable(c, path);
-    }
-    const char *slash = strrchr(out->target, '/');
-    int length = slash ? (int)(slash - out->target) + 1 : 0;
-    const char *folder = epiqp_arena_printf(c, arena, "%.*s", length ? length : 1, length ? out->target : ".");
-    out->temporary = epiqp_arena_printf(c, arena, "%.*s.epiq-%016" PRIx64, length, out->target, number);
-    if (!folder || !out->temporary) {
-        return EPIQ_E_NOMEM;
-    }
-    bool nameable = access("/proc/self/fd", X_OK) == 0;
-    out->fd = nameable ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode) : -1;
-    if (out->fd < 0) {
-        out->fd = open(out->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
-        out->named = out->fd >= 0;
-    }
-    return out->fd < 0 ? unwritable(c, path) : EPIQ_OK;
-}
-
-/* The target's name, by way of the temporary one if something has it: a link cannot replace. */
-static int give_name(place *to)
-{
-    char self[64];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", to->fd);
-    if (!to->named && linkat(AT_FDCWD, self, AT_FDCWD, to->target, AT_SYMLINK_FOLLOW) == 0) {
-        return 0;
-    }
-    to->named =
-        to->named || (errno == EEXIST && linkat(AT_FDCWD, self, AT_FDCWD, to->temporary, AT_SYMLINK_FOLLOW) == 0);
-    return to->named ? rename(to->temporary, to->target) : -1;
-}
-
-static int open_place(epiq_ctx *c, epiqp_arena *arena, const char *path, place *out)
-{
-    struct stat before = {.st_mode = 0};
-    bool exists = stat(path, &before) == 0;
-    if (!exists && errno != ENOENT) {
-        return unwritable(c, path);
-    }
-    if (exists && !S_ISREG(before.st_mode)) { /* a folder cannot be opened so */
-        out->fd = open(path, O_WRONLY | O_CLOEXEC);
-        return out->fd < 0 ? unwritable(c, path) : EPIQ_OK;
-    }
-    if (!exists) {
-        out->target = path;
-        return open_temporary(c, arena, path, 0666, out);
-    }
-    char *real = epiqp_arena_alloc(c, arena, PATH_MAX, 1);
-    if (!real) {
-        return EPIQ_E_NOMEM;
-    }
-    if (access(path, W_OK) != 0 || !realpath(path, real)) {
-        return unwritable(c, path);
-    }
-    out->target = real;
-    int s = open_temporary(c, arena, path, before.st_mode & 0777, out);
-    if (!s) {
-        fchmod(out->fd, before.st_mode & 0777); /* what umask took away; odd file systems may refuse it */
-    }
-    return s;
+    return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be written", shown, strerror(errno));
 }
 
 int epiq_model_write(epiq_ctx *c, const epiq_model *m, const char *path)
 {
     epiqp_clear(c);
-    epiqp_arena arena = {0};
-    place to = {.fd = -1};
-    int s = open_place(c, &arena, path, &to);
-    s = s ? s : epiq_model_send(c, m, to_descriptor, &to.fd);
-    bool bad = !s && fsync(to.fd) != 0 && errno != EINVAL; /* it cannot be synced */
-    bad = bad || (!s && to.target && give_name(&to) != 0);
-    s = bad ? unwritable(c, path) : s;
-    if (to.fd >= 0 && close(to.fd) != 0 && !s && !to.target) { /* a file that is synced is there */
-        s = unwritable(c, path);
+    epiqp_atomic_file to;
+    int fd = epiqp_atomic_plan(&to, path) == 0 ? epiqp_atomic_open(&to, path) : -1;
+    int status = fd >= 0 ? epiq_model_send(c, m, to_descriptor, &fd) : unwritable(c, path);
+    if (!status && (epiqp_atomic_sync(&to, fd) != 0 || epiqp_atomic_commit(&to, fd) != 0)) {
+        status = unwritable(c, path);
     }
-    if (s && to.named) {
-        unlink(to.temporary);
+    if (fd >= 0 && close(fd) != 0 && !status && !to.target) { /* a file has been synced already */
+        status = unwritable(c, path);
     }
-    epiqp_arena_free(c, &arena);
-    return s;
+    epiqp_atomic_free(&to);
+    return status;
 }

@@ -1,14 +1,13 @@
-/* net.c - forward, reverse and tangent passes (net.h). Rows go through in chunks whose activations stay in the cache;
- * forward and reverse are one visit. A chunk's matrices are column-major, units by rows.
+/* net.c - forward, reverse and tangent passes (net.h). Rows are processed in chunks whose activations stay in the
+ * cache; each chunk is visited once for forward and reverse. A chunk's matrices are column-major, units by rows.
  */
 #include "net/net.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    CHUNK = EPIQP_THIN_ROWS
-}; /* rows at a time: 64 by 1024 doubles are 512 KiB, half of a usual second-level cache */
+/* Rows at a time: 64 by 1024 doubles are 512 KiB, half of a usual second-level cache. */
+enum { CHUNK = EPIQP_SHALLOW32_ROWS };
 
 static ptrdiff_t inputs(const epiqp_net *net, ptrdiff_t l) /* d_{l-1} */
 {
@@ -18,14 +17,14 @@ static ptrdiff_t units(const epiqp_net *net, ptrdiff_t l) /* d_l */
 {
     return l <= net->depth ? net->width : 1;
 }
-static ptrdiff_t weights_at(const epiqp_net *net, ptrdiff_t l) /* where W_l starts in theta */
+/* Where W_l starts in theta: behind W_k and b_k of the layers before it. Those from 2 to depth are equal. */
+static ptrdiff_t weights_at(const epiqp_net *net, ptrdiff_t l)
 {
-    ptrdiff_t at = 0;
-    for (ptrdiff_t k = 1; k < l; k++) {
-        at += units(net, k) * (inputs(net, k) + 1);
-    }
-    return at;
+    if (l < 2) return 0;
+    const ptrdiff_t first = net->width * (net->d + 1), hidden = epiqp_min(l - 1, net->depth);
+    return first + (hidden - 1) * net->width * (net->width + 1) + (l - 1 > net->depth ? net->width + 1 : 0);
 }
+
 static ptrdiff_t biases_at(const epiqp_net *net, ptrdiff_t l)
 {
     return weights_at(net, l) + units(net, l) * inputs(net, l);
@@ -47,236 +46,209 @@ void epiqp_net_init(const epiqp_net *net, epiqp_stream s, double *theta)
     }
 }
 
-int epiqp_pass_new(epiq_ctx *c, const epiqp_net *net, epiqp_pass *out)
+int epiqp_pass_new(const epiqp_env *e, const epiqp_net *net, epiqp_pass *out)
 {
     ptrdiff_t chunk = CHUNK * net->width;
-    *out = (epiqp_pass){.g = epiqp_alloc(c, chunk * net->depth, sizeof(double)),
-                        .t = epiqp_alloc(c, chunk, sizeof(double)),
-                        .delta = epiqp_alloc(c, chunk, sizeof(double)),
-                        .back = epiqp_alloc(c, chunk, sizeof(double))};
-    if (!out->g || !out->t || !out->delta || !out->back) {
-        epiqp_pass_free(c, out);
-        return EPIQ_E_NOMEM;
-    }
+    *out = (epiqp_pass){e->la, net, .g = epiqp_alloc(e->c, chunk * (net->depth + 3), sizeof *out->g)};
+    if (!out->g) return EPIQ_E_NOMEM;
+    out->t = out->g + chunk * net->depth;
+    out->delta = out->t + chunk;
+    out->back = out->delta + chunk;
     return EPIQ_OK;
 }
 
-int epiqp_pass_single(epiq_ctx *c, const epiqp_net *net, epiqp_pass *w)
+int epiqp_pass_single(epiq_ctx *c, epiqp_pass *w)
 {
-    bool thin = net->depth == 1 && net->d <= EPIQP_THIN_FEATURES;
-    return thin ? epiqp_thin_new(c, net->d, net->width, &w->thin) : EPIQ_OK;
+    bool shallow = w->net->depth == 1 && w->net->d <= EPIQP_SHALLOW32_FEATURES;
+    return shallow ? epiqp_shallow32_new(c, w->net->d, w->net->width, &w->shallow32) : EPIQ_OK;
 }
 
 void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w)
 {
     epiqp_free(c, w->g);
-    epiqp_free(c, w->t);
-    epiqp_free(c, w->delta);
-    epiqp_free(c, w->back);
-    epiqp_thin_free(c, &w->thin);
+    epiqp_shallow32_free(c, &w->shallow32);
     *w = (epiqp_pass){0};
 }
 
-/* out (units by rows) = W_l in */
-static void times_weights(const epiqp_env *e, const epiqp_net *net, ptrdiff_t l, const double *w, const double *in,
-                          ptrdiff_t rows, double beta, double *out)
+/* ---- one chunk ---- */
+
+static double slope(const epiqp_pass *w) /* s */
 {
-    ptrdiff_t k = inputs(net, l), m = units(net, l);
-    e->la->gemm('T', 'N', m, rows, k, 1, w, k, in, k, beta, out, m);
+    return sqrt(2.0 / (double)w->net->width);
 }
 
-/* One chunk: g (depth by rows by width) and the outputs h. g is 0 exactly where the unit is off. */
-static void chunk_forward(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t rows,
-                          const double *x, double *g, double *h)
+/* The activations of layer l of the current chunk, rows by width; of layer 0: its rows x. */
+static const double *layer(const epiqp_pass *w, ptrdiff_t l, ptrdiff_t rows, const double *x)
 {
-    const double s = sqrt(2.0 / (double)net->width);
-    const double *in = x;
-    for (ptrdiff_t l = 1; l <= net->depth; l++) {
+    return l ? w->g + (l - 1) * rows * w->net->width : x;
+}
+
+/* out (units by rows) = W_l in + beta out, the weights at `from` */
+static void times_weights(const epiqp_pass *w, ptrdiff_t l, const double *from, const double *in, ptrdiff_t rows,
+                          double beta, double *out)
+{
+    ptrdiff_t k = inputs(w->net, l), m = units(w->net, l);
+    w->la->gemm('T', 'N', m, rows, k, 1, from + weights_at(w->net, l), k, in, k, beta, out, m);
+}
+
+/* The activations (depth by rows by width) and the outputs h. They are 0 exactly where the unit is off. */
+static void chunk_forward(epiqp_pass *w, const double *theta, ptrdiff_t rows, const double *x, double *h)
+{
+    const epiqp_net *net = w->net;
+    const ptrdiff_t L = net->depth, width = net->width;
+    const double s = slope(w), *top = theta + weights_at(net, L + 1);
+    for (ptrdiff_t l = 1; l <= L; l++) {
+        double *out = w->g + (l - 1) * rows * width;
         const double *b = theta + biases_at(net, l);
-        double *out = g + (l - 1) * rows * net->width;
-        times_weights(e, net, l, theta + weights_at(net, l), in, rows, 0, out);
+        times_weights(w, l, theta, layer(w, l - 1, rows, x), rows, 0, out);
         for (ptrdiff_t i = 0; i < rows; i++) {
-            epiqp_relu(net->width, s, net->beta, b, out + i * net->width);
+            epiqp_relu(width, s, net->beta, b, out + i * width);
         }
-        in = out;
     }
-    const double *w = theta + weights_at(net, net->depth + 1);
-    e->la->gemv('T', net->width, rows, 1, in, net->width, w, 0, h);
+    w->la->gemv('T', width, rows, 1, layer(w, L, rows, x), width, top, 0, h);
     for (ptrdiff_t i = 0; i < rows; i++) {
-        h[i] += net->beta * w[net->width];
+        h[i] += net->beta * top[width];
     }
 }
 
-/* delta = s [g > 0] (w u'), the output layer's way back: dh/df_L times u */
-static void chunk_output_delta(const epiqp_net *net, const double *w, ptrdiff_t rows, const double *u, const double *g,
-                               double *delta)
+/* delta = dh/df_l times u, rows by width. From the output: s [g_L > 0] (w u'); from delta_{l+1}, `above`: s [g_l > 0]
+ * (W_{l+1}' above). */
+static void chunk_delta(const epiqp_pass *w, ptrdiff_t l, const double *theta, ptrdiff_t rows, const double *u,
+                        const double *above, double *delta)
 {
-    const double s = sqrt(2.0 / (double)net->width);
-    for (ptrdiff_t i = 0; i < rows; i++) {
-        epiqp_gate(net->width, s * u[i], w, g + i * net->width, delta + i * net->width);
+    const ptrdiff_t width = w->net->width;
+    const double s = slope(w), *weights = theta + weights_at(w->net, l + 1), *g = layer(w, l, rows, NULL);
+    for (ptrdiff_t i = 0; l == w->net->depth && i < rows; i++) {
+        epiqp_gate(width, s * u[i], weights, g + i * width, delta + i * width);
+    }
+    if (l < w->net->depth) {
+        w->la->gemm('N', 'N', width, rows, width, s, weights, width, above, width, 0, delta, width);
+        epiqp_mask(rows * width, g, delta);
     }
 }
 
-/* below = s [g > 0] (W_l' delta): from f_l back to f_{l-1}, whose activations are g */
-static void chunk_step_back(const epiqp_env *e, const epiqp_net *net, ptrdiff_t l, const double *theta, ptrdiff_t rows,
-                            const double *delta, const double *g, double *below)
+/* grad += J' u for the chunk whose activations are in w->g */
+static void chunk_reverse(epiqp_pass *w, const double *theta, ptrdiff_t rows, const double *x, const double *u,
+                          double *grad)
 {
-    const double s = sqrt(2.0 / (double)net->width);
-    ptrdiff_t w = net->width;
-    e->la->gemm('N', 'N', w, rows, w, s, theta + weights_at(net, l), w, delta, w, 0, below, w);
-    epiqp_mask(rows * w, g, below);
-}
-
-/* grad += J' u for one chunk whose activations are in w->g */
-static void chunk_reverse(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t rows,
-                          const double *x, const double *u, double *grad, epiqp_pass *w)
-{
+    const epiqp_net *net = w->net;
     const ptrdiff_t L = net->depth, width = net->width, last = weights_at(net, L + 1);
-    const double *top = w->g + (L - 1) * rows * width;
-    e->la->gemv('N', width, rows, 1, top, width, u, 1, grad + last);
+    w->la->gemv('N', width, rows, 1, layer(w, L, rows, x), width, u, 1, grad + last);
     for (ptrdiff_t i = 0; i < rows; i++) {
         grad[last + width] += net->beta * u[i];
     }
-    double *delta = w->delta, *below = w->back;
-    chunk_output_delta(net, theta + last, rows, u, top, delta);
+    double *delta = w->delta, *above = w->back;
     for (ptrdiff_t l = L; l >= 1; l--) {
-        const double *in = l == 1 ? x : w->g + (l - 2) * rows * width;
+        chunk_delta(w, l, theta, rows, u, above, delta);
         ptrdiff_t k = inputs(net, l);
-        double *b = grad + biases_at(net, l);
-        e->la->gemm('N', 'T', k, width, rows, 1, in, k, delta, width, 1, grad + weights_at(net, l), k);
+        w->la->gemm('N', 'T', k, width, rows, 1, layer(w, l - 1, rows, x), k, delta, width, 1,
+                    grad + weights_at(net, l), k);
         for (ptrdiff_t i = 0; i < rows; i++) {
-            epiqp_axpy(width, net->beta, delta + i * width, b);
+            epiqp_axpy(width, net->beta, delta + i * width, grad + biases_at(net, l));
         }
-        if (l > 1) {
-            chunk_step_back(e, net, l, theta, rows, delta, in, below);
-            double *kept = delta;
-            delta = below;
-            below = kept;
-        }
+        double *kept = delta;
+        delta = above;
+        above = kept;
     }
 }
 
-void epiqp_net_forward(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
-                       double *h, epiqp_pass *w)
+/* ---- all rows ---- */
+
+void epiqp_net_forward(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, double *h)
 {
     for (ptrdiff_t i = 0; i < n; i += CHUNK) {
-        chunk_forward(e, net, theta, epiqp_min(CHUNK, n - i), x + i * net->d, w->g, h + i);
+        chunk_forward(w, theta, epiqp_min(CHUNK, n - i), x + i * w->net->d, h + i);
     }
 }
 
-double epiqp_net_squares(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
-                         const double *y, double scale, double *h, double *grad, epiqp_pass *w)
+double epiqp_net_squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *y,
+                         double scale, double *h, double *grad)
 {
-    double sum = 0, sum_u = 0;
-    bool thin = w->thin.block;
-    ptrdiff_t last = weights_at(net, net->depth + 1) + net->width; /* where the output's bias is */
-    if (thin) {
-        epiqp_thin_begin(&w->thin, net->beta, theta);
-    }
-    for (ptrdiff_t i = 0; i < n; i += CHUNK) {
+    double sum = 0;
+    bool shallow = w->shallow32.block;
+    if (shallow) epiqp_shallow32_begin(&w->shallow32, w->net->beta, theta);
+    for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * w->net->d) {
         ptrdiff_t rows = epiqp_min(CHUNK, n - i);
         double u[CHUNK];
-        if (thin) {
-            epiqp_thin_forward(&w->thin, rows, x + i * net->d, u);
+        if (shallow) {
+            epiqp_shallow32_forward(&w->shallow32, rows, x, u);
         } else {
-            chunk_forward(e, net, theta, rows, x + i * net->d, w->g, u);
+            chunk_forward(w, theta, rows, x, u);
         }
         for (ptrdiff_t k = 0; k < rows; k++) {
-            u[k] += thin ? net->beta * theta[last] : 0;
-            if (h) {
-                h[i + k] = u[k];
-            }
+            if (h) h[i + k] = u[k];
             u[k] -= y[i + k];
             sum += u[k] * u[k];
             u[k] *= scale;
-            sum_u += u[k];
         }
-        if (thin) {
-            epiqp_thin_reverse(&w->thin, rows, u);
+        if (shallow) {
+            epiqp_shallow32_reverse(&w->shallow32, rows, u);
         } else {
-            chunk_reverse(e, net, theta, rows, x + i * net->d, u, grad, w);
+            chunk_reverse(w, theta, rows, x, u, grad);
         }
     }
-    if (thin) {
-        epiqp_thin_end(&w->thin, net->beta, grad);
-        grad[last] += net->beta * sum_u;
-    }
+    if (shallow) epiqp_shallow32_end(&w->shallow32, grad);
     return sum;
 }
 
-void epiqp_net_vjp(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
-                   const double *u, double *grad, epiqp_pass *w)
+void epiqp_net_vjp(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *u, double *grad)
 {
-    for (ptrdiff_t i = 0; i < n; i += CHUNK) {
+    for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * w->net->d) {
         ptrdiff_t rows = epiqp_min(CHUNK, n - i);
         double h[CHUNK];
-        chunk_forward(e, net, theta, rows, x + i * net->d, w->g, h);
-        chunk_reverse(e, net, theta, rows, x + i * net->d, u + i, grad, w);
+        chunk_forward(w, theta, rows, x, h);
+        chunk_reverse(w, theta, rows, x, u + i, grad);
     }
 }
 
-void epiqp_net_jvp(const epiqp_env *e, const epiqp_net *net, const double *theta, const double *v, ptrdiff_t n,
-                   const double *x, double *tangent, epiqp_pass *w)
+void epiqp_net_jvp(epiqp_pass *w, const double *theta, const double *v, ptrdiff_t n, const double *x, double *tangent)
 {
-    const double s = sqrt(2.0 / (double)net->width);
-    const ptrdiff_t width = net->width, last = weights_at(net, net->depth + 1);
-    for (ptrdiff_t i = 0; i < n; i += CHUNK) {
+    const epiqp_net *net = w->net;
+    const ptrdiff_t L = net->depth, width = net->width, last = weights_at(net, L + 1);
+    for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * net->d) {
         ptrdiff_t rows = epiqp_min(CHUNK, n - i);
-        double h[CHUNK], *out = tangent + i;
-        chunk_forward(e, net, theta, rows, x + i * net->d, w->g, h);
-        double *below = w->back, *t = w->t; /* tangents of g_{l-1} and g_l */
-        for (ptrdiff_t l = 1; l <= net->depth; l++) {
-            const double *in = l == 1 ? x + i * net->d : w->g + (l - 2) * rows * width, *b = v + biases_at(net, l);
-            const double *g = w->g + (l - 1) * rows * width;
-            times_weights(e, net, l, v + weights_at(net, l), in, rows, 0, t);
-            if (l > 1) {
-                times_weights(e, net, l, theta + weights_at(net, l), below, rows, 1, t);
-            }
+        double h[CHUNK], *out = tangent + i, *below = w->back, *t = w->t; /* t, below: tangents of g_l and g_{l-1} */
+        chunk_forward(w, theta, rows, x, h);
+        for (ptrdiff_t l = 1; l <= L; l++) {
+            times_weights(w, l, v, layer(w, l - 1, rows, x), rows, 0, t);
+            if (l > 1) times_weights(w, l, theta, below, rows, 1, t);
             for (ptrdiff_t j = 0; j < rows; j++) {
-                epiqp_gate_sum(width, s, net->beta, b, g + j * width, t + j * width);
+                epiqp_gate_sum(width, slope(w), net->beta, v + biases_at(net, l), layer(w, l, rows, x) + j * width,
+                               t + j * width);
             }
             double *kept = below;
             below = t;
             t = kept;
         }
-        e->la->gemv('T', width, rows, 1, below, width, theta + last, 0, out);
-        e->la->gemv('T', width, rows, 1, w->g + (net->depth - 1) * rows * width, width, v + last, 1, out);
+        w->la->gemv('T', width, rows, 1, below, width, theta + last, 0, out);
+        w->la->gemv('T', width, rows, 1, layer(w, L, rows, x), width, v + last, 1, out);
         for (ptrdiff_t k = 0; k < rows; k++) {
             out[k] += net->beta * v[last + width];
         }
     }
 }
 
-void epiqp_net_normal(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
-                      const double *v, double *out, epiqp_pass *w)
+void epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *v, double *out)
 {
-    ptrdiff_t last = epiqp_net_params(net) - 1; /* the output's bias */
-    double t[CHUNK], sum = 0;
-    bool thin = w->thin.block;
-    memset(out, 0, (size_t)(last + 1) * sizeof *out);
-    if (thin) {
-        epiqp_thin_begin(&w->thin, net->beta, theta);
-        epiqp_thin_aim(&w->thin, net->beta, theta, v);
+    double t[CHUNK];
+    bool shallow = w->shallow32.block;
+    memset(out, 0, (size_t)epiqp_net_params(w->net) * sizeof *out);
+    if (shallow) {
+        epiqp_shallow32_begin(&w->shallow32, w->net->beta, theta);
+        epiqp_shallow32_aim(&w->shallow32, theta, v);
     }
-    for (ptrdiff_t i = 0; i < n; i += CHUNK) {
+    for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * w->net->d) {
         ptrdiff_t rows = epiqp_min(CHUNK, n - i);
-        if (!thin) {
-            epiqp_net_jvp(e, net, theta, v, rows, x + i * net->d, t, w);
-            epiqp_net_vjp(e, net, theta, rows, x + i * net->d, t, out, w);
-            continue;
+        if (shallow) {
+            epiqp_shallow32_forward(&w->shallow32, rows, x, t);
+            epiqp_shallow32_tangent(&w->shallow32, rows, t);
+            epiqp_shallow32_reverse(&w->shallow32, rows, t);
+        } else {
+            epiqp_net_jvp(w, theta, v, rows, x, t);
+            epiqp_net_vjp(w, theta, rows, x, t, out);
         }
-        epiqp_thin_forward(&w->thin, rows, x + i * net->d, t);
-        epiqp_thin_tangent(&w->thin, rows, t);
-        for (ptrdiff_t k = 0; k < rows; k++) {
-            t[k] += net->beta * v[last];
-            sum += t[k];
-        }
-        epiqp_thin_reverse(&w->thin, rows, t);
     }
-    if (thin) {
-        epiqp_thin_end(&w->thin, net->beta, out);
-        out[last] += net->beta * sum;
-    }
+    if (shallow) epiqp_shallow32_end(&w->shallow32, out);
 }
 
 int epiqp_features_new(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
@@ -284,40 +256,27 @@ int epiqp_features_new(const epiqp_env *e, const epiqp_net *net, const double *t
 {
     const ptrdiff_t width = net->width, L = net->depth;
     *out = (epiqp_features){n, net->d, width, L, net->beta, x, NULL, NULL};
-    out->g = epiqp_alloc(e->c, L * n * width, sizeof(double));
-    out->delta = epiqp_alloc(e->c, L * n * width, sizeof(double));
-    if (!out->g || !out->delta) {
-        epiqp_features_free(e->c, out);
-        return EPIQ_E_NOMEM;
+    out->g = epiqp_alloc(e->c, L * n * width, sizeof *out->g);
+    out->delta = epiqp_alloc(e->c, L * n * width, sizeof *out->delta);
+    epiqp_pass w = {0};
+    int status = out->g && out->delta ? epiqp_pass_new(e, net, &w) : EPIQ_E_NOMEM;
+    double h[CHUNK], one[CHUNK];
+    for (ptrdiff_t k = 0; k < CHUNK; k++) {
+        one[k] = 1;
     }
-    /* One chunk's layers lie together in scratch order; here each layer is whole, so layers are copied chunk by chunk.
-     */
-    epiqp_pass w;
-    int s = epiqp_pass_new(e->c, net, &w);
-    for (ptrdiff_t i = 0; !s && i < n; i += CHUNK) {
-        ptrdiff_t rows = epiqp_min(CHUNK, n - i), size = rows * width;
-        double h[CHUNK], one[CHUNK];
-        for (ptrdiff_t k = 0; k < rows; k++) {
-            one[k] = 1;
-        }
-        chunk_forward(e, net, theta, rows, x + i * net->d, w.g, h);
+    /* The scratch holds all layers of one chunk; the result holds each layer for all rows. */
+    for (ptrdiff_t i = 0; !status && i < n; i += CHUNK) {
+        ptrdiff_t rows = epiqp_min(CHUNK, n - i);
+        chunk_forward(&w, theta, rows, x + i * net->d, h);
         for (ptrdiff_t l = L; l >= 1; l--) {
-            double *delta = out->delta + ((l - 1) * n + i) * width;
-            const double *g = w.g + (l - 1) * size;
-            memcpy(out->g + ((l - 1) * n + i) * width, g, (size_t)size * sizeof *g);
-            if (l == L) {
-                chunk_output_delta(net, theta + weights_at(net, L + 1), rows, one, g, delta);
-            } else {
-                chunk_step_back(e, net, l + 1, theta, rows, out->delta + (l * n + i) * width, g, delta);
-            }
+            ptrdiff_t at = ((l - 1) * n + i) * width;
+            memcpy(out->g + at, layer(&w, l, rows, x), (size_t)(rows * width) * sizeof *out->g);
+            chunk_delta(&w, l, theta, rows, one, l < L ? out->delta + at + n * width : NULL, out->delta + at);
         }
     }
-    if (s) {
-        epiqp_features_free(e->c, out);
-    } else {
-        epiqp_pass_free(e->c, &w);
-    }
-    return s;
+    epiqp_pass_free(e->c, &w);
+    if (status) epiqp_features_free(e->c, out);
+    return status;
 }
 
 void epiqp_features_free(epiq_ctx *c, epiqp_features *f)

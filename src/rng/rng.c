@@ -61,9 +61,7 @@ static uint64_t below(epiqp_stream s, uint64_t round, uint64_t *index, uint64_t 
 {
     for (;;) {
         wide_uint wide = (wide_uint)draw(s, round, (*index)++).v[0] * bound;
-        if ((uint64_t)wide >= -bound % bound) {
-            return (uint64_t)(wide >> 64);
-        }
+        if ((uint64_t)wide >= -bound % bound) return (uint64_t)(wide >> 64);
     }
 }
 

@@ -15,17 +15,17 @@ typedef enum {
     EPIQP_FOR_BATCH = 4,       /* stream = batch */
     EPIQP_FOR_SHUFFLE = 5,     /* of rows into batches */
     EPIQP_FOR_ORDER = 6,       /* of a member's mini-batches; stream = member */
-    EPIQP_FOR_BATCH_ORDER = 7, /* likewise of a batch's network */
+    EPIQP_FOR_BATCH_ORDER = 7, /* of the mini-batches of a batch's network; stream = batch */
     EPIQP_FOR_PROBE = 8,       /* stream = probe */
-    EPIQP_FOR_SEARCH = 9,      /* of leading directions: where it starts */
+    EPIQP_FOR_SEARCH = 9,      /* the start of the search for leading directions */
     EPIQP_FOR_LANDMARK = 10,   /* rows of a preconditioner */
     EPIQP_FOR_PARTS = 11,      /* of rows into parts */
     EPIQP_FOR_WILD = 12,       /* signs of steps; stream = replicate */
-    EPIQP_FOR_FOLD = 13,       /* networks of a fold and of its retraining: what they are kept as, */
-    EPIQP_FOR_RETRAINED = 14,  /* their starts are those of members */
-    EPIQP_FOR_NEIGHBOURS = 16, /* of rows that neighbours are chosen among */
+    EPIQP_FOR_FOLD = 13,       /* networks of a fold and of its retraining, in a state file; */
+    EPIQP_FOR_RETRAINED = 14,  /* their starting weights are those of members */
+    EPIQP_FOR_NEIGHBOURS = 16, /* of the rows among which neighbours are chosen */
     EPIQP_FOR_HALVES = 17,     /* of rows into halves; stream = split */
-    EPIQP_FOR_ALONE = 18       /* signs that tell the noise alone; stream = vector */
+    EPIQP_FOR_ALONE = 18       /* signs for an estimate of the noise alone; stream = vector */
 } epiqp_purpose;
 
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
 void epiqp_uniforms(epiqp_stream s, ptrdiff_t count, double *u); /* in (0, 1), 52 bits */
 void epiqp_normals(epiqp_stream s, ptrdiff_t count, double *z);
 void epiqp_signs(epiqp_stream s, ptrdiff_t count, signed char *z); /* -1 or 1 */
-void epiqp_shuffle(epiqp_stream s, uint64_t round, ptrdiff_t count,
-                   ptrdiff_t *v); /* round tells repeated shuffles apart */
+/* round: distinguishes repeated shuffles */
+void epiqp_shuffle(epiqp_stream s, uint64_t round, ptrdiff_t count, ptrdiff_t *v);
 
 #endif

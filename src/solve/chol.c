@@ -1,5 +1,5 @@
 /* chol.c - storage, factor and solves on one stored triangle (chol.h); inverse.c has the rest.
- * Work is shared out in whole blocks and every block sums in a fixed order: the bits do not depend on the threads.
+ * Work is divided into whole blocks, each summed in a fixed order: the bits do not depend on the threads.
  */
 #include "solve/chol.h"
 #include "solve/tasks.h"
@@ -15,8 +15,9 @@
 
 /* ---- storage ---- */
 
-/* Tall panels bring gemm nearer its peak (128 rows 33, 256 41, 512 46, 1024 50 of 58 GFLOP/s; 2048 another 3 %), short ones
- * keep threads busy and waste less above the diagonal. Of n alone: bits must not depend on the threads. */
+/* Tall panels bring gemm nearer its peak (128 rows 33, 256 41, 512 46, 1024 50 of 58 GFLOP/s; 2048 another 3 %),
+ * short ones keep threads busy and waste less above the diagonal. The height depends on n alone, so that the bits do
+ * not depend on the number of threads. */
 static ptrdiff_t height_of(ptrdiff_t n)
 {
     return n <= 1024 ? 128 : n <= 3072 ? 256 : n <= 6144 ? 512 : n <= 16384 ? 1024 : 2048;
@@ -34,29 +35,21 @@ epiqp_tri epiqp_tri_shape(ptrdiff_t n)
     return (epiqp_tri){.n = n, .height = height, .panels = (n + height - 1) / height};
 }
 
-/* Pages of 2 MB, where the system has them for the asking: 512 times fewer to be touched first and looked up. */
-static void in_large_pages(const void *a, ptrdiff_t bytes)
-{
-    const uintptr_t page = 1 << 21, first = ((uintptr_t)a + page - 1) / page * page,
-                    end = (uintptr_t)a + (uintptr_t)bytes;
-    if (first + page <= end) {
-        madvise((void *)first, end - first, MADV_HUGEPAGE); /* advice: if it is not taken nothing is lost */
-    }
-}
-
 int epiqp_tri_new(epiq_ctx *c, ptrdiff_t n, epiqp_tri *out)
 {
     *out = epiqp_tri_shape(n);
     out->a = epiqp_alloc(c, epiqp_tri_bytes(n), 1);
-    if (!out->a) {
-        return EPIQ_E_NOMEM;
-    }
-    in_large_pages(out->a, epiqp_tri_bytes(n));
+    if (!out->a) return EPIQ_E_NOMEM;
+    /* pages of 2 MB: 512 times fewer page faults and look-ups; only advice, so a failure does not matter */
+    const uintptr_t page = 1 << 21, start = ((uintptr_t)out->a + page - 1) / page * page,
+                    end = (uintptr_t)out->a + (uintptr_t)epiqp_tri_bytes(n);
+    if (start + page <= end) madvise((void *)start, end - start, MADV_HUGEPAGE);
     return EPIQ_OK;
 }
 
 int epiqp_tri_scratch(epiq_ctx *c, ptrdiff_t n, const char *folder, ptrdiff_t resident, epiqp_tri *out)
 {
+    const ptrdiff_t bytes = epiqp_tri_bytes(n);
     *out = epiqp_tri_shape(n);
     out->resident = epiqp_max(resident, 1);
     char path[4096];
@@ -66,17 +59,17 @@ int epiqp_tri_scratch(epiq_ctx *c, ptrdiff_t n, const char *folder, ptrdiff_t re
         return epiqp_fail(c, EPIQ_E_FILE, "%s: no scratch file can be made there (%s); name another folder", folder,
                           strerror(errno));
     }
-    unlink(path);                                          /* nothing stays, however this ends */
-    int full = posix_fallocate(fd, 0, epiqp_tri_bytes(n)); /* all of it now: a mapped file that cannot grow kills */
-    out->a = full ? MAP_FAILED
-                  : mmap(NULL, (size_t)epiqp_tri_bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    unlink(path);                             /* the file disappears with the process */
+    int full = posix_fallocate(fd, 0, bytes); /* now: writing to a mapped file on a full disk kills the process */
+    void *mapped =
+        full ? MAP_FAILED : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     close(fd);
-    if (out->a == MAP_FAILED) {
-        out->a = NULL;
+    if (mapped == MAP_FAILED) {
         return epiqp_fail(c, EPIQ_E_FILE,
                           "%s: the scratch file needs %.1f GB there (%s); free that much, or name another folder",
-                          folder, (double)epiqp_tri_bytes(n) / 1e9, strerror(full ? full : errno));
+                          folder, (double)bytes / 1e9, strerror(full ? full : errno));
     }
+    out->a = mapped;
     return EPIQ_OK;
 }
 
@@ -90,27 +83,25 @@ void epiqp_tri_free(epiq_ctx *c, epiqp_tri *t)
     t->a = NULL;
 }
 
-/* Panels p0 .. p1-1 of a scratch file need not be in memory for now. */
-static void let_go(const epiqp_tri *t, ptrdiff_t p0, ptrdiff_t p1)
+/* Lets the system drop panels p0 .. p1-1 of a scratch file from memory; it writes them to the file first. */
+static void drop_pages(const epiqp_tri *t, ptrdiff_t p0, ptrdiff_t p1)
 {
-    if (t->resident && p1 > p0) {
-        ptrdiff_t page = sysconf(_SC_PAGESIZE), from = (char *)epiqp_tri_at(t, p0, 0, 0) - (char *)t->a,
-                  to = p1 == t->panels ? epiqp_tri_bytes(t->n) : (char *)epiqp_tri_at(t, p1, 0, 0) - (char *)t->a;
-        from = (from + page - 1) / page * page;
-        if (to > from) {
-            madvise((char *)t->a + from, (size_t)(to - from), MADV_DONTNEED); /* to the file, if not there yet */
-        }
-    }
+    if (!t->resident || p1 <= p0) return;
+    ptrdiff_t page = sysconf(_SC_PAGESIZE), from = (char *)epiqp_tri_at(t, p0, 0, 0) - (char *)t->a,
+              to = p1 == t->panels ? epiqp_tri_bytes(t->n) : (char *)epiqp_tri_at(t, p1, 0, 0) - (char *)t->a;
+    from = (from + page - 1) / page * page;
+    if (to > from) madvise((char *)t->a + from, (size_t)(to - from), MADV_DONTNEED);
+}
+
+/* Entry (i, j), j up to the last row of the panel of row i. */
+static double *entry(const epiqp_tri *t, ptrdiff_t i, ptrdiff_t j)
+{
+    return epiqp_tri_at(t, i / t->height, i % t->height, j);
 }
 
 double epiqp_tri_get(const epiqp_tri *t, ptrdiff_t i, ptrdiff_t j)
 {
-    return j > i ? epiqp_tri_get(t, j, i) : *epiqp_tri_at(t, i / t->height, i % t->height, j);
-}
-
-static double *diagonal_at(const epiqp_tri *t, ptrdiff_t i)
-{
-    return epiqp_tri_at(t, i / t->height, i % t->height, i);
+    return *entry(t, epiqp_max(i, j), epiqp_min(i, j));
 }
 
 static void copy_stored(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
@@ -118,7 +109,7 @@ static void copy_stored(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_
 {
     const epiqp_tri *t = self;
     for (ptrdiff_t k = 0; k < cols; k++) {
-        memcpy(out + k * ld, epiqp_tri_at(t, i0 / t->height, i0 % t->height, j0 + k), (size_t)rows * sizeof *out);
+        memcpy(out + k * ld, entry(t, i0, j0 + k), (size_t)rows * sizeof *out);
     }
 }
 
@@ -138,9 +129,9 @@ static void fill(const epiqp_env *e, const epiqp_source *from, epiqp_tri *t, ptr
         while (before + i + 1 <= k) { /* tile row i starts at tile number i (i + 1) / 2 */
             before += ++i;
         }
-        ptrdiff_t i0 = i * EPIQP_BLOCK, j0 = (k - before) * EPIQP_BLOCK, p = i0 / t->height;
+        ptrdiff_t i0 = i * EPIQP_BLOCK, j0 = (k - before) * EPIQP_BLOCK;
         from->block(from->self, i0, epiqp_min(EPIQP_BLOCK, t->n - i0), j0, epiqp_min(EPIQP_BLOCK, t->n - j0),
-                    epiqp_tri_at(t, p, i0 % t->height, j0), epiqp_tri_rows(t, p));
+                    entry(t, i0, j0), epiqp_tri_rows(t, i0 / t->height));
     }
 }
 
@@ -156,17 +147,17 @@ typedef struct {
     const epiqp_la *la;
     ptrdiff_t width;         /* of a block column */
     atomic_ptrdiff_t *done;  /* block columns finished in each panel */
-    atomic_ptrdiff_t next;   /* task to be taken */
-    atomic_ptrdiff_t failed; /* 0, or the pivot that is not positive: everyone goes home */
+    atomic_ptrdiff_t next;   /* the next task */
+    atomic_ptrdiff_t failed; /* index of the failed pivot, or 0; non-zero makes all workers return */
 } factoring;
 
-/* What columns from..from+k to the left take off block column j in panel p, rows r0 and below. */
-static void take_off(const factoring *f, ptrdiff_t p, ptrdiff_t r0, ptrdiff_t j0, ptrdiff_t cols, ptrdiff_t from,
+/* Subtracts what columns from .. from+k-1 contribute to block column j of panel p, from row r0 down. */
+static void subtract(const factoring *f, ptrdiff_t p, ptrdiff_t r0, ptrdiff_t j0, ptrdiff_t cols, ptrdiff_t from,
                      ptrdiff_t k)
 {
     const epiqp_tri *t = f->t;
     ptrdiff_t q = j0 / t->height, ld = epiqp_tri_rows(t, p), rows = ld - r0;
-    const double *a = epiqp_tri_at(t, p, r0, from), *b = epiqp_tri_at(t, q, j0 % t->height, from);
+    const double *a = epiqp_tri_at(t, p, r0, from), *b = entry(t, j0, from);
     double *c = epiqp_tri_at(t, p, r0, j0);
     if (k > 0 && p == q) { /* the block on the diagonal needs its lower half only */
         f->la->syrk('N', cols, k, -1, a, ld, c, ld);
@@ -174,27 +165,21 @@ static void take_off(const factoring *f, ptrdiff_t p, ptrdiff_t r0, ptrdiff_t j0
         c += cols;
         rows -= cols;
     }
-    if (k > 0 && rows > 0) {
-        f->la->gemm('N', 'T', rows, cols, k, -1, a, ld, b, epiqp_tri_rows(t, q), 1, c, ld);
-    }
+    if (k > 0 && rows > 0) f->la->gemm('N', 'T', rows, cols, k, -1, a, ld, b, epiqp_tri_rows(t, q), 1, c, ld);
 }
 
-/* Block column j of panel p, left-looking: all of its row and of row j to the left must be there, the last block of
- * which is awaited only when the rest is done. Panel q holds the diagonal block. */
+/* Block column j of panel p, left-looking: everything to the left in its rows and in those of block j must be
+ * finished. The last block of that is awaited only when the rest is done. Panel q holds the diagonal block. */
 static void factor_block(factoring *f, ptrdiff_t p, ptrdiff_t j)
 {
     const epiqp_tri *t = f->t;
     ptrdiff_t j0 = j * f->width, cols = epiqp_min(f->width, t->n - j0), q = j0 / t->height;
     ptrdiff_t ld = epiqp_tri_rows(t, p), r0 = p == q ? j0 % t->height : 0, early = epiqp_max(j - 1, 0);
-    if (!epiqp_await(&f->done[p], early, &f->failed) || !epiqp_await(&f->done[q], early, &f->failed)) {
-        return;
-    }
-    take_off(f, p, r0, j0, cols, 0, early * f->width);
-    if (!epiqp_await(&f->done[p], j, &f->failed) || !epiqp_await(&f->done[q], j, &f->failed)) {
-        return;
-    }
-    take_off(f, p, r0, j0, cols, early * f->width, j > 0 ? f->width : 0);
-    double *diagonal = epiqp_tri_at(t, q, j0 % t->height, j0), *below = epiqp_tri_at(t, p, r0, j0);
+    if (!epiqp_await(&f->done[p], early, &f->failed) || !epiqp_await(&f->done[q], early, &f->failed)) return;
+    subtract(f, p, r0, j0, cols, 0, early * f->width);
+    if (!epiqp_await(&f->done[p], j, &f->failed) || !epiqp_await(&f->done[q], j, &f->failed)) return;
+    subtract(f, p, r0, j0, cols, early * f->width, j > 0 ? f->width : 0);
+    double *diagonal = entry(t, j0, j0), *below = epiqp_tri_at(t, p, r0, j0);
     ptrdiff_t rows = ld - r0;
     if (p == q) {
         ptrdiff_t pivot = f->la->potrf(cols, diagonal, ld);
@@ -207,15 +192,13 @@ static void factor_block(factoring *f, ptrdiff_t p, ptrdiff_t j)
     } else if (!epiqp_await(&f->done[q], j + 1, &f->failed)) {
         return;
     }
-    if (rows > 0) {
-        f->la->trsm('R', 'T', rows, cols, diagonal, epiqp_tri_rows(t, q), below, ld);
-    }
+    if (rows > 0) f->la->trsm('R', 'T', rows, cols, diagonal, epiqp_tri_rows(t, q), below, ld);
     atomic_store(&f->done[p], j + 1);
 }
 
-/* Panels p0 .. p1-1, those above being finished. Returns 0 or the number of the pivot that failed. Tasks are taken
- * column by column from the top: whatever one waits for was taken before it, so that any number of threads comes to an
- * end; so does a request to stop, since what has been taken is done. */
+/* Factors panels p0 .. p1-1; those above are finished. Returns 0 or the number of the failed pivot. Tasks are taken
+ * column by column from the top, so a task waits only for tasks taken before it, and any number of threads
+ * terminates. So does a request to stop, because every task taken is completed. */
 static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done, ptrdiff_t p0, ptrdiff_t p1)
 {
     factoring f = {.t = t, .la = e->la, .width = epiqp_min(t->height, t->height > 1024 ? 512 : 256), .done = done};
@@ -226,20 +209,16 @@ static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done
 #pragma omp parallel num_threads(e->threads) if (t->n > EPIQP_ALONE)
     {
         ptrdiff_t j = 0, first = 0, top = p0; /* block column, its first task, its first panel */
-        for (ptrdiff_t task; !atomic_load(&f.failed) && !epiqp_stopping(e->c);) {
+        for (ptrdiff_t task; !atomic_load(&f.failed) && !epiqp_cancel_requested(e->c);) {
             task = atomic_fetch_add(&f.next, 1);
             while (j < columns && task >= first + p1 - top) {
                 first += p1 - top;
                 top = epiqp_max(p0, ++j * f.width / t->height);
             }
-            if (j == columns) {
-                break;
-            }
+            if (j == columns) break;
             ptrdiff_t panel =
-                j * f.width / t->height; /* whose rows all these blocks read; one before may still be read */
-            if (task == first && panel <= p0 && j * f.width % t->height == 0) {
-                let_go(t, 0, panel - 1);
-            }
+                j * f.width / t->height; /* all these blocks read it; the one before may still be in use */
+            if (task == first && panel <= p0 && j * f.width % t->height == 0) drop_pages(t, 0, panel - 1);
             if (task == first && !t->resident) {
                 double x = (double)j / (double)columns;
                 epiqp_report_share(e->c, "factor", t->n, x * x * (3 - 2 * x));
@@ -250,12 +229,10 @@ static ptrdiff_t factor(const epiqp_env *e, epiqp_tri *t, atomic_ptrdiff_t *done
     return atomic_load(&f.failed);
 }
 
-/* As many panels from p0 on as may be in memory together, beside two above them that are being read. */
-static ptrdiff_t together(const epiqp_tri *t, ptrdiff_t p0)
+/* The end of the panels from p0 on that may be in memory together, besides two above them that are being read. */
+static ptrdiff_t resident_end(const epiqp_tri *t, ptrdiff_t p0)
 {
-    if (!t->resident) {
-        return t->panels;
-    }
+    if (!t->resident) return t->panels;
     const ptrdiff_t square = (ptrdiff_t)sizeof(double) * t->height * t->height;
     ptrdiff_t p1 = p0 + 1, used = 3 * p1 * square;
     while (p1 < t->panels && (used += (p1 + 1) * square) <= t->resident) {
@@ -270,7 +247,7 @@ ptrdiff_t epiqp_tri_most(ptrdiff_t n, ptrdiff_t resident)
     t.resident = resident;
     ptrdiff_t most = 0;
     for (ptrdiff_t p0 = 0, p1; p0 < t.panels; p0 = p1) {
-        p1 = together(&t, p0);
+        p1 = resident_end(&t, p0);
         ptrdiff_t blocks = (p1 * (p1 + 1) - p0 * (p0 + 1)) / 2 + (p0 > 1 ? 2 * p0 - 1 : p0);
         most = epiqp_max(most, blocks * (ptrdiff_t)sizeof(double) * t.height * t.height);
     }
@@ -281,7 +258,7 @@ int epiqp_not_definite(epiq_ctx *c, ptrdiff_t pivot, ptrdiff_t n, double ridge)
 {
     return epiqp_fail(c, EPIQ_E_NUMERIC,
                       "the kernel matrix is not positive definite (pivot %td of %td) with ridge %.3g; use a larger "
-                      "--lambda, or --scale standard",
+                      "{--lambda}, or {--scale} standard",
                       pivot, n, ridge);
 }
 
@@ -291,44 +268,45 @@ int epiqp_ridge_factor(const epiqp_env *e, const epiqp_source *from, double ridg
     ptrdiff_t pivot = 0;
     *jitter = 0;
     atomic_ptrdiff_t *done = epiqp_alloc(e->c, t->panels, sizeof *done);
-    double mean = 0, *before = epiqp_alloc(e->c, t->n, sizeof *before); /* n: the diagonal of what is factored */
-    int s = done && before ? EPIQ_OK : EPIQ_E_NOMEM;
-    for (double relative = 1e-15; !s && relative < 2e-8; relative *= 10) { /* the first try adds nothing */
+    double mean = 0, *before = epiqp_alloc(e->c, t->n, sizeof *before); /* n: the diagonal before factoring */
+    int status = done && before ? EPIQ_OK : EPIQ_E_NOMEM;
+    for (double relative = 1e-15; !status && relative < 2e-8; relative *= 10) { /* the first try adds nothing */
         *jitter = relative < 5e-15 ? 0 : relative * mean;
         pivot = 0;
         t->loss = 0;
-        for (ptrdiff_t p = 0, next; p < t->panels && !pivot && !s; p = next) {
+        for (ptrdiff_t p = 0, next; p < t->panels && !pivot && !status; p = next) {
             double start = epiqp_now();
-            next = together(t, p);
+            next = resident_end(t, p);
             fill(e, from, t, p, next);
             for (ptrdiff_t i = p * t->height; i < epiqp_min(next * t->height, t->n); i++) {
-                mean += relative < 5e-15 ? *diagonal_at(t, i) / (double)t->n : 0;
-                before[i] = *diagonal_at(t, i) += ridge + *jitter;
+                double *a = entry(t, i, i);
+                mean += relative < 5e-15 ? *a / (double)t->n : 0;
+                before[i] = *a += ridge + *jitter;
             }
             double filled = epiqp_now();
             pivot = factor(e, t, done, p, next);
             for (ptrdiff_t i = p * t->height; !pivot && i < epiqp_min(next * t->height, t->n); i++) {
-                t->loss = fmax(t->loss, epiqp_pivot_loss(*diagonal_at(t, i), before[i]));
+                t->loss = fmax(t->loss, epiqp_pivot_loss(*entry(t, i, i), before[i]));
             }
             *fill_s += filled - start;
             *factor_s += epiqp_now() - filled;
-            let_go(t, 0, next);
-            s = t->resident || epiqp_stopping(e->c) ? epiqp_report(e->c, "factor", next, t->panels) : EPIQ_OK;
+            drop_pages(t, 0, next);
+            if (t->resident || epiqp_cancel_requested(e->c)) {
+                status = epiqp_report(e->c, "factor", next, t->panels);
+            }
         }
-        if (!pivot || !(mean > 0 && mean <= 1e300) || epiqp_stopping(e->c)) {
-            break;
-        }
+        if (!pivot || !(mean > 0 && mean <= 1e300) || epiqp_cancel_requested(e->c)) break;
     }
     epiqp_free(e->c, done);
     epiqp_free(e->c, before);
-    return s ? s : pivot ? epiqp_not_definite(e->c, pivot, t->n, ridge) : EPIQ_OK;
+    return status || !pivot ? status : epiqp_not_definite(e->c, pivot, t->n, ridge);
 }
 
 /* ---- solves ---- */
 
 enum { FEW = 4 }; /* columns up to which matrix-vector products are faster */
 
-/* y (rows) -= op(L) x for some columns, L a block that a few products find in the cache */
+/* y (rows) -= op(L) x for a few columns, in pieces of L that stay in the cache. */
 static void product(const epiqp_env *e, char op, ptrdiff_t rows, ptrdiff_t inner, const double *l, ptrdiff_t ld,
                     ptrdiff_t cols, const double *x, double *y, ptrdiff_t n)
 {
@@ -336,15 +314,12 @@ static void product(const epiqp_env *e, char op, ptrdiff_t rows, ptrdiff_t inner
         e->la->gemm(op, 'N', rows, cols, inner, -1, l, ld, x, n, 1, y, n);
         return;
     }
-    const ptrdiff_t side = op == 'N' ? inner : rows; /* of the block's columns, so many at a time */
+    const bool plain = op == 'N';
+    const ptrdiff_t side = plain ? inner : rows; /* of the block, cut into pieces below */
     for (ptrdiff_t k = 0; k < side; k += EPIQP_BLOCK) {
-        ptrdiff_t some = epiqp_min(EPIQP_BLOCK, side - k);
         for (ptrdiff_t c = 0; c < cols; c++) {
-            if (op == 'N') {
-                e->la->gemv('N', rows, some, -1, l + k * ld, ld, x + k + c * n, 1, y + c * n);
-            } else {
-                e->la->gemv('T', inner, some, -1, l + k * ld, ld, x + c * n, 1, y + k + c * n);
-            }
+            e->la->gemv(op, plain ? rows : inner, epiqp_min(EPIQP_BLOCK, side - k), -1, l + k * ld, ld,
+                        x + c * n + (plain ? k : 0), 1, y + c * n + (plain ? 0 : k));
         }
     }
 }
@@ -355,19 +330,19 @@ static void solve_together(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t col
         ptrdiff_t rows = epiqp_tri_rows(l, p), left = p * l->height;
         product(e, 'N', rows, left, epiqp_tri_at(l, p, 0, 0), rows, cols, b, b + left, l->n);
         e->la->trsm('L', 'N', rows, cols, epiqp_tri_at(l, p, 0, left), rows, b + left, l->n);
-        let_go(l, p, p + 1);
+        drop_pages(l, p, p + 1);
     }
     for (ptrdiff_t p = l->panels - 1; p >= 0; p--) { /* B = L^-T B */
         ptrdiff_t rows = epiqp_tri_rows(l, p), left = p * l->height;
         e->la->trsm('L', 'T', rows, cols, epiqp_tri_at(l, p, 0, left), rows, b + left, l->n);
         product(e, 'T', left, rows, epiqp_tri_at(l, p, 0, 0), rows, cols, b + left, b, l->n);
-        let_go(l, p, p + 1);
+        drop_pages(l, p, p + 1);
     }
 }
 
 void epiqp_chol_solve(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, double *b)
 {
-    /* columns solved together; of their number alone, so that the bits do not depend on the threads */
+    /* Columns solved together. This depends on their number alone, so that the bits do not depend on the threads. */
     const ptrdiff_t share = cols >= 2048 ? 256 : cols >= 256 ? 64 : 32;
 #pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (cols > share)
     for (ptrdiff_t j = 0; j < cols; j += share) {

@@ -1,6 +1,7 @@
-/* inverse.c - A^-1 = W'W with W = L^-1, in place of L, and passes over the squares of its entries (chol.h).
- * Both steps compute blocks apart and put them in place in the blocks' order: what a block overwrites, only blocks
- * before it still needed. So one triangle is enough. A thread whose block is ready before its turn keeps it and goes on.
+/* inverse.c - A^-1 = W'W with W = L^-1, in place of L, and passes over the squares of its entries (chol.h). Both
+ * steps compute blocks in separate memory and commit them in the order of their numbers: what a block overwrites is
+ * needed only by blocks before it, so one triangle is enough. A worker whose block is ready before its turn stages it
+ * and continues with the next one.
  */
 #include "solve/chol.h"
 #include "solve/tasks.h"
@@ -8,75 +9,76 @@
 #include <omp.h>
 #include <string.h>
 
-enum { STEP = 128 }; /* triangles are cut into steps of so many rows, and the zeros beyond are not multiplied */
+enum { STEP = 128 }; /* rows of a step into which triangles are cut, so that few zeros are multiplied */
 
 typedef struct {
     const epiqp_env *e;
     epiqp_tri *t;
-    ptrdiff_t width;               /* columns of a block; divides the panels' height */
-    atomic_ptrdiff_t next, placed; /* blocks taken; blocks in place */
+    bool square;                      /* the second step, from W to W'W; its diagonal blocks are cut up too */
+    ptrdiff_t width;                  /* columns of a block; it divides the height of a panel */
+    atomic_ptrdiff_t next, committed; /* number of blocks taken; number of blocks committed */
 } inverting;
 
 typedef struct {
-    inverting *v;
-    double *sum, *out, *kept; /* height by width each: to work in, and for the block that waits for its turn */
     ptrdiff_t number, rows, cols, ld;
-    double *to; /* where that one goes; NULL: none waits */
-} hand;
+    double *to; /* where it belongs; NULL: there is none */
+} block;
 
-/* The block kept, if it is its turn. */
-static void place(hand *h)
+typedef struct {
+    inverting *v;
+    double *sum, *out, *copy; /* height by width each: two for the work, one for the staged block */
+    block staged;
+} worker;
+
+/* Writes the staged block to its place if all blocks before it are committed. */
+static void commit_in_order(worker *h)
 {
-    if (h->to && atomic_load(&h->v->placed) == h->number) {
-        for (ptrdiff_t k = 0; k < h->cols; k++) {
-            memcpy(h->to + k * h->ld, h->kept + k * h->rows, (size_t)h->rows * sizeof *h->to);
-        }
-        h->to = NULL;
-        atomic_store(&h->v->placed, h->number + 1);
+    block *b = &h->staged;
+    if (!b->to || atomic_load(&h->v->committed) != b->number) return;
+    for (ptrdiff_t k = 0; k < b->cols; k++) {
+        memcpy(b->to + k * b->ld, h->copy + k * b->rows, (size_t)b->rows * sizeof *b->to);
     }
+    b->to = NULL;
+    atomic_store(&h->v->committed, b->number + 1);
 }
 
-/* Until `wanted` blocks are in place. One's own may be among them: it is placed first, or all would wait for it. */
-static void await(hand *h, ptrdiff_t wanted)
+/* Returns when `wanted` blocks are committed. The own staged block may be among them; it is committed first, since
+ * other workers may wait for it. */
+static void await_committed(worker *h, ptrdiff_t wanted)
 {
-    if (h->to && wanted > h->number) {
-        epiqp_await(&h->v->placed, h->number, NULL);
-        place(h);
+    if (h->staged.to && wanted > h->staged.number) {
+        epiqp_await(&h->v->committed, h->staged.number, NULL);
+        commit_in_order(h);
     }
-    epiqp_await(&h->v->placed, wanted, NULL);
+    epiqp_await(&h->v->committed, wanted, NULL);
 }
 
-/* Block `number` of h->out goes to `to`: now, or when the blocks before it are there. */
-static void put(hand *h, ptrdiff_t number, ptrdiff_t rows, ptrdiff_t cols, double *to, ptrdiff_t ld)
+static void await_staged(worker *h)
 {
-    if (h->to) {
-        await(h, h->number + 1);
-    }
+    await_committed(h, h->staged.to ? h->staged.number + 1 : 0);
+}
+
+/* Stages the block that is in h->out, and commits it if it is its turn. */
+static void stage(worker *h, block b)
+{
+    await_staged(h);
     double *out = h->out;
-    h->out = h->kept;
-    h->kept = out;
-    h->number = number;
-    h->rows = rows;
-    h->cols = cols;
-    h->ld = ld;
-    h->to = to;
-    place(h);
+    h->out = h->copy;
+    h->copy = out;
+    h->staged = b;
+    commit_in_order(h);
 }
 
-/* The next block: *p its panel, *first the number of that panel's first block. diagonal: with those of the diagonal
- * block. Returns its number, or -1 after the last, or when asked to stop. */
-static ptrdiff_t take(inverting *v, bool diagonal, ptrdiff_t *p, ptrdiff_t *first)
+/* Returns the number of the next block, -1 after the last one or on a request to stop. *p: its panel, *first: the
+ * number of the first block of that panel. */
+static ptrdiff_t next_block(inverting *v, ptrdiff_t *p, ptrdiff_t *first)
 {
-    if (epiqp_stopping(v->e->c)) { /* before a block is taken: others wait for what has been */
-        return -1;
-    }
+    if (epiqp_cancel_requested(v->e->c)) return -1; /* before a block is taken: others wait for every block taken */
     ptrdiff_t number = atomic_fetch_add(&v->next, 1);
     for (; *p < v->t->panels; ++*p) {
-        ptrdiff_t columns = *p * v->t->height + (diagonal ? epiqp_tri_rows(v->t, *p) : 0);
+        ptrdiff_t columns = *p * v->t->height + (v->square ? epiqp_tri_rows(v->t, *p) : 0);
         ptrdiff_t blocks = (columns + v->width - 1) / v->width;
-        if (number < *first + blocks) {
-            return number;
-        }
+        if (number < *first + blocks) return number;
         *first += blocks;
     }
     return -1;
@@ -99,7 +101,7 @@ static void invert_diagonal(const inverting *v, ptrdiff_t p, double *work)
 }
 
 /* Block b of panel p: W_pb = -W_pp sum_k L_pk W_kb over the panels k < p that reach it. */
-static void invert_block(hand *h, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number)
+static void invert_block(worker *h, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number)
 {
     const inverting *v = h->v;
     const epiqp_la *la = v->e->la;
@@ -107,9 +109,9 @@ static void invert_block(hand *h, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number)
     ptrdiff_t rows = epiqp_tri_rows(t, p), H = t->height, j0 = b * v->width, q = j0 / H;
     for (ptrdiff_t k = q; k < p; k++) {
         if (k > q) { /* panels 0 to k - 1 have k (k - 1) / 2 blocks of H columns */
-            await(h, H / v->width * (k * (k - 1) / 2) + b + 1);
+            await_committed(h, H / v->width * (k * (k - 1) / 2) + b + 1);
         }
-        place(h);
+        commit_in_order(h);
         ptrdiff_t some = k > q ? v->width : epiqp_min(STEP, v->width);
         for (ptrdiff_t c = 0; c < v->width; c += some) {
             ptrdiff_t from = k > q ? 0 : j0 + c - k * H;
@@ -121,35 +123,46 @@ static void invert_block(hand *h, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number)
         la->gemm('N', 'N', rows - k, v->width, epiqp_min(STEP, rows - k), -1, epiqp_tri_at(t, p, k, p * H + k), rows,
                  h->sum + k, rows, k > 0, h->out + k, rows);
     }
-    put(h, number, rows, v->width, epiqp_tri_at(t, p, 0, j0), rows);
+    stage(h, (block){number, rows, v->width, rows, epiqp_tri_at(t, p, 0, j0)});
 }
 
-/* Block b of panel p: (W'W)_pb = sum over panels k from p down of W_kp' W_kb; from the diagonal down where it meets it.
- */
-static void square_block(hand *h, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number)
+/* Block b of panel p: (W'W)_pb = sum over panels k from p down of W_kp' W_kb; at most from the diagonal down. */
+static void square_block(worker *h, ptrdiff_t p, ptrdiff_t b, ptrdiff_t number)
 {
     const inverting *v = h->v;
     const epiqp_la *la = v->e->la;
     const epiqp_tri *t = v->t;
     ptrdiff_t rows = epiqp_tri_rows(t, p), i0 = p * t->height, j0 = b * v->width, cut = epiqp_max(0, j0 - i0);
     ptrdiff_t cols = epiqp_min(v->width, i0 + rows - j0), ld = rows - cut;
-    ptrdiff_t triangle = j0 < i0 ? 0 : cols;       /* so many of its rows are on the diagonal */
+    ptrdiff_t triangle = j0 < i0 ? 0 : cols;       /* rows of this block that are on the diagonal */
     for (ptrdiff_t k = cut; k < rows; k += STEP) { /* panel p itself: W_pp' is an upper triangle */
         la->gemm('T', 'N', epiqp_min(STEP, rows - k), cols, rows - k, 1, epiqp_tri_at(t, p, k, i0 + k), rows,
                  epiqp_tri_at(t, p, k, j0), rows, 0, h->out + k - cut, ld);
     }
     for (ptrdiff_t k = p + 1; k < t->panels; k++) {
         ptrdiff_t inner = epiqp_tri_rows(t, k), rest = ld - triangle;
-        place(h);
-        if (triangle) {
-            la->syrk('T', cols, inner, 1, epiqp_tri_at(t, k, 0, j0), inner, h->out, ld);
-        }
+        commit_in_order(h);
+        if (triangle) la->syrk('T', cols, inner, 1, epiqp_tri_at(t, k, 0, j0), inner, h->out, ld);
         if (rest > 0) {
             la->gemm('T', 'N', rest, cols, inner, 1, epiqp_tri_at(t, k, 0, i0 + cut + triangle), inner,
                      epiqp_tri_at(t, k, 0, j0), inner, 1, h->out + triangle, ld);
         }
     }
-    put(h, number, ld, cols, epiqp_tri_at(t, p, cut, j0), rows);
+    stage(h, (block){number, ld, cols, rows, epiqp_tri_at(t, p, cut, j0)});
+}
+
+/* What one thread does of a step: blocks in turn, until none is left. */
+static void take_blocks(worker *h, inverting *v)
+{
+    h->v = v;
+    for (ptrdiff_t p = 0, first = 0, number; (number = next_block(v, &p, &first)) >= 0;) {
+        if (number == first) {
+            double x = (double)p / (double)v->t->panels;
+            epiqp_report_share(v->e->c, "inverse", v->t->n, v->square ? (1 + x * x * (3 - 2 * x)) / 2 : x * x * x / 2);
+        }
+        (v->square ? square_block : invert_block)(h, p, number - first, number);
+    }
+    await_staged(h);
 }
 
 static ptrdiff_t width_of(ptrdiff_t height)
@@ -157,7 +170,7 @@ static ptrdiff_t width_of(ptrdiff_t height)
     return epiqp_max(epiqp_min(height, 256), height / 4);
 }
 
-/* doubles that a thread works in */
+/* Doubles that one thread needs. */
 static ptrdiff_t room_of(ptrdiff_t height)
 {
     return height * epiqp_max(height, 3 * width_of(height));
@@ -171,41 +184,23 @@ ptrdiff_t epiqp_inverse_bytes(ptrdiff_t n, int threads)
 int epiqp_chol_inverse(const epiqp_env *e, epiqp_tri *l)
 {
     const ptrdiff_t H = l->height, width = width_of(H), room = room_of(H);
-    const double P = (double)l->panels;
-    inverting down = {.e = e, .t = l, .width = width}, square = down;
+    inverting down = {.e = e, .t = l, .width = width}, square = {.e = e, .t = l, .width = width, .square = true};
     double *work = epiqp_alloc(e->c, e->threads * room, sizeof *work);
-    if (!work) {
-        return EPIQ_E_NOMEM;
-    }
+    if (!work) return EPIQ_E_NOMEM;
 #pragma omp parallel num_threads(e->threads) if (l->n > EPIQP_ALONE)
     {
         double *mine = work + omp_get_thread_num() * room;
-        hand h = {.v = &down, .sum = mine, .out = mine + H * width, .kept = mine + 2 * H * width};
+        worker h = {.sum = mine, .out = mine + H * width, .copy = mine + 2 * H * width};
 #pragma omp for schedule(dynamic)
         for (ptrdiff_t p = 0; p < l->panels; p++) {
             invert_diagonal(&down, p, mine);
         }
-        for (ptrdiff_t p = 0, first = 0, number; (number = take(&down, false, &p, &first)) >= 0;) {
-            if (number == first) {
-                double x = (double)p / P;
-                epiqp_report_share(e->c, "inverse", l->n, x * x * x / 2);
-            }
-            invert_block(&h, p, number - first, number);
-        }
-        await(&h, h.to ? h.number + 1 : 0);
+        take_blocks(&h, &down);
 #pragma omp barrier
-        h.v = &square;
-        for (ptrdiff_t p = 0, first = 0, number; (number = take(&square, true, &p, &first)) >= 0;) {
-            if (number == first) {
-                double x = (double)p / P;
-                epiqp_report_share(e->c, "inverse", l->n, (1 + x * x * (3 - 2 * x)) / 2);
-            }
-            square_block(&h, p, number - first, number);
-        }
-        await(&h, h.to ? h.number + 1 : 0);
+        take_blocks(&h, &square);
     }
     epiqp_free(e->c, work);
-    return epiqp_stopping(e->c) ? epiqp_report(e->c, "inverse", 0, 1) : EPIQ_OK;
+    return epiqp_cancel_requested(e->c) ? epiqp_report(e->c, "inverse", 0, 1) : EPIQ_OK;
 }
 
 /* ---- squares ---- */
@@ -234,15 +229,13 @@ static EPIQP_VERSIONS double square_column(ptrdiff_t n, const double *restrict v
     return sum;
 }
 
-/* Each square block of side `height` is read once, for its rows and for its columns; what it gives is kept apart and
- * summed in a fixed order. */
+/* Each square block of side `height` is read once, for its rows and for its columns; the partial sums are stored per
+ * block and added in a fixed order. */
 int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double *s, double *out)
 {
     ptrdiff_t H = t->height, count = t->panels * (t->panels + 1) / 2;
-    double *parts = epiqp_alloc(e->c, 2 * count * H, sizeof *parts); /* of each block: its rows', then its columns' */
-    if (!parts) {
-        return EPIQ_E_NOMEM;
-    }
+    double *parts = epiqp_alloc(e->c, 2 * count * H, sizeof *parts); /* per block: sums of its rows, of its columns */
+    if (!parts) return EPIQ_E_NOMEM;
 #pragma omp parallel num_threads(e->threads) if (t->n > EPIQP_ALONE)
     {
 #pragma omp for schedule(dynamic)
@@ -256,11 +249,9 @@ int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double
             memset(row, 0, (size_t)rows * sizeof *row);
             for (ptrdiff_t k = 0; k < cols; k++) {
                 const double *v = epiqp_tri_at(t, p, 0, q * H + k);
-                ptrdiff_t from = p == q ? k + 1 : 0; /* below the diagonal: an entry stands for two */
+                ptrdiff_t from = p == q ? k + 1 : 0; /* entries below the diagonal count twice */
                 col[k] = square_column(rows - from, v + from, s[q * H + k], s + p * H + from, row + from);
-                if (p == q) {
-                    col[k] += v[k] * v[k] * s[q * H + k];
-                }
+                if (p == q) col[k] += v[k] * v[k] * s[q * H + k];
             }
         }
 #pragma omp for schedule(static)
@@ -280,7 +271,7 @@ int epiqp_tri_squares_times(const epiqp_env *e, const epiqp_tri *t, const double
     return EPIQ_OK;
 }
 
-/* The diagonal block of panel p, of which only the lower triangle holds numbers, times one column. */
+/* The diagonal block of panel p, of which only the lower triangle is stored, times one column. */
 static void diagonal_times(const epiqp_tri *t, ptrdiff_t p, const double *s, double *out)
 {
     ptrdiff_t rows = epiqp_tri_rows(t, p);

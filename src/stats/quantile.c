@@ -30,16 +30,12 @@ static double log_gamma1(double a)
 static double deviance(double a, double x)
 {
     double v = (a - x) / (a + x);
-    if (fabs(v) > 0.1) {
-        return a * log(a / x) + x - a;
-    }
+    if (fabs(v) > 0.1) return a * log(a / x) + x - a;
     double sum = (a - x) * v, power = 2 * a * v;
     for (int k = 3;; k += 2) {
         power *= v * v;
         double next = sum + power / k;
-        if (next == sum) {
-            return sum;
-        }
+        if (next == sum) return sum;
         sum = next;
     }
 }
@@ -47,9 +43,7 @@ static double deviance(double a, double x)
 /* D(a, x) = x^a e^-x / Gamma(a+1) */
 static double term(double a, double x)
 {
-    if (a < STIRLING_FROM) {
-        return exp(a * log(x) - x) / tgamma(a + 1);
-    }
+    if (a < STIRLING_FROM) return exp(a * log(x) - x) / tgamma(a + 1);
     return exp(-stirling_error(a) - deviance(a, x)) / sqrt(TWO_PI * a);
 }
 
@@ -122,12 +116,8 @@ static double normal_quantile(double p)
  * replaced by its geometric middle. */
 double epiqp_chi2_quantile(double nu, double p, int upper)
 {
-    if (!(nu > 0 && p > 0 && p < 1)) {
-        return NAN;
-    }
-    if (nu > NORMAL_FROM) {
-        return nu;
-    }
+    if (!(nu > 0 && p > 0 && p < 1)) return NAN;
+    if (nu > NORMAL_FROM) return nu;
     if (p > 0.5) {
         p = 1 - p; /* exact */
         upper = !upper;
@@ -135,9 +125,7 @@ double epiqp_chi2_quantile(double nu, double p, int upper)
     double a = nu / 2, log_p = upper ? log1p(-p) : log(p), log_q = upper ? log(p) : log1p(-p);
     /* P <= x^a / Gamma(a+1), nearly equal for small x; Q(a + sqrt(2 a L) + L) <= e^-L */
     double lo = exp((log_p + log_gamma1(a)) / a), hi = a - log_q + sqrt(-2 * a * log_q);
-    if (lo < 1e-14) {
-        return 2 * lo; /* relative error x / (a+1); may be subnormal or 0 */
-    }
+    if (lo < 1e-14) return 2 * lo; /* relative error x / (a+1); may be subnormal or 0 */
     double w = 1 / (9 * a), cube = 1 - w + (upper ? 1 : -1) * normal_quantile(p) * sqrt(w);
     double x = cube > 0 ? a * cube * cube * cube : lo; /* Wilson and Hilferty */
     lo *= 1 - 1e-9;                                    /* both bounds may be attained to rounding */
@@ -154,13 +142,9 @@ double epiqp_chi2_quantile(double nu, double p, int upper)
             hi = x;
         }
         double next = x * exp(step);
-        if (!(next >= lo && next <= hi)) {
-            next = sqrt(lo) * sqrt(hi);
-        }
+        if (!(next >= lo && next <= hi)) next = sqrt(lo) * sqrt(hi);
         x = next;
-        if (fabs(step) < 1e-12) {
-            break;
-        }
+        if (fabs(step) < 1e-12) break;
     }
     return 2 * x;
 }

@@ -6,13 +6,14 @@
 
 double epiqp_mean(const double *v, ptrdiff_t count);
 double epiqp_variance(const double *v, ptrdiff_t count); /* divisor count - 1, two-pass; 0 for count < 2 */
+double epiqp_largest(const double *v, ptrdiff_t count);  /* of |v|; of nothing: 0 */
 double epiqp_median(double *v, ptrdiff_t count);         /* reorders v */
 
 typedef struct {
     double value, weight;
 } epiqp_weighted;
-/* The largest of the values (count > 0, weights > 0) below which lies a weight of at most `below`; the least of them if
- * below < 0. Reorders v. */
+/* The largest of the values (count > 0, weights > 0) such that the values below it have a total weight of at most
+ * `below`; the smallest value if below < 0. Reorders v. */
 double epiqp_weighted_select(epiqp_weighted *v, ptrdiff_t count, double below);
 
 /* Regularised incomplete gamma functions P(a, x) and Q = 1 - P, each accurate where it is small. a > 0, x >= 0. */

@@ -6,37 +6,16 @@
 
 enum { FIRST_CHECK = 64 };
 static const ptrdiff_t MOST_STEPS = (ptrdiff_t)1 << 20;
-static const double SETTLED =
-    1e-3; /* converged: the second half of all steps lowered the loss by less than this fraction */
-static const double DIVERGED = 1e4; /* a loss so many times the first one will not come back */
+static const double SETTLED = 1e-3; /* converged: the second half of all steps lowered the loss by at most this share */
+static const double DIVERGED = 1e4; /* a loss larger than the first one by this factor has diverged */
 
 typedef struct {
-    epiqp_task task; /* of one step: all rows, or copies of a mini-batch's */
-    double *x, *y, *grad;
-    ptrdiff_t *order;
-    epiqp_pass pass;
+    epiqp_task task;  /* of one step: all rows, or a copy of the mini-batch's rows */
+    double *x, *y;    /* that copy */
+    ptrdiff_t *order; /* n: of this epoch */
 } walk;
 
-static int walk_new(const epiqp_env *e, const epiqp_task *t, ptrdiff_t rows, walk *w)
-{
-    *w = (walk){.task = *t};
-    w->grad = epiqp_alloc(e->c, epiqp_net_params(t->net), sizeof(double));
-    w->x = epiqp_alloc(e->c, rows * t->net->d, sizeof(double));
-    w->y = epiqp_alloc(e->c, rows, sizeof(double));
-    w->order = epiqp_alloc(e->c, t->n, sizeof *w->order);
-    return w->grad && w->x && w->y && w->order ? epiqp_task_pass(e, t, &w->pass) : EPIQ_E_NOMEM;
-}
-
-static void walk_free(const epiqp_env *e, walk *w)
-{
-    epiqp_pass_free(e->c, &w->pass);
-    epiqp_free(e->c, w->grad);
-    epiqp_free(e->c, w->x);
-    epiqp_free(e->c, w->y);
-    epiqp_free(e->c, w->order);
-}
-
-/* Gather mini-batch `number` of the epoch; a new epoch is a new shuffle. */
+/* Copies mini-batch `number` of the epoch; every epoch has its own shuffle. */
 static void choose_rows(const epiqp_task *t, const epiqp_descent *how, ptrdiff_t rows, ptrdiff_t step, walk *w)
 {
     ptrdiff_t in_epoch = (t->n + rows - 1) / rows, number = step % in_epoch, d = t->net->d;
@@ -56,60 +35,49 @@ static void choose_rows(const epiqp_task *t, const epiqp_descent *how, ptrdiff_t
     w->task.y = w->y;
 }
 
-/* Where to look at the loss next: after every doubling, or half way to the given end and there. */
-static ptrdiff_t next_check(ptrdiff_t step, ptrdiff_t end)
-{
-    if (end > 0) {
-        return step < end / 2 ? end / 2 : end;
-    }
-    return epiqp_max(FIRST_CHECK, 2 * step);
-}
-
 int epiqp_descend(const epiqp_env *e, const epiqp_task *t, const epiqp_descent *how, double *theta,
                   epiqp_training *report)
 {
     ptrdiff_t p = epiqp_net_params(t->net), limit = how->steps > 0 ? how->steps : MOST_STEPS;
     ptrdiff_t rows = how->batch_size > 0 && how->batch_size < t->n ? how->batch_size : 0; /* 0: all */
-    walk w;
-    int status = walk_new(e, t, rows, &w);
+    double *grad = epiqp_alloc(e->c, p + rows * (t->net->d + 1), sizeof *grad);
+    walk w = {.task = *t, .order = epiqp_alloc(e->c, t->n, sizeof *w.order)};
+    epiqp_pass pass = {0};
     *report = (epiqp_training){0};
-    if (status) {
-        goto end;
-    }
-    double start = epiqp_loss(e, t, theta, w.grad, &report->gradient_rel, &w.pass);
+    int status = grad && w.order ? epiqp_task_pass(e, t, &pass) : EPIQ_E_NOMEM;
+    if (status) goto end;
+    w.x = grad + p;
+    w.y = w.x + rows * t->net->d;
+    double start = epiqp_loss(t, theta, grad, &report->gradient_rel, &pass);
     report->loss = start;
-    if (!(start <= EPIQP_LARGEST_LOSS)) {
-        status = epiqp_too_large(e);
-        goto end;
-    }
+    if ((status = epiqp_check_size(e, start <= EPIQP_LARGEST_LOSS))) goto end;
     while (report->iterations < limit && !report->converged) {
-        ptrdiff_t check = next_check(report->iterations, how->steps);
+        /* the loss is computed after every doubling, or half way to the given end and at the end */
+        ptrdiff_t half = how->steps / 2, doubled = epiqp_max(FIRST_CHECK, 2 * report->iterations),
+                  given = report->iterations < half ? half : how->steps, check = how->steps > 0 ? given : doubled;
         for (; report->iterations < check; report->iterations++) {
-            if (epiqp_stopping(e->c)) {
-                status = epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request during training");
-                goto end;
-            }
-            if (rows) {
-                choose_rows(t, how, rows, report->iterations, &w);
-            }
-            double loss = epiqp_loss(e, &w.task, theta, w.grad, NULL, &w.pass);
+            if ((status = epiqp_check_cancel(e))) goto end;
+            if (rows) choose_rows(t, how, rows, report->iterations, &w);
+            double loss = epiqp_loss(&w.task, theta, grad, NULL, &pass);
             if (!(loss <= DIVERGED * start)) {
                 status = epiqp_fail(e->c, EPIQ_E_NUMERIC,
-                                    "gradient descent diverged at step %td; use a smaller --lr than %g",
+                                    "gradient descent diverged at step %td; use a smaller {--lr} than %g",
                                     report->iterations, how->lr);
                 goto end;
             }
-            epiqp_axpy(p, -how->lr, w.grad, theta);
+            epiqp_axpy(p, -how->lr, grad, theta);
         }
         double before = report->loss;
-        report->loss = epiqp_loss(e, t, theta, w.grad, &report->gradient_rel, &w.pass);
-        report->converged =
-            check > 1 && (how->steps == 0 || check == limit) && fabs(before - report->loss) <= SETTLED * report->loss;
+        report->loss = epiqp_loss(t, theta, grad, &report->gradient_rel, &pass);
+        bool settled = fabs(before - report->loss) <= SETTLED * report->loss;
+        report->converged = check > 1 && (how->steps == 0 || check == limit) && settled;
     }
     if (!(report->loss <= DIVERGED * start)) {
-        status = epiqp_fail(e->c, EPIQ_E_NUMERIC, "gradient descent diverged; use a smaller --lr than %g", how->lr);
+        status = epiqp_fail(e->c, EPIQ_E_NUMERIC, "gradient descent diverged; use a smaller {--lr} than %g", how->lr);
     }
 end:
-    walk_free(e, &w);
+    epiqp_pass_free(e->c, &pass);
+    epiqp_free(e->c, grad);
+    epiqp_free(e->c, w.order);
     return status;
 }

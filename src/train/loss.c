@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The largest of n numbers, `step` apart, is 0 or of a size whose products single precision holds with ease. */
+/* Whether the largest of n numbers, `step` apart, is 0 or of a size whose products fit single precision. */
 static bool ordinary(ptrdiff_t n, ptrdiff_t step, const double *v)
 {
     double largest = 0;
@@ -14,9 +14,10 @@ static bool ordinary(ptrdiff_t n, ptrdiff_t step, const double *v)
     return largest == 0 || (largest >= 1e-6 && largest <= 1e6);
 }
 
-/* Rounding moves an output by about 1e-7 sqrt(k), k = |x|^2 + beta^2 (1 + bias_sd^2) being about the kernel's diagonal,
- * and so R by up to 2e-7 sqrt(k R). R is at least about lambda times the square of what is to be fitted over k: with
- * k <= 1e6 lambda the noise stays below 2e-4 of R even if all rows err alike, less than training looks at. */
+/* Rounding moves an output by about 1e-7 sqrt(k), k = |x|^2 + beta^2 (1 + bias_sd^2) being about the kernel's
+ * diagonal, and so R by up to 2e-7 sqrt(k R). R is at least about lambda times the square of the targets over k. With
+ * k <= 1e6 lambda the error is below 2e-4 of R even if all rows have the same error, which is less than training
+ * resolves. */
 static bool single_precision_will_do(const epiqp_task *t)
 {
     const epiqp_net *net = t->net;
@@ -32,22 +33,19 @@ static bool single_precision_will_do(const epiqp_task *t)
 
 int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out)
 {
-    int s = epiqp_pass_new(e->c, t->net, out);
-    if (!s && e->la != &epiqp_la_ref && single_precision_will_do(t)) {
-        s = epiqp_pass_single(e->c, t->net, out);
-        if (s) {
-            epiqp_pass_free(e->c, out);
-        }
+    int status = epiqp_pass_new(e, t->net, out);
+    if (!status && e->la != &epiqp_la_ref && single_precision_will_do(t)) {
+        status = epiqp_pass_single(e->c, out);
+        if (status) epiqp_pass_free(e->c, out);
     }
-    return s;
+    return status;
 }
 
-double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, double *grad, double *gradient_rel,
-                  epiqp_pass *work)
+double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double *gradient_rel, epiqp_pass *work)
 {
     ptrdiff_t p = epiqp_net_params(t->net);
     memset(grad, 0, (size_t)p * sizeof *grad);
-    double squares = epiqp_net_squares(e, t->net, theta, t->n, t->x, t->y, 2 / (double)t->n, NULL, grad, work);
+    double squares = epiqp_net_squares(work, theta, t->n, t->x, t->y, 2 / (double)t->n, NULL, grad);
     double data = gradient_rel ? sqrt(epiqp_dot(p, grad, grad)) : 0;
     double moved = epiqp_pull(p, 2 * t->lambda, theta, t->theta0, grad);
     if (gradient_rel) {
@@ -57,7 +55,14 @@ double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, 
     return squares / (double)t->n + t->lambda * moved;
 }
 
-int epiqp_too_large(const epiqp_env *e)
+int epiqp_check_size(const epiqp_env *e, bool fits)
 {
-    return epiqp_fail(e->c, EPIQ_E_NUMERIC, "training met numbers that are too large; use --scale standard");
+    if (fits) return EPIQ_OK;
+    return epiqp_fail(e->c, EPIQ_E_NUMERIC, "training met numbers that are too large; use {--scale} standard");
+}
+
+int epiqp_check_cancel(const epiqp_env *e)
+{
+    if (!epiqp_cancel_requested(e->c)) return EPIQ_OK;
+    return epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request during training");
 }

@@ -5,7 +5,7 @@
 #ifndef EPIQP_TRAIN_H
 #define EPIQP_TRAIN_H
 
-#include "kernel/kernel.h"
+#include "net/net.h"
 
 typedef struct {
     const epiqp_net *net;
@@ -17,9 +17,8 @@ typedef struct {
 
 typedef struct {
     bool converged;
-    double loss; /* R where training ended */
-    double
-        gradient_rel; /* |gradient| over the sum of the norms of its two parts: 0 at a smooth minimum, 1 at the start */
+    double loss;          /* R where training ended */
+    double gradient_rel;  /* |gradient| over the sum of its two parts' norms: 0 at a smooth minimum, 1 at the start */
     ptrdiff_t iterations; /* gradients of the whole loss, or steps of descent */
 } epiqp_training;
 
@@ -27,15 +26,18 @@ typedef struct {
 int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out);
 
 /* R and its gradient. work holds the pass; gradient_rel may be NULL. */
-double epiqp_loss(const epiqp_env *e, const epiqp_task *t, const double *theta, double *grad, double *gradient_rel,
-                  epiqp_pass *work);
-#define EPIQP_LARGEST_LOSS 1e300         /* to begin with: beyond, its differences are no numbers */
-int epiqp_too_large(const epiqp_env *e); /* as a sentence */
+double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double *gradient_rel, epiqp_pass *work);
+#define EPIQP_LARGEST_LOSS 1e300 /* of the first loss: beyond it, differences of losses are not finite */
+/* EPIQ_OK, or a failure with its message: where numbers are too large; where a stop was requested. */
+int epiqp_check_size(const epiqp_env *e, bool fits);
+int epiqp_check_cancel(const epiqp_env *e);
 
-/* theta: in, where to start; out, where it ended. most_steps: gradients at most; 0, until it converges; below 0,
- * exactly so many, converged or not (to measure what is left to gain). */
+/* theta: on entry the start, on return the end. most_steps > 0: the most gradients; 0: until it converges; below 0:
+ * exactly -most_steps gradients, converged or not (to measure what further training gains). */
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta,
                    epiqp_training *report);
+double epiqp_minimise_bytes(ptrdiff_t params); /* that it takes */
+enum { EPIQP_USUAL_GRADIENTS = 400 };          /* of one training, for forecasts */
 
 typedef struct {
     double lr;

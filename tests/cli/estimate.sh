@@ -91,22 +91,22 @@ check 'sweeps: seven values' says sweep.json "^      \"values\": \[($number, ){6
 check 'sweeps: variances' says sweep.json "^      \"procedural\": \[($number, ){6}$number\],$"
 check 'sweeps: one point' test "$(wc -l <sweep.csv)" -eq 2
 check 'sweeps: a line a feature' says "$out" '^x2 .*[0-9]$'
-expect_exit 1 'sweep is 1; it must be 0 for none, or at least 2 values' "$epiq" estimate rows.csv "${small[@]}" --sweep 1
-expect_exit 1 'sweep is 201; it must lie in' "$epiq" estimate rows.csv "${small[@]}" --sweep 201
+expect_exit 1 'sweep' "$epiq" estimate rows.csv "${small[@]}" --sweep 1
+expect_exit 1 'sweep' "$epiq" estimate rows.csv "${small[@]}" --sweep 201
 rm sweep.json sweep.csv
 
 # too few rows for the level: unknown, and said
 head -n 12 rows.csv >few.csv
 expect_ok "$epiq" estimate few.csv "${small[@]}" --engine infinite --json few.json
 check 'few rows: null' says few.json '^      "predictive": null,$'
-check 'few rows: said' says "$out" 'unknown: at level 0.95 it takes 19 rows and there are 11; use a lower --level'
+expect_words 'few rows: said' "$out" '19 rows .* 11.*--level'
 rm few.csv few.json
 
 # many points: a line each, then a count
 tail -n +2 rows.csv | head -n 25 | cut -d, -f 1-3 | sed '1i x1,x2,x3' >points.csv
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --engine infinite --at points.csv
 check 'first 20' test "$(grep -c '^points\.csv' "$out")" -eq 20
-check 'the rest' says "$out" '^\.\.\. and 5 more points are there too\.$'
+expect_words 'the rest' "$out" '^\.\.\. .* 5 '
 
 # which part comes from what; what cannot be had is null
 part() { # part METHODS NAME PATTERN: of $NAME with those methods

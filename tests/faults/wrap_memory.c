@@ -23,9 +23,7 @@ static void *kept(void *p)
 static bool lacks(const char *name)
 {
     bool strikes = fault_strikes(FAULT_MEMORY, name);
-    if (strikes) {
-        errno = ENOMEM;
-    }
+    if (strikes) errno = ENOMEM;
     return strikes;
 }
 
@@ -41,9 +39,7 @@ void *__wrap_calloc(size_t count, size_t size)
 
 void *__wrap_realloc(void *p, size_t size)
 {
-    if (lacks("realloc")) {
-        return NULL;
-    }
+    if (lacks("realloc")) return NULL;
     void *q = realloc(p, size);
     return p ? q : kept(q);
 }
@@ -97,9 +93,7 @@ int __wrap___asprintf_chk(char **out, int flag, const char *format, ...)
 
 char *__wrap_realpath(const char *path, char *resolved)
 {
-    if (!resolved && lacks("realpath")) {
-        return NULL;
-    }
+    if (!resolved && lacks("realpath")) return NULL;
     char *real = realpath(path, resolved);
     return resolved ? real : kept(real);
 }

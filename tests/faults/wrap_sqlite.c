@@ -38,9 +38,7 @@ static void give(void *p)
 static bool broken(const char *name, int error)
 {
     bool strikes = fault_strikes(FAULT_DISK, name);
-    if (strikes) {
-        fault_fail(error);
-    }
+    if (strikes) fault_fail(error);
     return strikes;
 }
 
@@ -85,17 +83,13 @@ static ssize_t disk_pread(int fd, void *buffer, size_t size, off_t from)
 /* What fails has written half. */
 static ssize_t disk_write(int fd, const void *buffer, size_t size)
 {
-    if (!broken("sqlite write", ENOSPC)) {
-        return write(fd, buffer, size);
-    }
+    if (!broken("sqlite write", ENOSPC)) return write(fd, buffer, size);
     return errno == EINTR || write(fd, buffer, size / 2) < 0 ? -1 : (fault_fail(ENOSPC), -1);
 }
 
 static ssize_t disk_pwrite(int fd, const void *buffer, size_t size, off_t at)
 {
-    if (!broken("sqlite pwrite", ENOSPC)) {
-        return pwrite(fd, buffer, size, at);
-    }
+    if (!broken("sqlite pwrite", ENOSPC)) return pwrite(fd, buffer, size, at);
     return errno == EINTR || pwrite(fd, buffer, size / 2, at) < 0 ? -1 : (fault_fail(ENOSPC), -1);
 }
 
@@ -126,7 +120,5 @@ void fault_sqlite(void)
     for (size_t k = 0; vfs && k < sizeof calls / sizeof *calls; k++) {
         vfs->xSetSystemCall(vfs, calls[k].name, calls[k].call); /* one that this SQLite has not is left alone */
     }
-    if (!vfs) {
-        abort();
-    }
+    if (!vfs) abort();
 }

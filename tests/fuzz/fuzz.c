@@ -1,6 +1,6 @@
 /* fuzz.c - promises that hold for every call (epiq.h), and files that never touch a disk. */
 #include "fuzz.h"
-#include "data/table.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +20,7 @@ void fuzz_broken(const char *file, int line, const char *promise)
 
 epiq_ctx *fuzz_ctx(void)
 {
-    if (!context) {
-        EXPECT(epiq_ctx_new(&context) == EPIQ_OK);
-    }
+    if (!context) EXPECT(epiq_ctx_new(&context) == EPIQ_OK);
     return context;
 }
 

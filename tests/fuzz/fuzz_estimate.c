@@ -31,12 +31,8 @@ static double number(source *s)
     int kind = byte(s);
     double v;
     uint8_t bits[sizeof v];
-    if (kind < 200) {
-        return (kind - 100) / 8.0;
-    }
-    if (kind < 230) {
-        return feared[(size_t)kind % (sizeof feared / sizeof *feared)];
-    }
+    if (kind < 200) return (kind - 100) / 8.0;
+    if (kind < 230) return feared[(size_t)kind % (sizeof feared / sizeof *feared)];
     if (kind < 245) {
         v = byte(s) - 128;
         return ldexp(v, 8 * (byte(s) - 128) % 1000);

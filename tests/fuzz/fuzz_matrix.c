@@ -1,5 +1,6 @@
 /* fuzz_matrix.c - any bytes as a matrix, CSV or NPY; what is read is written as NPY and must be read again as it was. */
 #include "data/data.h"
+#include "epiq_combine.h"
 #include "fuzz.h"
 
 #include <math.h>
@@ -14,9 +15,7 @@ static bool same(double a, double b)
 static size_t as_npy(const epiq_matrix *m, char *out, size_t size)
 {
     const size_t head = 128, all = (size_t)(m->rows * m->columns) * sizeof(double);
-    if (head + all > size) {
-        return 0;
-    }
+    if (head + all > size) return 0;
     int used = snprintf(out, head, "\x93NUMPY%c%c%c%c{'descr': '<f8', 'fortran_order': False, 'shape': (%td, %td), }",
                         1, 1, (int)head - 10, 1, m->rows, m->columns);
     out[7] = out[9] = '\0'; /* snprintf would have ended there */
@@ -35,9 +34,7 @@ static void check_again(const epiq_matrix *m)
     epiq_ctx *c = fuzz_ctx();
     epiq_matrix *again;
     size_t size = as_npy(m, npy, sizeof npy);
-    if (!size) {
-        return;
-    }
+    if (!size) return;
     EXPECT(fuzz_status(epiq_matrix_read(c, fuzz_file(1, npy, size), &again)) == EPIQ_OK);
     EXPECT(again->rows == m->rows && again->columns == m->columns && !again->column);
     for (ptrdiff_t i = 0; i < m->rows; i++) {

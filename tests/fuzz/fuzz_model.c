@@ -2,6 +2,7 @@
  * model. Mutants get the checksum and the length of the header that they need.
  */
 #include "data/table.h"
+#include "epiq_model.h"
 #include "fuzz.h"
 #include "model/model.h"
 
@@ -53,7 +54,14 @@ static answer ask(const epiq_model *m, bool exact)
         x[m->d + k] = fmax(fmin(m->shift[k] + m->factor[k], 1e300), -1e300);
         x[2 * m->d + k] = 1e150;
     }
-    epiq_predictions out = {a.prediction, a.procedural, a.data, a.ensemble, a.known, .threads = 1, .exact = exact};
+    epiq_predictions out = {sizeof(epiq_predictions),
+                            a.prediction,
+                            a.procedural,
+                            a.data,
+                            a.ensemble,
+                            a.known,
+                            .threads = 1,
+                            .exact = exact};
     a.status = fuzz_status(epiq_model_predict(c, m, POINTS, x, &out));
     epiqp_free(c, x);
     const double *const parts[] = {a.prediction, a.procedural, a.data, a.ensemble};
@@ -113,10 +121,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 static size_t sign(uint8_t *bytes, size_t size)
 {
     char hex[EPIQP_MODEL_SUM + 1];
-    epiqp_sha256 sum;
+    epiqp_sha256 sum = epiqp_sha256_start();
     if (size >= AFTER_SUM) {
         memset(bytes + EPIQP_MODEL_AT_SUM, '0', EPIQP_MODEL_SUM);
-        epiqp_sha256_start(&sum);
         epiqp_sha256_add(&sum, bytes, size);
         epiqp_sha256_end(&sum, hex);
         memcpy(bytes + EPIQP_MODEL_AT_SUM, hex, EPIQP_MODEL_SUM);
@@ -138,9 +145,7 @@ static size_t mutate_header(uint8_t *bytes, size_t size, size_t end, size_t room
 {
     static uint8_t text[1 << 16], rest[1 << 16];
     size_t length = end - AFTER_SUM, tail = size - end;
-    if (length > sizeof text / 2 || tail > sizeof rest || room < size + 128) {
-        return LLVMFuzzerMutate(bytes, size, room);
-    }
+    if (length > sizeof text / 2 || tail > sizeof rest || room < size + 128) return LLVMFuzzerMutate(bytes, size, room);
     memcpy(rest, bytes + end, tail);
     memcpy(text, bytes + AFTER_SUM, length);
     while (length && text[length - 1] == ' ') {
@@ -162,9 +167,7 @@ static size_t mutate_header(uint8_t *bytes, size_t size, size_t end, size_t room
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room, unsigned seed)
 {
     size_t end = size > AFTER_SUM ? header_end(bytes, size) : 0;
-    if (!end || seed % 16 == 0) {
-        return LLVMFuzzerMutate(bytes, size, room);
-    }
+    if (!end || seed % 16 == 0) return LLVMFuzzerMutate(bytes, size, room);
     if (seed % 16 < 10) {
         size = mutate_header(bytes, size, end, room);
     } else {

@@ -25,13 +25,9 @@ static bool checksum(const uint8_t *bytes, size_t size, const uint8_t *entry, ui
 {
     static uint8_t unpacked[1 << 16];
     size_t packed = u32(entry + 20), at = u32(entry + 42), whole = sizeof unpacked;
-    if (at + 30 > size) {
-        return false;
-    }
+    if (at + 30 > size) return false;
     at += 30 + u16(bytes + at + 26) + u16(bytes + at + 28);
-    if (at > size || packed > size - at) {
-        return false;
-    }
+    if (at > size || packed > size - at) return false;
     if (u16(entry + 10) == 0) {
         *sum = (uint32_t)crc32(0, bytes + at, (uInt)packed);
         return true;
@@ -40,9 +36,7 @@ static bool checksum(const uint8_t *bytes, size_t size, const uint8_t *entry, ui
                   .avail_in = (uInt)packed,
                   .next_out = unpacked,
                   .avail_out = (uInt)whole};
-    if (inflateInit2(&z, -MAX_WBITS) != Z_OK) {
-        return false;
-    }
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return false;
     bool good = inflate(&z, Z_FINISH) == Z_STREAM_END;
     whole -= z.avail_out;
     inflateEnd(&z);

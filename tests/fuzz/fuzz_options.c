@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 #include "data/table.h"
+#include "epiq_options.h"
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -18,9 +19,7 @@ static int split(char *text, char **argv)
     for (char *p = text; p && argc < MOST_ARGUMENTS; argc++) {
         argv[argc] = p;
         p = strchr(p, '\n');
-        if (p) {
-            *p++ = '\0';
-        }
+        if (p) *p++ = '\0';
     }
     argv[argc] = NULL;
     return argc;
@@ -62,16 +61,18 @@ static void check_command(const char *line, const char *before)
 
 static void check_options(cli *c)
 {
-    epiq_ctx *own = fuzz_ctx();
+    epiq_ctx *own = fuzz_ctx(), *texts; /* which keeps copies of the texts until it ends */
+    EXPECT(epiq_ctx_new(&texts) == EPIQ_OK);
     for (ptrdiff_t i = 0; epiq_options_info(i); i++) {
         char text[4096], again[4096];
         epiq_options set = c->options;
         if (epiq_options_text(&c->options, i, text, sizeof text) != EPIQ_OK || !*text) {
             continue; /* longer than that, or not given */
         }
-        EXPECT(epiq_options_set(own, &set, epiq_options_info(i)->name, text) == EPIQ_OK && !*epiq_message(own));
+        EXPECT(epiq_options_set(texts, &set, epiq_options_info(i)->name, text) == EPIQ_OK && !*epiq_message(texts));
         EXPECT(epiq_options_text(&set, i, again, sizeof again) == EPIQ_OK && strcmp(text, again) == 0);
     }
+    epiq_ctx_free(texts);
     epiqp_clear(own);
     fuzz_status(epiqp_options_check(own, &c->options));
     const char *const lists[] = {c->options.features, c->options.drop, c->options.onehot};
@@ -89,7 +90,7 @@ static int check_numbers(const cli *c)
 {
     int said = 0;
     for (ptrdiff_t i = 0; i < c->given_count; i++) {
-        long long count = 7;
+        ptrdiff_t count = 7;
         double real = 7;
         EXPECT(args_value(c, c->given[i].name));
         said += args_count(c, c->given[i].name, -5, 1000, &count) != CODE_OK;

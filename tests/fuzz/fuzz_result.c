@@ -1,6 +1,7 @@
 /* fuzz_result.c - what a result promises: every number finite, variances not negative, intervals the right way round, texts
  * that can be read. The numbers are summed up on the way, so that two results can be held against each other.
  */
+#include "epiq_details.h"
 #include "fuzz.h"
 
 #include <ctype.h>
@@ -53,7 +54,7 @@ static void point(digest *d, const epiq_point *p)
         part(d, parts[k]);
     }
     for (int k = 0; k < EPIQ_CORRECTIONS; k++) {
-        part(d, &p->corrected[k]);
+        part(d, epiq_point_corrected(p, k));
     }
     numbers(d, p->members, p->member_count);
     numbers(d, p->batches, p->batch_count);
@@ -62,10 +63,10 @@ static void point(digest *d, const epiq_point *p)
     EXPECT(!p->predictive.known || (p->predictive.lo <= p->predictive.hi && p->predictive.noise >= 0));
     whole(d, p->kernel_prediction.known | p->check.known << 1 | p->check.inside << 2 | p->predictive.known << 3);
     for (ptrdiff_t k = 0; k < p->influential_count; k++) {
-        EXPECT(p->influential[k].row >= 1);
-        EXPECT(!k || fabs(p->influential[k].influence) <= fabs(p->influential[k - 1].influence));
-        whole(d, p->influential[k].row);
-        number(d, p->influential[k].influence);
+        EXPECT(p->influential[k]->row >= 1);
+        EXPECT(!k || fabs(p->influential[k]->influence) <= fabs(p->influential[k - 1]->influence));
+        whole(d, p->influential[k]->row);
+        number(d, p->influential[k]->influence);
     }
 }
 
@@ -74,9 +75,7 @@ static bool has_word(const char *text, const char *word)
 {
     const size_t length = strlen(word);
     for (const char *at = text; (at = strstr(at, word)); at += length) {
-        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length])) {
-            return true;
-        }
+        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length])) return true;
     }
     return false;
 }
@@ -84,32 +83,32 @@ static bool has_word(const char *text, const char *word)
 uint64_t fuzz_result(const epiq_result *r, ptrdiff_t rows)
 {
     digest d = {0xCBF29CE484222325u};
-    EXPECT(r->point_count >= 1 && r->backend && r->advice.text && *r->advice.text);
+    EXPECT(r->point_count >= 1 && r->backend && r->advice->text && *r->advice->text);
     for (ptrdiff_t k = 0; k < r->point_count; k++) {
-        point(&d, &r->points[k]);
+        point(&d, r->points[k]);
     }
     for (ptrdiff_t k = 0; k < r->sweep_count; k++) {
-        whole(&d, r->sweeps[k].feature);
-        numbers(&d, r->sweeps[k].value, r->sweeps[k].count);
-        for (ptrdiff_t i = 0; i < r->sweeps[k].count; i++) {
-            EXPECT(!i || r->sweeps[k].value[i] > r->sweeps[k].value[i - 1]);
-            point(&d, &r->sweeps[k].points[i]);
+        whole(&d, r->sweeps[k]->feature);
+        numbers(&d, r->sweeps[k]->value, r->sweeps[k]->count);
+        for (ptrdiff_t i = 0; i < r->sweeps[k]->count; i++) {
+            EXPECT(!i || r->sweeps[k]->value[i] > r->sweeps[k]->value[i - 1]);
+            point(&d, r->sweeps[k]->points[i]);
         }
     }
-    EXPECT(!r->fit.known || (r->fit.loo_rmse >= 0 && r->fit.noise_variance >= 0));
-    numbers(&d, (const double[]){r->residual, r->fit.loo_rmse, r->fit.r2, r->fit.noise_variance}, 4);
-    numbers(&d, r->fit.observed, r->fit.observed ? rows : 0);
-    numbers(&d, r->fit.loo, r->fit.loo ? rows : 0);
-    numbers(&d, r->fit.loo_sd, r->fit.loo_sd ? rows : 0);
-    EXPECT(r->training.converged <= r->training.members && r->training.iterations_median >= 0);
-    numbers(&d, (const double[]){r->training.loss_max, r->training.gradient_rel_max}, 2);
-    whole(&d, r->training.iterations_median);
-    whole(&d, (int)r->advice.action);
-    EXPECT(isfinite(r->foreseen.bytes) && isfinite(r->foreseen.seconds));
+    EXPECT(!r->fit->known || (r->fit->loo_rmse >= 0 && r->fit->noise_variance >= 0));
+    numbers(&d, (const double[]){r->solve->residual, r->fit->loo_rmse, r->fit->r2, r->fit->noise_variance}, 4);
+    numbers(&d, r->fit->observed, r->fit->observed ? rows : 0);
+    numbers(&d, r->fit->loo, r->fit->loo ? rows : 0);
+    numbers(&d, r->fit->loo_sd, r->fit->loo_sd ? rows : 0);
+    EXPECT(r->training->converged <= r->training->members && r->training->iterations_median >= 0);
+    numbers(&d, (const double[]){r->training->loss_max, r->training->gradient_rel_max}, 2);
+    whole(&d, r->training->iterations_median);
+    whole(&d, (int)r->advice->action);
+    EXPECT(isfinite(r->cost->bytes) && isfinite(r->cost->seconds));
     for (ptrdiff_t k = 0; k < r->warning_count; k++) {
-        fuzz_text(r->warnings[k].message);
-        EXPECT(!has_word(r->warnings[k].message, "nan") && !has_word(r->warnings[k].message, "inf"));
-        whole(&d, (int64_t)strlen(r->warnings[k].message));
+        fuzz_text(r->warnings[k]->message);
+        EXPECT(!has_word(r->warnings[k]->message, "nan") && !has_word(r->warnings[k]->message, "inf"));
+        whole(&d, (int64_t)strlen(r->warnings[k]->message));
     }
     return d.sum;
 }

@@ -2,8 +2,10 @@
  * through its own file system in memory, which knows no WAL; everything else is as with a file on a disk. Mutants are made of
  * bytes, or of SQL: values no epiq has written, other tables, views and triggers under our names.
  */
-#include "est/db.h"
+#include "epiq_combine.h"
+#include "epiq_details.h"
 #include "fuzz.h"
+#include "store/db.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,14 +149,17 @@ static int combine(bool state, bool merge, bool given, epiq_result **out)
 {
     static const double h[] = {1, 2, 3, 4};
     static const char *const paths[] = {PATH}, *const names[] = {"a", "b"};
-    static const epiq_matrix predictions = {"given", 2, 2, EPIQ_FLOAT64, h, names};
+    static const epiq_matrix predictions = {sizeof(epiq_matrix), "given", 2, 2, EPIQ_FLOAT64, h, names};
     static epiq_options o;
     if (!o.width) {
         o = epiq_options_default();
         o.threads = 1;
     }
     o.state = state ? PATH : NULL;
-    epiq_given g = {.ensemble = given ? &predictions : NULL, .merge = merge ? paths : NULL, .merge_count = merge};
+    epiq_given g = {.size = sizeof(epiq_given),
+                    .ensemble = given ? &predictions : NULL,
+                    .merge = merge ? paths : NULL,
+                    .merge_count = merge};
     return fuzz_status(epiq_combine(fuzz_ctx(), &g, &o, out));
 }
 
@@ -173,7 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         uint64_t sum = fuzz_result(r, way ? 0 : ROWS);
         const bool twice = way == 0 && (h >> 2 & 3) == 0;
         s = twice ? estimate(&again) : EPIQ_OK; /* now every network comes from the file */
-        EXPECT(!twice || (!s && again->training.resumed == 5 && fuzz_result(again, ROWS) == sum));
+        EXPECT(!twice || (!s && again->training->resumed == 5 && fuzz_result(again, ROWS) == sum));
     }
     epiq_result_free(c, again);
     epiq_result_free(c, r);
@@ -302,9 +307,7 @@ static size_t by_sql(uint8_t *bytes, size_t size, size_t room, unsigned seed)
         sqlite3_close(db);
     }
     bool fits = after && length > 0 && (size_t)length <= room;
-    if (fits) {
-        memcpy(bytes, after, (size_t)length);
-    }
+    if (fits) memcpy(bytes, after, (size_t)length);
     sqlite3_free(after);
     return fits ? (size_t)length : 0;
 }

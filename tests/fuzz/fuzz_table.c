@@ -16,9 +16,7 @@ static const char *if_there(const uint8_t *bytes, size_t size, bool wanted, cons
 static epiq_options choose(const uint8_t *bytes, size_t size)
 {
     static epiq_options plain;
-    if (!plain.width) {
-        plain = epiq_options_default();
-    }
+    if (!plain.width) plain = epiq_options_default();
     uint64_t h = fuzz_hash(bytes, size);
     epiq_options o = plain;
     o.target = "y";
@@ -74,20 +72,20 @@ static void check_points(const char *path, const epiq_data *data, bool whole)
 static void check_blocks(const char *path, const epiq_data *data, bool whole, ptrdiff_t most)
 {
     epiq_ctx *c = fuzz_ctx();
-    epiqp_window w;
+    epiqp_table t;
     double *x = epiqp_alloc(c, most * data->d, sizeof *x);
     ptrdiff_t count = 1, row = 0;
     epiqp_clear(c);
-    int s = fuzz_status(epiqp_window_open(c, path, data->d, data->columns, &w));
+    int s = fuzz_status(epiqp_window_open(c, path, data->d, data->columns, true, &t));
     while (!s && count) {
         count = 0;
-        s = fuzz_status(epiqp_window_next(c, &w, most, x, &count));
+        s = fuzz_status(epiqp_window_next(c, &t, most, x, &count));
         EXPECT(count >= 0 && count <= most && (!whole || row + count <= data->n));
         EXPECT(s || !whole || !memcmp(x, data->x_given + row * data->d, (size_t)(count * data->d) * sizeof *x));
         row += count;
     }
     EXPECT(!whole || (!s && row == data->n));
-    epiqp_window_close(c, &w);
+    epiqp_table_close(c, &t);
     epiqp_free(c, x);
 }
 

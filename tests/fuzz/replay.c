@@ -59,14 +59,10 @@ size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room)
             memcpy(bytes + at, word, strlen(word) < size - at ? strlen(word) : size - at);
             break;
         case 3:
-            if (at < size) {
-                bytes[at] ^= (uint8_t)(1 << draw(8));
-            }
+            if (at < size) bytes[at] ^= (uint8_t)(1 << draw(8));
             break;
         default:
-            if (at < size) {
-                bytes[at] = (uint8_t)draw(256);
-            }
+            if (at < size) bytes[at] = (uint8_t)draw(256);
         }
     }
     return size;
@@ -87,9 +83,7 @@ static void load(const char *folder)
             files++;
         }
     }
-    if (d) {
-        closedir(d);
-    }
+    if (d) closedir(d);
 }
 
 static int by_name(const void *a, const void *b)

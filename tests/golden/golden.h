@@ -47,12 +47,8 @@ static inline void golden_load(const char *path)
                 c = fgetc(f);
             }
         }
-        if (c == EOF) {
-            break;
-        }
-        if (isspace(c)) {
-            continue;
-        }
+        if (c == EOF) break;
+        if (isspace(c)) continue;
         ungetc(c, f);
         if (golden.count == (int)(sizeof golden.entry / sizeof *golden.entry)) {
             golden_die("more entries than golden.h has room for", "");
@@ -70,9 +66,7 @@ static inline void golden_load(const char *path)
         }
         golden.count++;
         for (ptrdiff_t i = 0; i < size; i++) {
-            if (fscanf(f, "%lf", &e->a[i]) != 1) {
-                golden_die("too few numbers in ", e->name);
-            }
+            if (fscanf(f, "%lf", &e->a[i]) != 1) golden_die("too few numbers in ", e->name);
         }
     }
     fclose(f);
@@ -84,12 +78,8 @@ static inline const double *golden_get(const char *name, ptrdiff_t *rows, ptrdif
     for (int i = 0; i < golden.count; i++) {
         const golden_entry *e = &golden.entry[i];
         if (strcmp(e->name, name) == 0) {
-            if (rows) {
-                *rows = e->rows;
-            }
-            if (cols) {
-                *cols = e->cols;
-            }
+            if (rows) *rows = e->rows;
+            if (cols) *cols = e->cols;
             return e->a;
         }
     }
@@ -101,9 +91,7 @@ static inline double golden_number(const char *name)
 {
     ptrdiff_t rows, cols;
     const double *a = golden_get(name, &rows, &cols);
-    if (rows != 1 || cols != 1) {
-        golden_die("not a single number: ", name);
-    }
+    if (rows != 1 || cols != 1) golden_die("not a single number: ", name);
     return a[0];
 }
 

@@ -29,9 +29,7 @@ static int is_it(int writes)
 {
     const char *at = getenv("KILL_AT");
     int now = atomic_fetch_add(&calls, 1) + 1 == (at ? atol(at) : -1);
-    if (now && !(writes && getenv("KILL_TORN"))) {
-        end_now();
-    }
+    if (now && !(writes && getenv("KILL_TORN"))) end_now();
     return now;
 }
 
@@ -123,9 +121,7 @@ int open64(const char *path, int flags, ...)
         errno = EOPNOTSUPP;
         return -1;
     }
-    if (flags & O_CREAT) {
-        is_it(0);
-    }
+    if (flags & O_CREAT) is_it(0);
     return REAL(open64)(path, flags, mode);
 }
 

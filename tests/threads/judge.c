@@ -21,9 +21,7 @@ int main(int argc, char **argv)
         /* the end of the loop is a barrier */
 #pragma omp for schedule(static)
         for (int k = 0; k < 2; k++) {
-            if (k == 1) {
-                seen = number;
-            }
+            if (k == 1) seen = number;
         }
     }
     return printf("%ld\n", seen) < 0;

@@ -6,10 +6,9 @@ without a reason.
 A number is right if it is off by no more than the condition number of A times eps, times 30. That is a bound; what is found is a
 hundredth of it or less. Where it is above 0.3 a warning must be there, and where it is below 1e-9 none may be.
 
-Usage: judge.py EPIQ LIBEPIQ [--table] [PART OF A NAME]: the command, and the library for the starts of networks.
+Usage: judge.py EPIQ STARTS [--table] [PART OF A NAME]: the command, and the program that prints the starts of networks.
 """
 import argparse
-import ctypes
 import json
 import math
 import pathlib
@@ -246,37 +245,16 @@ def judge_stopped(desk, e, report):
 
 
 # ---- networks ----
-class Options(ctypes.Structure):
-    _fields_ = [("opaque", ctypes.c_char * 4096)]  # larger than epiq_options
-
-
-class Starts:
-    """the weights members start from, by the library; what follows from them is reckoned here"""
-
-    def __init__(self, path):
-        self.lib, self.context = ctypes.CDLL(path), ctypes.c_void_p()
-        self.lib.epiq_options_default.restype = Options
-        self.lib.epiq_network_size.restype = ctypes.c_ssize_t
-        need(self.lib.epiq_ctx_new(ctypes.byref(self.context)) == 0, "no context")
-
-    def weights(self, d, k, **options):
-        o = self.lib.epiq_options_default()
-        for name, value in options.items():
-            text = ctypes.c_char_p(str(value).encode())
-            need(self.lib.epiq_options_set(self.context, ctypes.byref(o), name.encode(), text) == 0, name)
-        size = self.lib.epiq_network_size(ctypes.byref(o), ctypes.c_ssize_t(d))
-        theta = (ctypes.c_double * size)()
-        need(self.lib.epiq_network_start(self.context, ctypes.byref(o), ctypes.c_ssize_t(d), ctypes.c_ssize_t(k), theta) == 0,
-             "no start")
-        return [mpf(v) for v in theta]
-
-
 MEMBERS = 3
 
 
 def drawn(e, starts):
+    """the weights that networks start from, by the program starts; what follows from them is computed here"""
     options = {"width": e.width, "bias": e.net[1], "bias-sd": e.net[2], "seed": 1}
-    return [starts.weights(len(e.X[0]), k, **options) for k in range(MEMBERS)]
+    words = [str(v) for pair in options.items() for v in pair]
+    done = subprocess.run([starts, str(len(e.X[0])), str(MEMBERS), *words], capture_output=True, text=True)
+    need(done.returncode == 0, done.stderr)
+    return [[mpf(float.fromhex(v)) for v in line.split()] for line in done.stdout.splitlines()]
 
 
 def judge_empirical(desk, e, report, starts):
@@ -371,11 +349,11 @@ def line(case, report, e, table):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("epiq", type=pathlib.Path)
-    parser.add_argument("library")
+    parser.add_argument("starts", type=pathlib.Path)
     parser.add_argument("part", nargs="?", default="")
     parser.add_argument("--table", action="store_true")
     asked = parser.parse_intermixed_args()
-    starts, wrong, numbers, count = Starts(asked.library), 0, 0, 0
+    starts, wrong, numbers, count = str(asked.starts.resolve()), 0, 0, 0
     for case in collect():
         if asked.part not in case.name:
             continue

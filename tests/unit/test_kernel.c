@@ -267,19 +267,19 @@ TEST(network_passes_match_the_script)
             const double *theta = golden_get(name_of("theta", depth, -1), &p, NULL);
             EQ(got, p);
             epiqp_pass pass;
-            EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
+            EQ(epiqp_pass_new(&e, &net, &pass), EPIQ_OK);
             double h[8], tangent[8], grad[128] = {0}, K[64];
             const double *want_h = golden_get(name_of("h", depth, -1), NULL, NULL);
-            epiqp_net_forward(&e, &net, theta, n, x, h, &pass);
+            epiqp_net_forward(&pass, theta, n, x, h);
             for (ptrdiff_t i = 0; i < n; i++) {
                 CLOSE(h[i], want_h[i], 1e-13);
             }
-            epiqp_net_jvp(&e, &net, theta, golden_get(name_of("v", depth, -1), NULL, NULL), n, x, tangent, &pass);
+            epiqp_net_jvp(&pass, theta, golden_get(name_of("v", depth, -1), NULL, NULL), n, x, tangent);
             const double *want_t = golden_get(name_of("jvp", depth, -1), NULL, NULL);
             for (ptrdiff_t i = 0; i < n; i++) {
                 NEAR(tangent[i], want_t[i], 1e-12);
             }
-            epiqp_net_vjp(&e, &net, theta, n, x, golden_get(name_of("u", depth, -1), NULL, NULL), grad, &pass);
+            epiqp_net_vjp(&pass, theta, n, x, golden_get(name_of("u", depth, -1), NULL, NULL), grad);
             const double *want_g = golden_get(name_of("vjp", depth, -1), NULL, NULL);
             for (ptrdiff_t i = 0; i < p; i++) {
                 NEAR(grad[i], want_g[i], 1e-12);
@@ -314,9 +314,9 @@ TEST(tangents_and_gradients_are_adjoint_and_match_differences)
     epiqp_normals((epiqp_stream){5, 0, 2}, N * 4, x);
     epiqp_normals((epiqp_stream){5, 0, 3}, N, u);
     epiqp_pass pass;
-    EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
-    epiqp_net_jvp(&e, &net, theta, v, N, x, tangent, &pass);
-    epiqp_net_vjp(&e, &net, theta, N, x, u, grad, &pass);
+    EQ(epiqp_pass_new(&e, &net, &pass), EPIQ_OK);
+    epiqp_net_jvp(&pass, theta, v, N, x, tangent);
+    epiqp_net_vjp(&pass, theta, N, x, u, grad);
     CLOSE(epiqp_dot(N, tangent, u), epiqp_dot(p, v, grad), 1e-11);
     const double step = 1e-7;
     int smooth = 0;
@@ -324,7 +324,7 @@ TEST(tangents_and_gradients_are_adjoint_and_match_differences)
         for (ptrdiff_t k = 0; k < p; k++) {
             moved[k] = theta[k] + sign * step * v[k];
         }
-        epiqp_net_forward(&e, &net, moved, N, x, sign < 0 ? minus : plus, &pass);
+        epiqp_net_forward(&pass, moved, N, x, sign < 0 ? minus : plus);
     }
     for (int i = 0; i < N; i++) { /* a row whose units switch within the step has no derivative there: few do */
         smooth += fabs((plus[i] - minus[i]) / (2 * step) - tangent[i]) <= 1e-6 * (1 + fabs(tangent[i]));
@@ -355,8 +355,8 @@ TEST(passes_agree_between_backends)
             for (int way = 0; way < 2; way++) {
                 epiqp_env e = env(way ? &epiqp_la_ref : &epiqp_la_blas);
                 epiqp_pass pass;
-                EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
-                sum[way] = epiqp_net_squares(&e, &net, theta, n, x, y, 0.3, h[way], grad[way], &pass);
+                EQ(epiqp_pass_new(&e, &net, &pass), EPIQ_OK);
+                sum[way] = epiqp_net_squares(&pass, theta, n, x, y, 0.3, h[way], grad[way]);
                 epiqp_pass_free(e.c, &pass);
             }
             CLOSE(sum[0], sum[1], 1e-12);
@@ -390,13 +390,13 @@ TEST(wide_networks_approach_the_population_kernels)
         epiqp_kernel_cross(&e, &arch, &rows, &rows, K, Q);
         double *theta = malloc((size_t)epiqp_net_params(&net) * 8);
         epiqp_pass pass;
-        EQ(epiqp_pass_new(e.c, &net, &pass), EPIQ_OK);
+        EQ(epiqp_pass_new(&e, &net, &pass), EPIQ_OK);
         for (uint64_t k = 0; k < DRAWS; k++) {
             epiqp_features f;
             epiqp_net_init(&net, (epiqp_stream){11, EPIQP_FOR_MEMBER, k}, theta);
             EQ(epiqp_features_new(&e, &net, theta, N, x, &f), EPIQ_OK);
             epiqp_empirical_block(e.la, &f, 0, N, &f, 0, N, one, N);
-            epiqp_net_forward(&e, &net, theta, N, x, h, &pass);
+            epiqp_net_forward(&pass, theta, N, x, h);
             for (int i = 0; i < N * N; i++) {
                 mean_k[i] += one[i] / DRAWS;
                 mean_q[i] += h[i % N] * h[i / N] / DRAWS;

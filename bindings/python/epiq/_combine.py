@@ -163,7 +163,7 @@ def combine(
             raise InputError(f"append and merge both name {os.fsdecode(append)}; its networks are counted once anyway")
     typed: list[str] = [f"{name}={name}" for name, value in given.items() if value is not None]
     more = {"append": append, "merge": files or None, "until": until, "replicates": replicates, **options}
-    answer = _epiq.combine(
+    handle = _epiq.combine(
         {name: _arrays.columns(value, name) for name, value in given.items() if value is not None},
         {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name], name))},
         sources,
@@ -172,7 +172,7 @@ def combine(
         _options.command("combine", typed, more),
         count,
     )
-    return Result._of(answer)
+    return Result._of(handle)
 
 
 def targets(y: ArrayLike, fitted: ArrayLike, left_out: ArrayLike, replicates: int = 10, *, seed: int | None = None) -> Floats:

@@ -61,7 +61,7 @@ def decompose(
     typed = ["X", "y"] + ([] if at is None else ["at" if where is None else f"at={at!r}"])
     labels, texts = _options.grouped(_arrays.labels(group, "group"), _options.texts("decompose", options))
     told = [] if group is None else [f"group={group!r}" if isinstance(group, str) else "group=group"]
-    answer = _epiq.decompose(
+    handle = _epiq.decompose(
         rows,
         _arrays.vector(y, "y"),
         array,
@@ -72,4 +72,4 @@ def decompose(
         texts,
         _options.command("decompose", typed + told, options),
     )
-    return Result._of(answer)
+    return Result._of(handle)

@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from . import _arrays, _epiq
 
-_COLUMNS = frozenset({"target", "features", "drop", "onehot", "group", "missing"})
 _TABLE = _epiq.options()
-DECOMPOSE = {row[0] for row in _TABLE} - _COLUMNS
-"""Options of the library for which arrays leave a use: their columns have been chosen already."""
-COMBINE = {row[0] for row in _TABLE} & {
-    "ensemble-size", "level", "influential", "lambda", "correction", "probes", "mem-limit", "seed", "threads", "backend",
-}
 
-_PATHS = frozenset({"state", "scratch"})
+
+def _of(scope: int) -> frozenset[str]:
+    return frozenset(row[0] for row in _TABLE if row[5] & scope)
+
+
+DECOMPOSE = {row[0] for row in _TABLE} - _of(_epiq.OPTION_COLUMNS)
+"""Options of the library for which arrays leave a use: their columns have been chosen already."""
+COMBINE = _of(_epiq.FOR_COMBINE) - {"state"}
+"""``append`` is what the library calls state there."""
+_PATHS = _of(_epiq.OPTION_FILE)
 
 
 class Options(TypedDict, total=False):

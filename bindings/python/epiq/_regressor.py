@@ -172,7 +172,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | str | None = None) -> Self:
         """Train on ``X`` (rows by features) and ``y`` (a number a row).
 
-        ``groups``: labels, one a row; rows with equal labels are repeated measurements of one thing and count together.
+        ``groups``: labels, one for each row; rows with equal labels are repeated measurements of one thing and count together.
         ``"same-features"``: rows with equal features do.
         """
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 import os
-import re
 import threading
 import zlib
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ._arrays import Floats
 from ._epiq import FileError
-from ._options import spelled
 
 if TYPE_CHECKING:
     import pandas
 
-    from ._epiq import _Answer
+    from . import _epiq
 
 PARTS = ("procedural", "data", "ensemble", "single")
 
@@ -31,11 +31,6 @@ _CELL = "padding:.3em .9em;border-bottom:1px solid #8883;text-align:right"
 _ASIDE = "opacity:.7;font-size:85%"
 _NOTE = "margin:.5em 0;max-width:60em"
 _MOST_ROWS = 20  # of the table in a notebook
-
-
-def _spelled(text: str) -> str:
-    """Options as Python spells them: ``batch_size`` for --batch-size."""
-    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda option: spelled(option[1]), text)
 
 
 def _number(value: float | None) -> float:
@@ -70,38 +65,79 @@ class Result:
     'ev'
     """
 
-    json: dict[str, Any]
-    text: str
-    members: Floats
-    batches: Floats
+    _handle: _epiq.Result | None  # None after pickling: everything is in the object's own attributes then
     _page: bytes
 
     @classmethod
-    def _of(cls, answer: _Answer) -> Result:
-        text, self = answer[0], cls.__new__(cls)
-        self.json = json.loads(text)
-        self.text = _spelled(answer[1])
-        self._page = zlib.compress(answer[2], 1)
-        self.members = np.frombuffer(answer[3]).reshape(len(self), answer[4])
-        self.batches = np.frombuffer(answer[5]).reshape(len(self), answer[6])
+    def _of(cls, handle: _epiq.Result) -> Result:
+        self = cls.__new__(cls)
+        self._handle = handle
         return self
+
+    # ---- made when asked for, and kept ----
+
+    def _made(self) -> _epiq.Result:
+        assert self._handle is not None, "a pickled result has all of its attributes"
+        return self._handle
+
+    @cached_property
+    def json(self) -> dict[str, Any]:
+        whole: dict[str, Any] = json.loads(self._made().json())
+        return whole
+
+    @cached_property
+    def text(self) -> str:
+        return self._made().text()
+
+    @cached_property
+    def members(self) -> Floats:
+        return np.frombuffer(self._made().numbers("members")).reshape(len(self), -1)
+
+    @cached_property
+    def batches(self) -> Floats:
+        return np.frombuffer(self._made().numbers("batches")).reshape(len(self), -1)
+
+    def _drawn(self) -> bytes:
+        return zlib.decompress(self._page) if self._handle is None else self._handle.page()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: all of it, the page too."""
+        kept = {name: getattr(self, name) for name in ("json", "text", "members", "batches")}
+        return kept | {"_handle": None, "_page": zlib.compress(self._drawn(), 1)}
+
+    def __copy__(self) -> Result:
+        same = self.__class__.__new__(self.__class__)
+        same.__dict__ |= self.__dict__
+        return same
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Result:
+        same = self.__class__.__new__(self.__class__)
+        same._handle = self._handle  # which nothing changes
+        same.__dict__ |= {name: copy.deepcopy(value, memo) for name, value in self.__dict__.items() if name != "_handle"}
+        return same
 
     # ---- a part at every point ----
 
     def _variance(self, part: str) -> Floats:
+        if self._handle is not None:
+            return np.frombuffer(self._handle.numbers(part))
         return np.array([_number(p[part] and p[part]["variance"]) for p in self.json["points"]], dtype=np.float64)
 
     def _interval(self, part: str) -> Floats:
+        if self._handle is not None:
+            return np.frombuffer(self._handle.numbers(f"{part}_interval")).reshape(-1, 2)
         none = (np.nan, np.nan)  # an upper end that cannot be known is None in the JSON, and NaN here
         return np.array([(p[part] and p[part]["interval"]) or none for p in self.json["points"]], dtype=np.float64)
 
     def _column(self, key: str) -> Floats:
+        if self._handle is not None:
+            return np.frombuffer(self._handle.numbers(key))
         return np.array([_number(p[key]) for p in self.json["points"]], dtype=np.float64)
 
     @property
     def at(self) -> list[str]:
         """What the points are called."""
-        return [p["at"] for p in self.json["points"]]
+        return self._handle.at() if self._handle is not None else [p["at"] for p in self.json["points"]]
 
     @property
     def prediction(self) -> Floats:
@@ -164,17 +200,18 @@ class Result:
     def advice(self) -> dict[str, Any]:
         """``action`` (train, collect, either, nothing), ``members``, ``rows``, and the same as ``text``."""
         advice: dict[str, Any] = self.json["advice"]
-        return advice | {"text": _spelled(advice["text"])}
+        return advice
 
     @property
     def warnings(self) -> list[dict[str, str]]:
         """A ``code`` and a ``message`` each."""
-        return [{"code": w["code"], "message": _spelled(w["message"])} for w in self.json["warnings"]]
+        warnings: list[dict[str, str]] = self.json["warnings"]
+        return warnings
 
     # ---- as a sequence of points ----
 
     def __len__(self) -> int:
-        return len(self.json["points"])
+        return len(self._handle) if self._handle is not None else len(self.json["points"])
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
@@ -207,12 +244,12 @@ class Result:
 
     def save_report(self, path: str | os.PathLike[str]) -> None:
         """Write the page with pictures: one file for any browser, offline. The whole file is written, or none."""
-        path = os.path.realpath(path)
+        page, path = self._drawn(), os.path.realpath(path)
         whole = not os.path.exists(path) or os.path.isfile(path)  # a device is written to, not replaced
         target = f"{path}.{os.getpid()}-{threading.get_ident()}.tmp" if whole else path
         try:
             with open(target, "wb") as file:
-                file.write(zlib.decompress(self._page))
+                file.write(page)
             if whole:
                 os.replace(target, path)
         except OSError as error:

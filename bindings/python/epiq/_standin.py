@@ -89,7 +89,7 @@ def _targets(y: Any, rows: int) -> NDArray[np.float64]:
 def validate_data(
     estimator: Any, X: Any, y: Any = None, *, reset: bool = True, ensure_min_samples: int = 1, **_: Any
 ) -> Any:
-    """X as float64, rows by features (and y as float64, one a row), compared with what fit saw unless reset."""
+    """X as float64, rows by features (and y as float64, one for each row), compared with what fit saw unless reset."""
     names, a = _names(X), _rows(X, ensure_min_samples)
     if reset:
         estimator.n_features_in_ = a.shape[1]

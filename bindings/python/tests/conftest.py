@@ -89,5 +89,11 @@ def python():
     return run
 
 
+def as_python(value):
+    """What the command line told, with options as Python spells them."""
+    text = re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), json.dumps(value))
+    return json.loads(text)
+
+
 def flags(options):
     return [text for k, v in options.items() for text in (f"--{k.rstrip('_').replace('_', '-')}", str(v))]

@@ -8,7 +8,7 @@ import pathlib
 import epiq
 import numpy as np
 import pytest
-from conftest import flags
+from conftest import as_python, flags
 
 
 def saved(arrays, folder):
@@ -39,7 +39,7 @@ def test_numbers_are_the_command_lines(given, names, options, cli, tmp_path):
     told = cli.json("combine", *saved(arrays, tmp_path), *flags(options), cwd=tmp_path)
     result = epiq.combine(**arrays, **options)
     for key in set(told) - {"run", "timing", "epiq"}:
-        said = json.loads(json.dumps(told[key]).replace(".npy", ""))  # an array is called after its argument alone
+        said = json.loads(json.dumps(as_python(told[key])).replace(".npy", ""))  # an array is called after its argument alone
         assert result.json[key] == said, key
     assert set(result.json) == set(told)
 

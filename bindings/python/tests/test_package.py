@@ -26,7 +26,7 @@ def test_options_are_the_table():
     typed = set(typing.get_type_hints(epiq.Options))
     assert typed == {_options.spelled(name) for name in _options.DECOMPOSE}
     assert set(typing.get_type_hints(epiq.CombineOptions)) == {_options.spelled(name) for name in _options.COMBINE}
-    for name, _, _, choices, _ in _epiq.options():
+    for name, _, _, choices, *_ in _epiq.options():
         if choices and name in _options.DECOMPOSE:
             hint = typing.get_type_hints(epiq.Options)[_options.spelled(name)]
             assert list(typing.get_args(hint)) == choices.split("|"), name

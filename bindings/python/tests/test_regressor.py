@@ -126,7 +126,7 @@ def test_parameters_are_the_options_of_fit():
     asking = {"level", "influential", "sweep", "time", "kernel"}  # not of models: epiq fit has none of them
     asking |= {"state"}  # a file of one run
     asking |= {"solver", "rank", "tolerance", "parts", "scratch", "mem_limit"}  # a model needs the factor in memory
-    library = {name.replace("-", "_"): default for name, *_, default in _epiq.options()}
+    library = {name.replace("-", "_"): default for name, *_, default, _ in _epiq.options()}
     library["lambda_"] = library.pop("lambda")
     assert set(library) - columns - asking - {"seed"} == set(ours) - {"random_state", "exact"}
     differ = {k for k in set(ours) & set(library) if str(ours[k]) != library[k] and float_or_none(library[k]) != ours[k]}

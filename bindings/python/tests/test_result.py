@@ -122,3 +122,63 @@ def test_copies_are_whole(result, how, tmp_path):
 
 def test_json_can_be_written(result):
     assert json.loads(json.dumps(result.json)) == result.json
+
+
+class Watched:
+    """A handle that notes what is asked of it."""
+
+    def __init__(self, handle):
+        self.handle, self.asked = handle, []
+
+    def __len__(self):
+        return len(self.handle)
+
+    def __getattr__(self, name):
+        self.asked.append(name)
+        return getattr(self.handle, name)
+
+
+def test_nothing_is_written_unless_asked_for(result, tmp_path):
+    handle = Watched(result._handle)
+    r = epiq.Result._of(handle)
+    assert handle.asked == []
+    arrays = [r.prediction, r.prediction_variance, r.data, r.single_interval, r.predictive_interval, r.members, r.batches]
+    assert len(r) == 5 and all(len(a) == 5 for a in arrays) and r.at == result.at
+    assert set(handle.asked) == {"numbers", "at"}
+    repr(r), repr(r), r.advice, r.warnings, r[0], r._repr_html_(), copy.copy(r), copy.deepcopy(r)
+    assert handle.asked.count("text") == handle.asked.count("json") == 1 and "page" not in handle.asked
+    r.save_report(tmp_path / "page.html")
+    assert handle.asked.count("page") == 1
+
+
+def test_a_pickled_result_has_the_same_arrays(table):
+    for r in (epiq.decompose(*table, **QUICK), epiq.decompose(*table, engine="infinite", methods="if")):
+        same = pickle.loads(pickle.dumps(r))
+        assert same._handle is None and same.at == r.at and len(same) == len(r)
+        for name in ("prediction", "prediction_variance", *PARTS):
+            assert np.array_equal(getattr(same, name), getattr(r, name), equal_nan=True)
+        for name in (*PARTS, "predictive"):
+            assert np.array_equal(getattr(same, f"{name}_interval"), getattr(r, f"{name}_interval"), equal_nan=True)
+        assert pickle.loads(pickle.dumps(same)).json == r.json
+
+
+def test_the_result_outlives_what_it_was_made_of(table):
+    import gc
+
+    r = epiq.decompose(*(np.array(a) for a in table), engine="".join(["infi", "nite"]), mem_limit=f"{10 ** 9}")
+    gc.collect()
+    [bytearray(1 << 16) for _ in range(50)]
+    assert r.json["data"]["features"] and r.json["run"]["options"]["mem-limit"] and "engine infinite" in r.text and len(r._drawn()) > 10000
+
+
+def test_any_number_of_threads_may_ask(result):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4) as pool:
+        pages = list(pool.map(lambda _: result._handle.page(), range(8)))
+        texts = list(pool.map(lambda _: result._handle.json(), range(8)))
+    assert len(set(pages)) == 1 and len(set(texts)) == 1
+    with pytest.raises(KeyError):
+        result._handle.numbers("sum")
+    with pytest.raises(TypeError):
+        result._handle.numbers(3)

@@ -1,0 +1,217 @@
+/* explore.c - a ranking for people and programs: why the first comes first, the best candidates in a table; on the page also side by
+ * side, and all of them by prediction and standard deviation. JSON and CSV: docs/json.md.
+ */
+#include "report/doc.h"
+#include "report/manifest.h"
+
+#include <math.h>
+
+enum {
+    ROWS_MAX = 20,    /* candidates drawn side by side */
+    TABLE_MAX = 200,  /* lines of the page's table; the files hold all */
+    PICTURED = 3000,  /* candidates as marks: more would only swell the page */
+    LABELLED_MAX = 25 /* picks with their number beside them: more would overlap */
+};
+
+/* Standard deviation of the score; NAN: unknown. */
+static double score_sd(const epiq_ranking *r, const epiq_part *data, const epiq_part *procedural)
+{
+    bool data_alone = r->ask->rule == EPIQ_RULE_DATA;
+    if (!data->known || (!data_alone && !procedural->known)) return NAN;
+    return sqrt(data->variance + (data_alone ? 0 : procedural->variance / (double)r->estimate->ran->ensemble_size));
+}
+
+/* What the score is, in words. */
+static phrase score_text(const epiq_ranking *r)
+{
+    const ptrdiff_t m = r->estimate->ran->ensemble_size;
+    if (r->ask->rule == EPIQ_RULE_DATA) return phrase_of("the variance due to the data");
+    const bool total = r->ask->rule == EPIQ_RULE_TOTAL;
+    if (total) return phrase_of("the variance of an ensemble of %td: data + procedural/%td", m, m);
+    return phrase_of(r->ask->goal == EPIQ_GOAL_MIN
+                         ? "%.4g standard deviations of an ensemble of %td, less its prediction"
+                         : "prediction plus %.4g standard deviations of an ensemble of %td",
+                     r->ask->kappa, m);
+}
+
+/* ---- pictures ---- */
+
+static void draw_best(doc *d, const epiq_ranking *r)
+{
+    ptrdiff_t count = r->count < ROWS_MAX ? r->count : ROWS_MAX;
+    bool ucb = r->ask->rule == EPIQ_RULE_UCB;
+    picture *p = pictures_add(&d->set, 0, 0, "the-best-candidates", "The best candidates");
+    const char **names = pictures_room(&d->set, count, sizeof *names);
+    const ink data = picture_ink(p, SVG_BARS, "data", 0, count, true),
+              both = picture_ink(p, SVG_BARS, "procedural, over the ensemble", 1, count, true),
+              start = picture_ink(p, SVG_MARKS, "prediction", 0, count, false);
+    /* From the prediction (of a variance: from 0) to the score, shared out by the variances of its parts. */
+    for (ptrdiff_t i = 0; i < count && !d->set.failed; i++) {
+        const epiq_candidate *k = r->ranked[i];
+        double sd = score_sd(r, &k->data, &k->procedural), share = sd > 0 ? k->data.variance / (sd * sd) : 1;
+        double from = ucb ? k->prediction : 0, reach = ucb ? r->ask->kappa * sd : sd * sd;
+        double to = from + (ucb && r->ask->goal == EPIQ_GOAL_MIN ? -reach : reach),
+               between = from + share * (to - from);
+        names[i] = picture_text(p, "candidate %td", k->row); /* a file's name may be long */
+        ink_add(&data, between, (double)i, from, between);
+        ink_add(&both, to, (double)i, between, to);
+        ink_add(&start, from, (double)i, NAN, NAN);
+    }
+    start.series->ink = true;
+    p->panel.series_count = ucb ? 3 : r->ask->rule == EPIQ_RULE_DATA ? 1 : 2;
+    picture_rows(p, names, count);
+    picture_axes(p, 420, 0, ucb ? d->run->data.target : "variance", NULL);
+    p->panel.describe = "one row per candidate, best first";
+    p->caption = !ucb ? "The batch, then the others, best first; the longer the bar, the more there is to learn."
+                      : "The batch, then the others, best first. From the prediction the bar goes kappa standard "
+                        "deviations to the score; its colours share that out by the variances of both parts.";
+    doc_picture(d, 0, 0);
+}
+
+static void draw_all(doc *d, const epiq_ranking *r)
+{
+    const ptrdiff_t most = r->count < PICTURED ? r->count : PICTURED;
+    picture *p = pictures_add(&d->set, 1, 0, "prediction-against-standard-deviation", "All candidates");
+    const ink rest = picture_ink(p, SVG_MARKS, "candidates", 0, most, false),
+              picks = picture_ink(p, SVG_MARKS, "picked, in this order", 1, r->ask->batch, false);
+    const char **labels = pictures_room(&d->set, r->ask->batch, sizeof *labels);
+    const epiq_candidate *k;
+    for (ptrdiff_t i = 0; !d->set.failed && (k = r->ranked[i]); i++) {
+        const epiq_point *at = r->estimate->points[k->row - 1]; /* before any pick, to be compared */
+        const ink *a = k->pick ? &picks : &rest;
+        if (k->pick) labels[a->series->count] = picture_text(p, "%td", k->pick);
+        if (k->pick || a->series->count < most) {
+            ink_add(a, score_sd(r, &at->data, &at->procedural), at->prediction, NAN, NAN);
+        }
+    }
+    picks.series->labels = picks.series->count <= LABELLED_MAX ? labels : NULL;
+    picture_axes(p, 420, 280,
+                 r->ask->rule == EPIQ_RULE_DATA ? "standard deviation due to the data"
+                                                : "standard deviation of the ensemble",
+                 "prediction");
+    p->panel.label = "Prediction against standard deviation";
+    p->panel.describe = "one mark per candidate; those picked are squares with their number";
+    p->caption = rest.series->count + picks.series->count < r->count
+                     ? "Before any pick: the farther right, the less sure. Only the best 3000 are drawn."
+                     : "Before any pick: the farther right, the less sure. A batch spreads out, since observing one "
+                       "candidate makes its neighbours surer too.";
+    doc_picture(d, 1, 0);
+}
+
+/* ---- words and numbers ---- */
+
+static void write_head(doc *d, const epiq_ranking *r, const char *score)
+{
+    const report_run *run = d->run;
+    const bool largest = r->ask->goal == EPIQ_GOAL_MAX;
+    doc_data(d);
+    doc_say(d, "; %td candidate%s; %.3g s\nscore: %s\n", r->count, plural(r->count), run->seconds, score);
+    doc_when(d, r->ask->rule == EPIQ_RULE_UCB, "looking for the %s %s; {--goal} %s looks for the other end\n",
+             largest ? "largest" : "smallest", run->data.target, largest ? "min" : "max");
+    doc_say(d, "\n");
+}
+
+static const char *candidate_name(const epiq_ranking *r, ptrdiff_t i)
+{
+    return r->estimate->points[r->ranked[i]->row - 1]->at;
+}
+
+static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
+{
+    doc_column columns[] = {{"pick", "pick", .width = 5},
+                            {"candidate", "candidate", DOC_LEFT | DOC_NAME, .gap = 2, .width = -9},
+                            {"score", "score", 0, 5, 5, 2, 11, .name = "score"},
+                            {"prediction", "prediction", 0, 5, 5, 2, 11, .name = "prediction"},
+                            {"std dev", "std dev", 0, 4, 5, 2, 11, .name = "sd"},
+                            {"data", "data", 0, 4, 5, 2, 11, .name = "data"},
+                            {"procedural", "procedural", 0, 4, 5, 2, 11, .name = "procedural"}};
+    for (ptrdiff_t i = 0; i < shown; i++) {
+        doc_widen(&columns[1], candidate_name(r, i));
+    }
+    doc_heading(d, "The ranking");
+    doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = "Candidates, best first"});
+    for (ptrdiff_t i = 0; i < shown; i++) {
+        const epiq_candidate *k = r->ranked[i];
+        if (d->page && i == r->ask->batch) doc_group(d);
+        doc_row(d, false, NULL, k->pick ? cell_words("%td", k->pick) : cell_text(""), cell_text(candidate_name(r, i)),
+                cell_number(k->known ? k->score : NAN), cell_number(k->prediction),
+                cell_number(score_sd(r, &k->data, &k->procedural)), cell_variance(&k->data),
+                cell_variance(&k->procedural));
+    }
+    doc_table_close(d);
+    doc_when(d, shown < r->count, "... and %td more; {--top} N shows more, {--csv} and {--json} have all.\n",
+             r->count - shown);
+    doc_note(d, "The two parts are variances in squared units of the target, procedural that of one network%s%s.",
+             r->ask->batch > 1
+                 ? "; each pick after the first is shown as if those before it had been observed as predicted"
+                 : "",
+             r->count > TABLE_MAX ? "; only the best 200 are listed, the files hold all" : "");
+}
+
+static void describe(doc *d)
+{
+    const report_run *run = d->run;
+    const epiq_ranking *r = d->a->ranking;
+    const ptrdiff_t most = d->page ? TABLE_MAX : d->a->top;
+    const phrase score = score_text(r);
+    doc_open(d, "epiq explore", phrase_of("Which of %td candidates to measure next", r->count).text, r->reason);
+    doc_page(d, "<p>The score is %s; %td row%s of data.</p>\n", score.text, run->data.rows, plural(run->data.rows));
+    write_head(d, r, score.text);
+    if (d->page) {
+        draw_best(d, r);
+        draw_all(d, r);
+    }
+    write_table(d, r, r->count < most ? r->count : most);
+    doc_say(d, "std dev is the score's, the two parts are variances; procedural is one network's.\n");
+    doc_when(d, r->ask->batch > 1,
+             "Each pick after the first is shown as if those before it had been observed as predicted%s.\n",
+             r->estimate->training->members ? " (for networks an approximation)" : "");
+    doc_when(d, !(r->estimate->ran->methods & EPIQ_EV),
+             "No network was trained, because the score needs none; predictions are kernel regression's.\n");
+    doc_say(d, "\n");
+    doc_warnings(d);
+    doc_conclusion(d, BOLD, "Why:", r->reason);
+    doc_close(d,
+              FIELDS(FACT("rule", epiq_rule_text(r->ask->rule)), FIELD("kappa", ROUNDED, &r->ask->kappa),
+                     FIELD("batch", COUNT, &r->ask->batch), FIELD("ensemble", COUNT, &r->estimate->ran->ensemble_size),
+                     FACT_SHA(run), FIELD("seed", SEED, &run->options->seed)),
+              run->options);
+}
+
+/* ---- for programs ---- */
+
+#define RANKED(kind, member) FIELD(#member, kind, &k->member)
+#define PICK FIELD_IF("pick", COUNT, &k->pick, FIELD_NONZERO)
+#define SCORES                                                                                                         \
+    FIELD("score", REAL, k->known ? &k->score : NULL), RANKED(REAL, prediction), RANKED(VARIANCE, procedural),         \
+        RANKED(VARIANCE, data)
+
+static void explore_json(FILE *out, const report_answer *a, const report_run *run)
+{
+    const epiq_ranking *r = a->ranking;
+    const epiq_candidate *k;
+    const char *rule = epiq_rule_text(r->ask->rule), *goal = r->ask->goal == EPIQ_GOAL_MIN ? "min" : "max";
+    json j = json_begin(out, a, run);
+    json_struct(&j, "explore", true, JSON_LINES,
+                FIELDS(FIELD("rule", TEXT, &rule), FIELD("goal", TEXT, &goal), FIELD("kappa", REAL, &r->ask->kappa),
+                       FIELD("batch", COUNT, &r->ask->batch),
+                       FIELD("ensemble_size", COUNT, &a->result->ran->ensemble_size),
+                       FIELD("reason", TEXT, &r->reason)));
+    json_array(&j, "ranked", JSON_LINES);
+    for (ptrdiff_t i = 0; (k = r->ranked[i]); i++) {
+        json_struct(&j, NULL, true, JSON_FLAT,
+                    FIELDS(RANKED(COUNT, row), FIELD("at", TEXT, &a->result->points[k->row - 1]->at), PICK, SCORES));
+    }
+    json_end(&j);
+    json_finish(&j, a);
+}
+
+static void explore_csv(FILE *out, const report_answer *a)
+{
+    const epiq_candidate none = {0}, *k = &none; /* of which the names of the columns are written */
+    for (ptrdiff_t i = 0; k; k = a->ranking->ranked[i++]) {
+        csv_line(out, k == &none, FIELDS(RANKED(COUNT, row), PICK, SCORES));
+    }
+}
+
+const report_writers EXPLORE_WRITERS = {explore_json, explore_csv, describe};

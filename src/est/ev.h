@@ -1,0 +1,50 @@
+/* ev.h - EV and BA: variances of networks' predictions. */
+#ifndef EPIQP_EV_H
+#define EPIQP_EV_H
+
+#include "est/plan.h"
+#include "store/members.h"
+
+/* A request to end early: accepted if the plan allows it, else EPIQ_E_STOPPED. */
+int epiqp_accept_early_end(const epiqp_problem *pb);
+
+/* EV, from networks trained on all rows. */
+typedef struct {
+    ptrdiff_t members;  /* networks there are: fewer than planned where the run ended early */
+    const double *h;    /* members by points: their predictions; NULL: there are none */
+    double *mean;       /* points */
+    double *at_rows;    /* n: their mean at the rows, if the plan has members_at_rows; else NULL */
+    epiq_part *part;    /* points */
+    epiqp_kept weights; /* of a model's networks; theta NULL: not kept */
+} epiqp_ev_findings;
+epiq_part epiqp_ev(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
+void epiqp_ev_points(const epiqp_problem *pb, epiqp_ev_findings *found); /* mean and part, from members and h */
+int epiqp_warn_few_members(const epiqp_problem *pb, ptrdiff_t members);
+int epiqp_estimate_ev(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_fit *fit,
+                      epiqp_ev_findings *found);
+
+/* BA, from networks trained on batches of the rows. */
+typedef struct {
+    ptrdiff_t batches;  /* networks there are */
+    const double *h;    /* batches by points; NULL: there are none */
+    epiq_part *part;    /* points: as measured */
+    double *phi;        /* points: BA times phi is corrected for small batches, 0: unknown there; NULL: not computed */
+    double noise;       /* noise variance, if equal everywhere, scaled, that phi is made of */
+    epiqp_kept weights; /* as for EV */
+} epiqp_ba_findings;
+epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
+void epiqp_ba_points(const epiqp_problem *pb, epiqp_ba_findings *found);
+epiq_part epiqp_ba_corrected(epiq_part ba, double phi); /* phi 0: as it is */
+/* closed: points, tau^2 of infinitely wide networks. */
+int epiqp_estimate_ba(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_solution *sol,
+                      const epiq_part *closed, epiqp_ba_findings *found);
+
+/* phi, with which BA's expectation is data + procedural/m: noise is s2 |c|^2, the taus are those of networks on all rows
+ * and of those on a batch, a mean over batches. 0: it is no double. */
+double epiqp_phi(double noise, double tau2, double tau2_batches, double m);
+/* batch: one fit for each batch, solved on the rank whose turn it is. */
+int epiqp_find_phi(const epiqp_problem *pb, const epiqp_solution *sol, const epiq_part *closed, const epiqp_fit *batch,
+                   epiqp_ba_findings *found);
+bool epiqp_batch_is_mine(const epiqp_env *e, ptrdiff_t batch); /* batches are dealt to ranks in turn */
+
+#endif

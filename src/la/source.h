@@ -1,0 +1,16 @@
+/* source.h - a symmetric matrix given by a function that writes any block of it, so that it need not be stored. */
+#ifndef EPIQP_SOURCE_H
+#define EPIQP_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+    /* Writes rows i0.. by columns j0.., column-major, leading dimension ld. */
+    void (*block)(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols, double *out,
+                  ptrdiff_t ld);
+    const void *self;
+    bool heavy; /* a block is worth a thread however few blocks there are */
+} epiqp_source;
+
+#endif

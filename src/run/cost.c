@@ -1,0 +1,229 @@
+/* cost.c - what a plan will take in memory and time, before it takes any: counted from its sizes, and timed by two short
+ * products.
+ */
+#include "run/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LARGE = 4000,    /* rows from which on the machine is timed: below, everything takes seconds */
+    ITERATIONS = 14, /* of conjugate gradients, as usual with the default rank; */
+    ROUGHLY = 8,     /* to the residual that does for probes */
+    SIDE = 384,      /* of the products that are timed */
+    AT_ONCE = 32     /* columns that are iterated further together: settle.c */
+};
+/* Bytes: of a run that does nothing, libraries and their threads; with those of MPI and ScaLAPACK; of memory shared with each
+ * rank on the machine; of a row of panels sent. */
+static const double PROCESS = 8.5e6, RANK = 18e6, NEIGHBOUR = 1.5e6, MESSAGES = 800;
+
+/* ---- memory ---- */
+
+/* Rows that are solved with at a time. */
+static ptrdiff_t rows_at_once(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    const ptrdiff_t parts = plan->ran.parts;
+    return plan->ran.solver == EPIQ_SOLVER_DIVIDED ? (pb->n + parts - 1) / parts : pb->n;
+}
+
+/* Whether the factor of all rows, or of a part, is inverted. */
+static bool inverts(const epiqp_plan *plan)
+{
+    return epiqp_plan_inverse(plan) || (plan->phi && !plan->probes);
+}
+
+double epiqp_cost_matrix_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n)
+{
+    return pb->e.cluster ? epiqp_dmat_bytes(pb->e.cluster, n, inverts(plan))
+                         : (double)(epiqp_tri_bytes(n) + (inverts(plan) ? epiqp_inverse_bytes(n, pb->e.threads) : 0));
+}
+
+/* A part with its triangle and its points' columns; before or after them a batch of engine linear with its own. */
+static double divided_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    const ptrdiff_t rows = rows_at_once(pb, plan);
+    bool batches = plan->batches && epiqp_needs_solve(&plan->ran);
+    double part =
+        epiqp_cost_matrix_bytes(pb, plan, rows) + 8 * (double)rows * (double)(pb->points + 2 * pb->data->d + 24);
+    return 8 * 8 * (double)pb->n + fmax(part, batches ? (double)epiqp_tri_bytes(pb->n / plan->ran.batches) : 0);
+}
+
+static double networks_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    const epiq_options *o = &plan->ran;
+    const double n = (double)pb->n, points = (double)pb->points;
+    if (!plan->members && !plan->batches && !plan->retrained) return 0;
+    epiqp_net net = epiqp_net_of(o, pb->data->d);
+    bool own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL;
+    double at_work = epiqp_network_bytes(&net);
+    if (own) {
+        at_work += (double)epiqp_tri_bytes(pb->n) + 8 * n * points + 16 * n * (double)o->width * (double)o->depth;
+    }
+    return (double)pb->e.threads * at_work + epiqp_retrain_bytes(pb, plan) +
+           8 * (double)o->members * (2 * points + (plan->members_at_rows ? n : 0));
+}
+
+/* A batch that is solved with, beside the factor of all rows unless IF is done with it; and what is kept of each. */
+static double batches_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    if (!plan->batches || !(inverts(plan) || epiqp_needs_solve(&plan->ran))) return 0;
+    double batch = (double)epiqp_tri_bytes(pb->n / plan->ran.batches),
+           later = inverts(plan) ? (double)epiqp_inverse_bytes(pb->n, pb->e.threads) : 0; /* counted with the inverse */
+    return 8 * (double)pb->n * (double)pb->points + (epiqp_plan_inverse(plan) ? 0 : fmax(batch - later, 0));
+}
+
+static double kernel_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    const epiq_options *o = &plan->ran;
+    const double n = (double)pb->n, points = (double)pb->points,
+                 columns = fmax(points + 1, plan->influence ? 2 * (double)plan->probes : 0),
+                 need = 8 * n * points + (plan->closed_form ? epiqp_infinite_bytes(pb->n) : 0);
+    switch (o->solver) {
+    case EPIQ_SOLVER_ITERATIVE:
+        return need + 16 * n * fmin(points + 1, AT_ONCE) +
+               epiqp_operator_bytes(pb->n, epiqp_min(o->rank, pb->n), (ptrdiff_t)columns,
+                                    plan->probes ? pb->e.threads : 0);
+    case EPIQ_SOLVER_DIVIDED:
+        return need + divided_bytes(pb, plan);
+    default:
+        return need + epiqp_cost_matrix_bytes(pb, plan, pb->n) +
+               batches_bytes(pb, plan); /* the inverse overwrites the factor */
+    }
+}
+
+/* Probes, the columns of rows that decide, and choosing these. */
+static double probes_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    const ptrdiff_t rows = rows_at_once(pb, plan);
+    const double n = (double)rows, probes = (double)plan->probes,
+                 decide = (double)epiqp_deciding_most(pb->points, rows);
+    if (!plan->probes) return 0;
+    return n * (17 * probes + 8 * 8 * EPIQP_PROBE_GROUPS + 4 * decide + 8 * fmin(decide, 2 * probes) + 40);
+}
+
+double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
+{
+    const epiq_options *o = &plan->ran;
+    const double n = (double)pb->n, d = (double)pb->data->d, triangle = epiqp_cost_matrix_bytes(pb, plan, pb->n),
+                 cross = 8 * n * (double)pb->points;
+    const epiq_cluster *k = pb->e.cluster;
+    double need = (k ? RANK + NEIGHBOUR * k->ranks_on_node + MESSAGES * n : PROCESS) + request->extra_bytes +
+                  8 * n * (4 * d + (plan->solve ? 24 : 12)) + networks_bytes(pb, plan);
+    need += plan->solve ? kernel_bytes(pb, plan) : 0;
+    need += epiqp_plan_inverse(plan) ? epiqp_groups_bytes(pb) : 0;
+    need += probes_bytes(pb, plan);
+    if (plan->influence == EPIQP_IF_EMPIRICAL) {
+        need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
+    }
+    if (o->time > 0) need += 40 * n * n + 2 * cross;
+    if (plan->keep) { /* the factor beside the inverse, and every network, half of it in single precision too */
+        epiqp_net net = epiqp_net_of(o, pb->data->d);
+        double again = plan->answers_at_points ? 2 * EPIQP_STARTS * (double)o->replicates : 0,
+               networks = (double)(o->members + o->batches) + again;
+        need += triangle + 8 * networks * (n + 1.5 * (double)epiqp_net_params(&net));
+    }
+    return need;
+}
+
+double epiqp_may_use(const epiq_options *o, int sharers)
+{
+    double have = epiqp_memory() / sharers;
+    return o->mem_limit > 0 ? fmin((double)o->mem_limit, have) : have;
+}
+
+/* ---- time ---- */
+
+bool epiqp_rates_are_timed(const epiqp_problem *pb)
+{
+    return pb->n >= LARGE;
+}
+
+/* The second of two runs of each: about 10 ms in all. */
+static int time_machine(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out)
+{
+    double *a = epiqp_alloc(pb->e.c, 3 * SIDE * SIDE, sizeof *a);
+    if (!a) return EPIQ_E_NOMEM;
+    const epiqp_net net = epiqp_net_of(o, pb->data->d);
+    const epiqp_arch arch = epiqp_arch_of(&net);
+    epiqp_rows rows = {0};
+    int s = epiqp_rows_new(pb->e.c, 2 * EPIQP_BLOCK, pb->data->d, pb->data->x, &rows);
+    memset(a, 0, 3 * SIDE * SIDE * sizeof *a);
+    for (int k = 0; !s && k < 2; k++) {
+        double start = epiqp_now();
+        pb->e.la->gemm('N', 'T', SIDE, SIDE, SIDE, 1, a, SIDE, a + SIDE * SIDE, SIDE, 0, a + 2 * SIDE * SIDE, SIDE);
+        out->flops = 2.0 * SIDE * SIDE * SIDE * pb->e.threads / fmax(epiqp_now() - start, 1e-6);
+    }
+    for (int k = 0; !s && k < 2; k++) {
+        double start = epiqp_now();
+        epiqp_kernel_block(&arch, &rows, 0, EPIQP_BLOCK, &rows, EPIQP_BLOCK, EPIQP_BLOCK, a, NULL, EPIQP_BLOCK);
+        out->entries = (double)EPIQP_BLOCK * EPIQP_BLOCK * pb->e.threads / fmax(epiqp_now() - start, 1e-7);
+    }
+    epiqp_rows_free(pb->e.c, &rows);
+    epiqp_free(pb->e.c, a);
+    return s;
+}
+
+int epiqp_rates_of(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out)
+{
+    const epiq_cluster *k = pb->e.cluster;
+    const int size = k ? k->ranks : 1;
+    *out = (epiqp_rates){5e10, 1e8};
+    int s = epiqp_rates_are_timed(pb) ? time_machine(pb, o, out) : EPIQ_OK;
+    *out = (epiqp_rates){out->flops * size, out->entries * size};
+    return s;
+}
+
+static double kernel_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate)
+{
+    const epiq_options *o = &plan->ran;
+    const bool by_row = epiqp_noise_by_row(o->correction);
+    const double n = (double)pb->n, points = (double)pb->points, columns = points + 1, probed = (double)plan->probes,
+                 decide = plan->probes ? (double)epiqp_deciding_most(pb->points, rows_at_once(pb, plan)) : 0;
+    double seconds = plan->closed_form ? n * n / 2 / rate->entries + n * n * points / rate->flops : 0;
+    if (o->solver == EPIQ_SOLVER_ITERATIVE) {
+        double entries = n * n / 2 / rate->entries, rank = (double)epiqp_min(o->rank, pb->n),
+               column = (2 * n * n + 4 * n * rank) / rate->flops;
+        seconds += ITERATIONS * (entries + columns * column) + 2 * n * rank * rank / rate->flops;
+        if (probed > 0) { /* and the preconditioner's squares */
+            seconds += ROUGHLY * (2 * entries + (2 * probed + decide) * column) +
+                       (by_row ? 16 : 0) * n * rank * rank / rate->flops;
+        }
+        return seconds;
+    }
+    /* all rows, or every part, which also predicts the rows of the others */
+    double cubes = inverts(plan) ? 1 : 1.0 / 3, rows = (double)rows_at_once(pb, plan), squares = n * rows;
+    bool others = plan->influence == EPIQP_IF_DIVIDED && plan->leverage;
+    return seconds + squares / 2 / rate->entries +
+           (cubes * squares * rows + 2 * squares * (columns + (by_row ? 4 : 1) * probed + decide)) / rate->flops +
+           (others ? n * n / rate->entries : 0);
+}
+
+double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate)
+{
+    const epiq_options *o = &plan->ran;
+    const double n = (double)pb->n, d = (double)pb->data->d, width = (double)o->width;
+    double seconds = plan->solve ? kernel_seconds(pb, plan, rate) : 0;
+    if (pb->engine->trains) { /* in single precision where they have one hidden layer: half the time */
+        double gradient = 6 * n * width * (d + 1 + (double)(o->depth - 1) * width) / rate->flops;
+        double networks = (plan->members ? (double)o->members : 0) + (plan->batches ? 1 : 0) +
+                          0.8 * (double)plan->retrained; /* on four fifths of the rows */
+        seconds += EPIQP_USUAL_GRADIENTS * networks * gradient * (o->depth == 1 && d <= 64 ? 0.5 : 1);
+    }
+    return seconds;
+}
+
+epiqp_duration epiqp_duration_of(double seconds)
+{
+    epiqp_duration d;
+    const double minutes = seconds / 60;
+    const bool few = seconds < 90, hours = !(minutes < 90);
+    snprintf(d.text, sizeof d.text, "%.*f %s", !few && hours,
+             few     ? fmax(seconds, 1)
+             : hours ? minutes / 60
+                     : minutes,
+             few     ? "s"
+             : hours ? "h"
+                     : "min");
+    return d;
+}

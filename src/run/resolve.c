@@ -1,0 +1,121 @@
+/* resolve.c - what the options leave to choose, chosen; and what does not go together with these rows, refused. */
+#include "run/run.h"
+
+enum {
+    FACTOR_ROWS = 10000,   /* methods auto: up to here the factor takes less than training m networks */
+    FEWEST_TO_RETRAIN = 10 /* rows, or groups of them: two in each fold */
+};
+
+/* Why the data part is IF's alone, though networks are trained; NULL: it need not be. */
+static const char *not_retrained(const epiqp_problem *pb, const epiq_options *o)
+{
+    const char *why = epiqp_not_retrained(o);
+    return why                                    ? why
+           : pb->data->groups < FEWEST_TO_RETRAIN ? "it takes 10 rows, or 10 groups of rows, to retrain without some"
+                                                  : NULL;
+}
+
+static bool may_retrain(const epiqp_problem *pb, const epiq_options *o)
+{
+    return pb->engine->trains && o->data_by != EPIQ_DATA_BY_IF && !not_retrained(pb, o);
+}
+
+/* Without a kernel matrix of all rows, which a model keeps and other kernels and solvers are about. */
+static bool may_use_subset(const epiqp_problem *pb, const epiqp_request *rq, const epiq_options *o)
+{
+    return may_retrain(pb, o) && !rq->model && !rq->on_done && !rq->leverage && o->kernel == EPIQ_KERNEL_POPULATION &&
+           o->hbar == EPIQ_HBAR_KERNEL && !epiqp_has_groups(pb);
+}
+
+static int choose_methods(const epiqp_problem *pb, const epiqp_request *rq, epiqp_resolved *out)
+{
+    epiq_options *o = &out->o;
+    const bool cheap = pb->n <= FACTOR_ROWS || !pb->engine->member;
+    out->subset = !cheap && may_use_subset(pb, rq, o);
+    o->methods = cheap || out->subset ? EPIQ_IF | EPIQ_EV : EPIQ_EV | EPIQ_BA;
+    out->choice =
+        out->subset
+            ? epiqp_arena_sentence(
+                  pb->e.c, pb->lasting,
+                  "%td rows: a kernel matrix of all of them would dominate, so the data part comes from networks "
+                  "retrained on changed targets and the procedural part from EV, each with an interval",
+                  pb->n)
+        : cheap ? epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                       "%td rows: the kernel matrix is cheap to factorise, so IF gives the data part%s "
+                                       "and EV the procedural part, each directly and with an interval",
+                                       pb->n, may_retrain(pb, o) ? ", scaled by retraining," : "")
+                : epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                       "%td rows: factorising the kernel matrix would dominate, and batches of %td "
+                                       "rows are large enough for BA; with EV it gives both parts",
+                                       pb->n, pb->n / o->batches);
+    return out->choice ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+/* Corrections that do not exist for stopped flow, or for rows that share their noise. */
+static int choose_correction(const epiqp_problem *pb, epiq_options *o)
+{
+    if (o->time > 0 && o->correction != EPIQ_CORRECTION_NONE) {
+        o->correction = EPIQ_CORRECTION_NONE;
+        if (o->methods & EPIQ_IF) {
+            return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_UNCORRECTED,
+                              "when training is stopped at a time there is no correction for leverage (IF is as "
+                              "published, and biased low), no leave-one-out error, no influence of single rows and no "
+                              "interval for a new observation");
+        }
+    }
+    if (epiqp_noise_by_row(o->correction) && epiqp_has_groups(pb)) o->correction = EPIQ_CORRECTION_UNBIASED;
+    return EPIQ_OK;
+}
+
+static int choose_data_by(const epiqp_problem *pb, epiqp_resolved *out)
+{
+    epiq_options *o = &out->o;
+    const char *why = not_retrained(pb, o);
+    if (o->data_by == EPIQ_DATA_BY_RETRAIN && o->methods & EPIQ_IF && why) {
+        return epiqp_fail(pb->e.c, epiqp_not_retrained(o) ? EPIQ_E_USAGE : EPIQ_E_DATA,
+                          "the data part cannot be had by retraining: %s; use {--data-by} if", why);
+    }
+    if (o->data_by == EPIQ_DATA_BY_AUTO) { /* linearised networks follow the data as their kernel does */
+        const int trained = out->subset ? EPIQ_IF : EPIQ_EV | EPIQ_BA;
+        const bool networks = pb->engine->trains && o->methods & trained;
+        o->data_by = why || !networks || !(o->methods & EPIQ_IF) ? EPIQ_DATA_BY_IF : EPIQ_DATA_BY_RETRAIN;
+    }
+    return EPIQ_OK;
+}
+
+/* Rows or groups too few for the methods. */
+static int check_rows(const epiqp_problem *pb, const epiq_options *o)
+{
+    if (o->methods & EPIQ_BA && pb->n < 2 * o->batches) {
+        return pb->n < 4 ? epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                                      "%td rows are too few to batch; leave ba out of {--methods}", pb->n)
+                         : epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                                      "%td rows are too few for %td batches of at least 2; use {--batches} %td or "
+                                      "fewer, or leave ba out of {--methods}",
+                                      pb->n, o->batches, pb->n / 2);
+    }
+    if (o->methods & EPIQ_IF && pb->data->groups < 2) {
+        return epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                          "all rows are in one group, which says nothing of other data; leave out {--group}, or if");
+    }
+    if (o->methods & EPIQ_BA && pb->data->groups < o->batches) {
+        return epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                          "%td groups are too few for %td batches; use fewer {--batches}, or leave ba out",
+                          pb->data->groups, o->batches);
+    }
+    return EPIQ_OK;
+}
+
+int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out)
+{
+    *out = (epiqp_resolved){.o = *o};
+    int s = o->methods == EPIQ_AUTO ? choose_methods(pb, request, out) : EPIQ_OK;
+    if (s) return s;
+    if (!pb->engine->member && out->o.methods & EPIQ_BA) { /* nothing to batch: the closed form replaces it */
+        out->o.methods = (out->o.methods & ~EPIQ_BA) | EPIQ_EV;
+    }
+    out->o.threads = pb->e.threads;
+    out->o.ensemble_size = o->ensemble_size > 0 ? o->ensemble_size : o->batches;
+    if ((s = choose_correction(pb, &out->o)) || (s = choose_data_by(pb, out))) return s;
+    return check_rows(pb, &out->o);
+}

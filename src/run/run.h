@@ -1,0 +1,107 @@
+/* run.h - one estimate: from options and points to a problem and its plan, then the estimators, then the answer. */
+#ifndef EPIQP_RUN_H
+#define EPIQP_RUN_H
+
+#include "est/assemble.h"
+
+/* What a model keeps of an estimate: model_parts.c. */
+typedef struct {
+    epiqp_arena arena;
+    epiq_options o;                 /* as run */
+    epiqp_kept members, batches;    /* theta NULL: none; o.members or o.batches of them, one after the other */
+    double *alpha;                  /* n: A^-1 y; NULL: no kernel was solved */
+    epiqp_tri factor;               /* of A; a NULL: not kept. Freed by the owner. */
+    double *r_std, *r_raw;          /* n: residuals as the correction takes them, and as they are; NULL: no IF */
+    double *noise_excess;           /* n: of rows whose noise differs; NULL: another correction */
+    double noise_unit;              /* of noise_excess, smoothed and smoothed_sd */
+    double *smoothed, *smoothed_sd; /* n: of moderated; NULL: another correction */
+    double law[3];                  /* of moderated: kurtosis of the residuals, how far the noise varies, its mean */
+    double noise;                   /* noise variance, if equal everywhere, scaled, that phi is made of; 0: no phi */
+    epiqp_followed *retrain;        /* NULL: nothing */
+    epiqp_kept
+        retrained; /* networks: of each replicate the starts with plus, then those with minus; theta NULL: none */
+    double *step, *step_size; /* o.replicates by n: u of reference.c, 0: unknown; n: sizes, 0: unknown */
+    double *alone;            /* n: noise of the row without misfit, 0: unknown */
+    ptrdiff_t *fold;          /* n: the fold that leaves row i out; replicate r belongs to fold r mod EPIQP_FOLDS */
+} epiqp_model_parts;
+
+/* Everything there is at the end of an estimate. */
+typedef struct {
+    const epiqp_problem *problem;
+    const epiqp_fit *fit; /* its ridge solved if the plan has it so; the inverse is gone */
+    const epiqp_findings *found;
+    const epiqp_answer *answer;
+} epiqp_estimated;
+
+/* What a caller wants of an estimate beyond its numbers. */
+typedef struct {
+    epiqp_model_parts *model; /* NULL, or zero with an owner that frees its arena and its factor, also on failure */
+    int (*on_done)(const epiqp_estimated *e, void *user); /* NULL, or called at the end; returns a status */
+    void *user;
+    double extra_bytes;           /* that on_done takes, */
+    const char *extra_bytes_hint; /* and what makes them fewer */
+    bool may_end_early;           /* on request: with the networks there are */
+    bool predictive;              /* where new observations would fall */
+    bool leverage;                /* result.fit, even where nothing else needs it */
+    bool forecast_only;           /* nothing but what all of it would cost */
+} epiqp_request;
+
+int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                   const epiqp_request *request, epiq_result **out);
+
+/* ---- resolve.c: what was left to choose ---- */
+
+typedef struct {
+    epiq_options o;     /* methods, correction, data_by and ensemble_size resolved */
+    const char *choice; /* why these methods, where they were chosen automatically; else NULL */
+    bool subset;        /* how the data part varies over x is taken from some of the rows */
+} epiqp_resolved;
+int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out);
+
+/* ---- solver.c: the plan ---- */
+
+/* Chooses the solver; fails, with alternatives, where the plan does not fit into memory. */
+int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, const epiqp_resolved *r,
+                   const epiqp_hints *hints, epiqp_plan *out);
+/* How leverages of `rows` rows are found; exact: there is a factor in memory. */
+void epiqp_plan_leverages(epiqp_plan *plan, const epiqp_request *request, ptrdiff_t rows, bool exact);
+
+/* ---- cost.c: memory and time, before they are taken ---- */
+
+typedef struct {
+    double flops, entries; /* of products and of the kernel, per second, by all threads */
+} epiqp_rates;
+int epiqp_rates_of(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out); /* timed where rows are many */
+bool epiqp_rates_are_timed(const epiqp_problem *pb);
+double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan);
+/* Of the factor of n rows and the inverse in its place: in this process, or a rank's share. */
+double epiqp_cost_matrix_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n);
+double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate);
+double epiqp_may_use(const epiq_options *o, int sharers); /* bytes, of a machine that so many processes share */
+typedef struct {
+    char text[24];
+} epiqp_duration;
+epiqp_duration epiqp_duration_of(double seconds); /* "3 min" */
+
+/* ---- points.c, sweep.c ---- */
+
+typedef struct {
+    epiq_sweep *list;
+    ptrdiff_t count, points; /* sweeps; points of all of them */
+} epiqp_sweeps;
+int epiqp_sweeps_new(const epiqp_problem *pb, ptrdiff_t most,
+                     epiqp_sweeps *out); /* features and values; most 0: none */
+/* Scaled, from the problem's `asked` on, around the first point of `at`; and their names. */
+int epiqp_sweeps_fill(const epiqp_problem *pb, const epiqp_sweeps *s, double *at, const char **name);
+/* The points asked for and those of the sweeps, as the kernel can take them; pb gets points, at and name. */
+int epiqp_points_settle(epiqp_problem *pb, const epiq_options *o, const epiq_points *where, const epiqp_sweeps *s);
+
+/* ---- ranks.c, model_parts.c ---- */
+
+/* On a cluster: all ranks are asked the same, and it is something that they can share. */
+int epiqp_ranks_check(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o,
+                      const epiq_points *where);
+int epiqp_model_parts_take(const epiqp_problem *pb, const epiqp_findings *found, const epiq_options *ran,
+                           epiqp_fit *fit, epiqp_model_parts *out);
+
+#endif

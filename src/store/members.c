@@ -1,0 +1,165 @@
+/* members.c - members.h; threads and ranks take networks from the list in any order, and each comes out the same. */
+#include "store/members.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { HEAD = 5 }; /* numbers of a record before its predictions */
+
+/* Numbers of the longest record: folds differ by a row. */
+static ptrdiff_t record_size(ptrdiff_t count, const epiqp_assignment *list)
+{
+    ptrdiff_t most = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        most = epiqp_max(most, list[k].fit->at.n + (list[k].rows ? list[k].fit->rows.n : 0));
+    }
+    return HEAD + most;
+}
+
+static void pack(const epiqp_assignment *a, double *to)
+{
+    const epiqp_training *t = &a->training;
+    const double head[HEAD] = {a->done, t->converged, t->loss, t->gradient_rel, (double)t->iterations};
+    memcpy(to, head, sizeof head);
+    memcpy(to + HEAD, a->at, (size_t)a->fit->at.n * sizeof *to);
+    if (a->rows) memcpy(to + HEAD + a->fit->at.n, a->rows, (size_t)a->fit->rows.n * sizeof *to);
+}
+
+static void unpack(const double *from, epiqp_assignment *a)
+{
+    if (from[0] == 0) return;
+    a->done = true;
+    a->training = (epiqp_training){from[1] != 0, from[2], from[3], (ptrdiff_t)from[4]};
+    memcpy(a->at, from + HEAD, (size_t)a->fit->at.n * sizeof *from);
+    if (a->rows) memcpy(a->rows, from + HEAD + a->fit->at.n, (size_t)a->fit->rows.n * sizeof *from);
+}
+
+/* Broadcasts networks first, first + step, .. before end from the rank that made them. status: of what came before. */
+static int broadcast(const epiqp_env *e, int status, int from, ptrdiff_t first, ptrdiff_t step, ptrdiff_t end,
+                     epiqp_assignment *list)
+{
+    const epiq_cluster *k = e->cluster;
+    ptrdiff_t count = first < end ? (end - first - 1) / step + 1 : 0, size = record_size(end, list);
+    double *records = status ? NULL : epiqp_alloc(e->c, count * size, sizeof *records);
+    int s = epiq_ctx_agree(e->c, status || records ? status : EPIQ_E_NOMEM);
+    assert(s || records); /* the status agreed on is never better than this rank's own */
+    for (ptrdiff_t i = 0; !s && k->rank == from && i < count; i++) {
+        pack(&list[first + i * step], records + i * size);
+    }
+    if (!s) k->bcast(k->user, from, records, (size_t)(count * size) * sizeof *records);
+    for (ptrdiff_t i = 0; !s && k->rank != from && i < count; i++) {
+        unpack(records + i * size, &list[first + i * step]);
+    }
+    epiqp_free(e->c, records);
+    return s;
+}
+
+/* Networks first to end - 1; on a cluster those with k % ranks == rank. done: how many of `count` are finished. */
+static int train(const epiqp_maker *m, const char *stage, ptrdiff_t first, ptrdiff_t end, ptrdiff_t count,
+                 ptrdiff_t *done, epiqp_assignment *list)
+{
+    const epiqp_env alone = epiqp_alone(m->e);
+    const epiq_cluster *cluster = m->e->cluster;
+    int status = EPIQ_OK;
+#pragma omp parallel for schedule(dynamic) num_threads(m->e->threads)
+    for (ptrdiff_t k = first; k < end; k++) {
+        epiqp_assignment *a = &list[k];
+        int so_far;
+#pragma omp atomic read
+        so_far = status;
+        if (a->done || so_far || (cluster && k % cluster->ranks != cluster->rank)) continue;
+        int s =
+            m->engine->member(&alone, a->fit, &a->draw, a->at, a->rows, a->keep.theta ? &a->keep : NULL, &a->training);
+        for (ptrdiff_t p = 0; !s && p < a->fit->at.n; p++) {
+            if (!isfinite(a->at[p])) {
+                s = epiqp_fail(m->e->c, EPIQ_E_NUMERIC,
+                               "member %td's prediction is not finite; use {--scale} standard or a larger {--lambda}",
+                               a->index + 1);
+            }
+        }
+#pragma omp critical(epiqp_members)
+        {
+            if (!s && m->state) s = epiqp_state_save(m->state, m->engine, a);
+            if (!s) {
+                a->done = true;
+                *done = epiqp_min(count, *done + (cluster ? cluster->ranks : 1)); /* other ranks are about as fast */
+                s = epiqp_report(m->e->c, stage, *done, count);
+                s = *done == count ? EPIQ_OK : s; /* a request to stop has no effect after the last one */
+            }
+            if (s && !status) { /* the status of the first failure, whose message is kept */
+#pragma omp atomic write
+                status = s;
+            }
+        }
+    }
+    return status;
+}
+
+/* Broadcasts what each rank has trained of networks first to end - 1, and keeps it in rank 0's state. */
+static int exchange(const epiqp_maker *m, int status, ptrdiff_t first, ptrdiff_t end, epiqp_assignment *list)
+{
+    const epiq_cluster *k = m->e->cluster;
+    for (int r = 0; k && !status && r < k->ranks; r++) {
+        ptrdiff_t own = first + (r - first % k->ranks + k->ranks) % k->ranks;
+        status = broadcast(m->e, status, r, own, k->ranks, end, list);
+        for (ptrdiff_t i = own; !status && r > 0 && m->state && i < end; i += k->ranks) {
+            status = epiqp_state_save(m->state, m->engine, &list[i]);
+        }
+    }
+    return status;
+}
+
+/* Networks between two exchanges: two for each thread of rank 0 if there is a state to keep them in, else all. */
+static ptrdiff_t round_of(const epiqp_maker *m, ptrdiff_t count)
+{
+    ptrdiff_t some = 2 * m->e->threads;
+    if (!m->e->cluster || !m->has_state) return count;
+    m->e->cluster->bcast(m->e->cluster->user, 0, &some, sizeof some);
+    return some * m->e->cluster->ranks;
+}
+
+int epiqp_members_run(const epiqp_maker *m, const char *stage, ptrdiff_t count, epiqp_assignment *list)
+{
+    int status = EPIQ_OK;
+    for (ptrdiff_t k = 0; !status && k < count && m->state; k++) {
+        status = epiqp_state_load(m->state, m->engine, &list[k]);
+    }
+    if (m->e->cluster && m->has_state) { /* rank 0 has read the file */
+        status = broadcast(m->e, status, 0, 0, 1, count, list);
+    }
+    ptrdiff_t done = 0, at_once = round_of(m, count);
+    for (ptrdiff_t k = 0; !status && k < count; k++) {
+        done += list[k].done;
+    }
+    m->sum->resumed += done;
+    status = status ? status : epiqp_report(m->e->c, stage, done, count);
+    for (ptrdiff_t first = 0; !status && first < count; first += at_once) {
+        ptrdiff_t end = epiqp_min(count, first + at_once);
+        status = train(m, stage, first, end, count, &done, list);
+        status = exchange(m, status, first, end, list);
+    }
+    for (ptrdiff_t k = 0; k < count && m->engine->trains; k++) {
+        const epiqp_training *t = &list[k].training;
+        if (!list[k].done) continue;
+        m->sum->iterations[m->sum->count++] = (double)t->iterations;
+        m->sum->converged += t->converged;
+        m->sum->loss_max = fmax(m->sum->loss_max, t->loss);
+        m->sum->gradient_rel_max = fmax(m->sum->gradient_rel_max, t->gradient_rel);
+    }
+    return status ? epiq_ctx_agree(m->e->c, status) : EPIQ_OK;
+}
+
+int epiqp_members_keep(const epiqp_maker *m, epiqp_arena *arena, ptrdiff_t n, ptrdiff_t count, epiqp_assignment *list,
+                       epiqp_kept *out)
+{
+    const epiqp_fit *f = list[0].fit; /* all have the same network */
+    const ptrdiff_t weights = epiqp_net_params(&f->net), extra = m->engine->extra(f->o, &f->net, n);
+    out->theta = epiqp_arena_alloc(m->e->c, arena, count * weights, sizeof *out->theta);
+    out->extra = epiqp_arena_alloc(m->e->c, arena, count * extra, sizeof *out->extra);
+    if (!out->theta || !out->extra) return EPIQ_E_NOMEM;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        list[k].keep = (epiqp_kept){out->theta + k * weights, out->extra + k * extra};
+    }
+    return EPIQ_OK;
+}

@@ -1,0 +1,60 @@
+/* members.h - networks made from a list by threads and ranks; the state file has some already and keeps the others. */
+#ifndef EPIQP_MEMBERS_H
+#define EPIQP_MEMBERS_H
+
+#include "data/data.h"
+#include "engine/engine.h"
+
+typedef struct epiqp_state epiqp_state; /* finished networks in a file: state.c */
+
+/* One network to make, and where its predictions go. */
+typedef struct {
+    const epiqp_fit *fit;
+    epiqp_draw draw;
+    epiqp_purpose kind;
+    ptrdiff_t index;
+    int64_t of; /* what else decides it: the number of batches or folds, or a checksum of its targets; 0: nothing */
+    double *at, *rows; /* predictions at the points, and at the rows of the fit or NULL */
+    epiqp_kept keep;   /* where its weights are kept; theta NULL: they are not */
+    epiqp_training training;
+    bool done;
+} epiqp_assignment;
+
+/* Reports of all trainings so far. */
+typedef struct {
+    ptrdiff_t count, converged;
+    ptrdiff_t resumed; /* taken from the state file */
+    double loss_max, gradient_rel_max;
+    double *iterations; /* of each, in the order of the lists; room for all that the plan trains */
+} epiqp_trainings;
+
+/* What every network of a run is made with. */
+typedef struct {
+    const epiqp_env *e;
+    const epiqp_engine *engine;
+    bool has_state;       /* on a cluster rank 0 keeps it */
+    epiqp_state *state;   /* NULL: not on this rank */
+    epiqp_trainings *sum; /* reports are added here */
+} epiqp_maker;
+
+int epiqp_members_run(const epiqp_maker *m, const char *stage, ptrdiff_t count, epiqp_assignment *list);
+/* Makes room in the arena for the weights of these networks, which are kept there. n: rows of the table. */
+int epiqp_members_keep(const epiqp_maker *m, epiqp_arena *arena, ptrdiff_t n, ptrdiff_t count, epiqp_assignment *list,
+                       epiqp_kept *out);
+
+/* What decides the networks of a run, beside what an assignment has of its own. */
+typedef struct {
+    const epiqp_env *e;
+    const epiq_options *o;
+    const epiq_data *data;
+    ptrdiff_t points;
+    const double *at; /* points by d, scaled */
+    bool kept;        /* with their weights */
+} epiqp_state_key;
+int epiqp_state_open(const epiqp_state_key *k, epiqp_arena *arena, epiqp_state **out); /* in the file o->state names */
+int epiqp_state_load(epiqp_state *s, const epiqp_engine *engine, epiqp_assignment *a); /* sets a->done if it is there */
+int epiqp_state_save(epiqp_state *s, const epiqp_engine *engine,
+                     const epiqp_assignment *a); /* durable when it returns */
+void epiqp_state_close(epiqp_state *s);
+
+#endif

@@ -1,0 +1,100 @@
+/* epiq_details.h - how a result came about: its cost, the errors of kernel regression, training, times, sweeps. The
+ * members of an epiq_result that point to these structs are never NULL. Also intervals at other levels.
+ */
+#ifndef EPIQ_DETAILS_H
+#define EPIQ_DETAILS_H
+
+#include "epiq.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epiq_cost {
+    double bytes, seconds; /* what the run was expected to take before it began, */
+    double limit; /* and bytes that it may use: what the machine has free, or options.mem_limit if that is less */
+} epiq_cost;
+
+/* Leave-one-out errors of kernel regression, in target units; with retraining the noise is that which the networks
+ * leave. */
+typedef struct epiq_fit_error {
+    int known, has_r2;     /* a constant target has no r2 */
+    double loo_rmse, r2;   /* r2 needs has_r2 */
+    double noise_variance; /* of y around the prediction, if equal everywhere */
+    /* n each, in the order of the rows; NULL when leverages were not computed exactly: y, its prediction without it,
+     * and the standard deviation of their difference if noise is equal everywhere */
+    const double *observed, *loo, *loo_sd;
+    int by_group; /* all of this is without the whole group of each row, and noise_variance includes the groups' part */
+} epiq_fit_error;
+
+typedef struct epiq_training {
+    ptrdiff_t members, converged; /* networks trained for EV, BA and retraining, and how many of them converged */
+    double loss_max, gradient_rel_max;
+    ptrdiff_t iterations_median;
+    ptrdiff_t resumed; /* networks taken from the state file */
+} epiq_training;
+
+typedef struct epiq_timing {
+    double kernel, factor, influence, ev, retrain, ba; /* seconds */
+} epiq_timing;
+
+/* How the kernel matrix was solved with, and what that leaves open. */
+typedef struct epiq_solve_info {
+    ptrdiff_t probes;     /* random vectors behind the leverages; 0: exact, or not requested */
+    ptrdiff_t iterations; /* of the iterative solver, for its slowest solution, */
+    double residual;      /* and the largest relative residual of any */
+    /* what iteration leaves open at the worst point, at most: of the prediction, in standard deviations of the data
+     * part; of the two variances, as a share */
+    double open_prediction, open_data, open_procedural;
+} epiq_solve_info;
+
+/* What retraining found (docs/method.md section 3). */
+typedef struct epiq_retraining {
+    int known;                              /* 0: nothing was measured by retraining */
+    ptrdiff_t replicates, starts, networks; /* sign vectors; starts of each; networks trained for it, with the folds */
+    double noise_variance;                  /* of y around the function the networks learn, squared target units */
+    double left_out_rmse;                   /* of networks on rows they have not seen, target units */
+    double kappa; /* how much the networks follow the data, in variance, against infinitely wide ones; 0: no kernel to
+                   * compare with */
+    double kappa_se;
+    double step;        /* by which targets were moved, target units */
+    const char *reason; /* why the data part is made so; NULL: nothing was retrained, or epiq_combine */
+} epiq_retraining;
+
+/* By epiq_combine: what the answer rests on. */
+typedef struct epiq_combined {
+    ptrdiff_t rows, parameters; /* of y, and of the Jacobian; 0: not given */
+    ptrdiff_t members, batches; /* networks, those of the state file included */
+    ptrdiff_t added, kept;      /* networks added to the state file now, and in it afterwards */
+} epiq_combined;
+
+/* One feature moved over its range, the others as at the first point. Features that vary are swept in their order; of
+ * more than 24 of them the 24 most correlated with the target. */
+typedef struct epiq_sweep {
+    ptrdiff_t feature;   /* which column, from 0 */
+    ptrdiff_t count;     /* options.sweep, or less when the feature takes fewer values: then it is these */
+    const double *value; /* count: of that feature, as given, rising from the least to the most of the rows */
+    const epiq_point *const *points; /* count: the estimate with the feature set so, without influential rows */
+} epiq_sweep;
+
+/* What docs/json.md says of a warning; NULL past the end of the list. */
+typedef struct {
+    const char *code, *meaning;
+    int scope; /* epiq_warning_scope */
+} epiq_warning_info;
+EPIQ_API const epiq_warning_info *epiq_warning_describe(int kind);
+
+/* A variance with df degrees of freedom and its chi-squared interval; there is no interval where the variance or df is
+ * not above 0, or level not inside (0, 1). So the interval at another level is
+ * epiq_part_of(p.variance, p.df, 0.9, p.method). It always contains the variance; an upper end of more than 100 times
+ * the variance says nothing, and the interval is then open. */
+EPIQ_API epiq_part epiq_part_of(double variance, double df, double level, epiq_method method);
+
+/* The fewest members with which half the width of EV's interval is at most `relative` times the variance. 0: no number
+ * of them (or one past 10^8), or a relative or level that makes no sense. */
+EPIQ_API ptrdiff_t epiq_members_for(double relative, double level);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

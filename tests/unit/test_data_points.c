@@ -1,0 +1,275 @@
+/* test_data_points.c - data from memory, names given later, points, and the synthetic sets. */
+#include "read_rows.h"
+
+/* ---- from memory ---- */
+
+TEST(data_from_memory_is_checked_and_named)
+{
+    double x[] = {1, 2, 3, 4, 5, 6, 1, 2}, y[] = {1, 2, 3, 5};
+    int64_t group[] = {-7, INT64_MAX, -7, 0};
+    epiq_options o = epiq_options_default();
+    epiq_data *data, *again;
+    EQ(epiq_data_new(c, 4, 2, x, y, group, &o, &data), EPIQ_OK);
+    STR(data->feature[1], "x2");
+    STR(data->target, "y");
+    EQ(data->groups, 3);
+    EQ(data->group[2], 0);
+    EQ(data->duplicates, 1);
+    EQ(data->row[3], 4);
+    EQ(strlen(data->sha256), 64);
+    EQ(epiq_data_new(c, 4, 2, x, y, NULL, &o, &again), EPIQ_OK);
+    EQ(again->groups, 4);
+    TRUE(strcmp(data->sha256, again->sha256) != 0);
+    epiq_data_info info = epiq_data_describe(again);
+    EQ(info.rows, 4);
+    EQ(info.features, 2);
+    NEAR(info.shift, 2.75, 0);
+    epiq_data_free(c, data);
+    epiq_data_free(c, again);
+    x[7] = NAN;
+    EQ(epiq_data_new(c, 4, 2, x, y, NULL, &o, &data), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "x[3][1]");
+    TRUE(!data);
+    x[7] = 0;
+    y[2] = -INFINITY;
+    EQ(epiq_data_new(c, 4, 2, x, y, NULL, &o, &data), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "y[2]");
+    EQ(epiq_data_new(c, 1, 2, x, y, NULL, &o, &data), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "2 rows");
+    EQ(epiq_data_new(c, 4, 0, x, y, NULL, &o, &data), EPIQ_E_DATA);
+    EQ(epiq_data_new(c, PTRDIFF_MAX / 2, 16, x, y, NULL, &o, &data), EPIQ_E_NOMEM);
+    EQ(c->live_blocks, 0);
+    epiq_data_free(c, NULL);
+}
+
+TEST(names_can_be_given_later)
+{
+    double x[] = {1, 2, 3, 4}, y[] = {1, 2}, points[] = {5, 6};
+    epiq_options o = epiq_options_default();
+    epiq_data *data;
+    epiq_points *p;
+    EQ(epiq_data_new(c, 2, 2, x, y, NULL, &o, &data), EPIQ_OK);
+    char rooms[] = "rooms", tax[] = "tax, yearly";
+    EQ(epiq_data_rename(c, data, (const char *const[]){rooms, tax}, "price"), EPIQ_OK);
+    memset(rooms, '?', 5); /* they are copied */
+    STR(data->feature[0], "rooms");
+    STR(epiq_data_describe(data).target, "price");
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    put_bytes("price,\"tax, yearly\",rooms\n0,6,5\n", 32);
+    EQ(epiq_points_add(c, p, path), EPIQ_OK);
+    EQ(epiq_points_add_rows(c, p, 1, points), EPIQ_OK);
+    EQ(memcmp(p->x, p->x + 2, 2 * sizeof *p->x), 0); /* found by their new names, in any order */
+    epiq_points_free(c, p);
+    EQ(epiq_data_rename(c, data, (const char *const[]){"a", "a"}, "z"), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "\"a\"");
+    STR(data->feature[0], "rooms"); /* nothing happened */
+    STR(data->target, "price");
+    EQ(epiq_data_rename(c, data, (const char *const[]){"a", "gr\xfcn"}, NULL), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "\"gr?n\"");
+    EQ(epiq_data_rename(c, data, NULL, "gr\xfcn"), EPIQ_E_DATA);
+    EQ(epiq_data_rename(c, data, NULL, NULL), EPIQ_OK);
+    EQ(epiq_data_rename(c, data, (const char *const[]){"price", ""}, NULL), EPIQ_OK);
+    STR(data->feature[0], "price");
+    for (int fail = 0, got = EPIQ_E_NOMEM; got && fail < 100; fail++) {
+        c->fail_after = fail;
+        got = epiq_data_rename(c, data, (const char *const[]){"u", "v"}, "w");
+        c->fail_after = -1;
+        STR(data->target, got ? "price" : "w");
+        STR(data->feature[1], got ? "" : "v");
+    }
+    STR(data->feature[1], "v");
+    epiq_data_free(c, data);
+    o = options();
+    o.onehot = "k";
+    data = read_text("k,a,y\nred,1,5\nblue,2,7\nred,3,8\n", &o);
+    EQ(epiq_data_rename(c, data, (const char *const[]){"is red", "is blue", "b"}, NULL), EPIQ_OK);
+    STR(data->feature[0], "is red");
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    put_bytes("k,b\nblue,2\n", 11); /* one column, two features: it keeps its own name */
+    EQ(epiq_points_add(c, p, path), EPIQ_OK);
+    STR(epiq_message(c), "");
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
+    EQ(c->live_blocks, 0);
+}
+
+/* ---- points ---- */
+
+static int add_text(epiq_points *p, const char *text)
+{
+    put_bytes(text, strlen(text));
+    return epiq_points_add(c, p, path);
+}
+
+TEST(points_are_scaled_as_the_data)
+{
+    epiq_options o = options();
+    o.scale = EPIQ_SCALE_STANDARD;
+    o.drop = "note";
+    epiq_data *data = read_text("note,a,b,y\np,1,10,5\nq,2,30,7\nr,6,20,9\n", &o);
+    epiq_points *p;
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    EQ(epiq_points_count(p), 0);
+    EQ(epiq_points_add(c, p, "mean"), EPIQ_OK);
+    EQ(epiq_points_add(c, p, "row:3"), EPIQ_OK);
+    EQ(add_text(p, "b;y;a;note\n30;;2;anything\n10;NA;1;\n"),
+       EPIQ_OK); /* any order; other columns of the data may come */
+    double more[] = {6, 20, 1, 10};
+    EQ(epiq_points_add_rows(c, p, 2, more), EPIQ_OK);
+    EQ(epiq_points_count(p), 6);
+    const int same[] = {-1, 2, 1, 0, 2, 0};
+    char label[700];
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 2; j++) {
+            NEAR(p->x[2 * i + j],
+                 same[i] < 0 ? (data->mean[j] - data->shift[j]) / data->factor[j] : data->x[2 * same[i] + j], 0);
+        }
+    }
+    STR(p->at[0], "mean");
+    STR(p->at[1], "row:3");
+    snprintf(label, sizeof label, "%s:2", path);
+    STR(p->at[3], label);
+    STR(p->at[5], "2");
+    static const struct {
+        const char *text, *part;
+    } bad[] = {{"a,y\n1,2\n", "\"b\""},
+               {"a,b,extra,more\n1,2,3,4\n", NULL},
+               {"a,b\n1,2\n3,NA\n", "rows.csv:3:2:"},
+               {"a,b\n1,2\n3,x\n", "rows.csv:3:2:"},
+               {"a,b\nx,2\n", "rows.csv:2:1:"},
+               {"a,b\n1,inf\n", NULL},
+               {"a,b\n", NULL},
+               {"1,2\n3,4\n", NULL}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        EQ(add_text(p, bad[i].text), EPIQ_E_DATA);
+        SAYS(epiq_message(c), bad[i].part);
+    }
+    static const char *const malformed[] = {"row:", "row:0", "row:x", "row:-1", "row:1x", "row:1.5", "row: 1"};
+    for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
+        EQ(epiq_points_add(c, p, malformed[i]), EPIQ_E_USAGE);
+        SENTENCE(epiq_message(c));
+    }
+    EQ(epiq_points_add(c, p, "row:4"), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "row 4");
+    EQ(epiq_points_add(c, p, "row:99999999999999999999999"), EPIQ_E_DATA);
+    EQ(epiq_points_add(c, p, "/nowhere.csv"), EPIQ_E_FILE);
+    more[3] = INFINITY;
+    EQ(epiq_points_add_rows(c, p, 2, more), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "at[1][1]");
+    EQ(epiq_points_add_rows(c, p, 0, more), EPIQ_E_DATA);
+    EQ(epiq_points_count(p), 6);
+    epiq_points_free(c, p);
+    epiq_points_free(c, NULL);
+    epiq_data_free(c, data);
+    EQ(c->live_blocks, 0);
+}
+
+TEST(points_too_far_to_scale_are_refused)
+{
+    epiq_options o = options();
+    o.scale = EPIQ_SCALE_STANDARD;
+    epiq_data *data = read_text("a,y\n1e-200,5\n2e-200,7\n", &o);
+    epiq_points *p;
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    double far = 1e200;
+    EQ(epiq_points_add_rows(c, p, 1, &far), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "point 1");
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
+}
+
+TEST(points_know_the_values_of_onehot_columns)
+{
+    epiq_options o = options();
+    o.onehot = "k";
+    epiq_data *data = read_text("k,a,y\nred,1,5\nblue,2,7\nred,3,8\n", &o);
+    epiq_points *p;
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    EQ(add_text(p, "a,k\n9,blue\n8,red\n"), EPIQ_OK);
+    const double x[] = {0, 1, 9, 1, 0, 8};
+    for (int i = 0; i < 6; i++) {
+        NEAR(p->x[i], x[i], 0);
+    }
+    EQ(add_text(p, "a,k\n9,blue\n8,mauve\n"), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "rows.csv:3:2:");
+    EQ(add_text(p, "a,k\n9,\n"), EPIQ_E_DATA);
+    SENTENCE(epiq_message(c));
+    EQ(epiq_points_count(p), 2);
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
+}
+
+/* ---- synthetic sets ---- */
+
+TEST(synthetic_sets_follow_their_formulas)
+{
+    enum { N = 20000, D = 3 };
+    double *x = malloc(N * D * sizeof *x), *y = malloc(N * sizeof *y), first[D], one;
+    for (int set = 1; set <= 3; set++) {
+        EQ(epiq_synth(c, set, N, D, 5, x, y), EPIQ_OK);
+        double sum = 0, square = 0, noise = 0, off = 0;
+        for (int i = 0; i < N; i++) {
+            double mean = 0;
+            for (int j = 0; j < D; j++) {
+                double v = x[i * D + j];
+                sum += v;
+                square += v * v;
+                mean += set == 1 ? sin(v) : set == 2 ? exp(v) + v * v : cos(v) + v * v * v;
+            }
+            off += y[i] - mean;
+            noise += (y[i] - mean) * (y[i] - mean);
+        }
+        double sd = set == 1 ? 0.1 : 0.1 * D;
+        /* 5 standard errors of each moment */
+        NEAR(sum / (N * D), set == 1 ? 0.1 : 0, 5 * (set == 1 ? 0.2 / sqrt(12) : 0.1) / sqrt(N * D));
+        NEAR(square / (N * D), set == 1 ? 0.04 / 3 : 0.01, 5 * 0.0142 / sqrt(N * D));
+        NEAR(off / N, 0, 5 * sd / sqrt(N));
+        CLOSE(noise / N, sd * sd, 5 * sqrt(2.0 / N));
+        EQ(epiq_synth(c, set, 1, D, 5, first, &one), EPIQ_OK); /* a shorter set is the beginning of a longer one */
+        for (int j = 0; j < D; j++) {
+            NEAR(first[j], x[j], 0);
+        }
+        NEAR(one, y[0], 0);
+    }
+    EQ(epiq_synth(c, 4, 2, 2, 1, x, y), EPIQ_E_USAGE);
+    SENTENCE(epiq_message(c));
+    EQ(epiq_synth(c, 0, 2, 2, 1, x, y), EPIQ_E_USAGE);
+    EQ(epiq_synth(c, 1, 0, 2, 1, x, y), EPIQ_E_USAGE);
+    EQ(epiq_synth(c, 1, 2, -1, 1, x, y), EPIQ_E_USAGE);
+    EQ(epiq_synth(c, 1, PTRDIFF_MAX, 2, 1, x, y), EPIQ_E_USAGE);
+    free(x);
+    free(y);
+}
+
+/* ---- memory ---- */
+
+TEST(points_survive_failed_allocations)
+{
+    epiq_options o = options();
+    o.onehot = "k";
+    epiq_data *data = read_text("k,a,y\nred,1,5\nblue,2,7\nred,3,8\n", &o);
+    put_bytes("a,k\n9,blue\n8,red\n", 17);
+    epiq_points *p = NULL;
+    c->fail_after = 0;
+    EQ(epiq_points_new(c, data, &p), EPIQ_E_NOMEM);
+    TRUE(!p);
+    c->fail_after = -1;
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    const char *const where[] = {"mean", "row:2", path};
+    for (int k = 0; k < 3; k++) {
+        int got = EPIQ_E_NOMEM;
+        for (int fail = 0; got == EPIQ_E_NOMEM && fail < 1000; fail++) { /* room that was made stays with the points */
+            ptrdiff_t before = epiq_points_count(p);
+            c->fail_after = fail;
+            got = epiq_points_add(c, p, where[k]);
+            c->fail_after = -1;
+            EQ(epiq_points_count(p), before + (got ? 0 : k == 2 ? 2 : 1));
+        }
+        EQ(got, EPIQ_OK);
+    }
+    STR(p->at[0], "mean");
+    NEAR(p->x[2 * 3 + 2], 9, 0);
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
+    EQ(c->live_blocks, 0);
+}
