@@ -36,6 +36,7 @@ typedef struct epiq_training {
 
 typedef struct epiq_timing {
     double kernel, factor, influence, ev, retrain, ba; /* seconds */
+    double folds;                                      /* of networks trained without a part of the rows */
 } epiq_timing;
 
 /* How the kernel matrix was solved with, and what that leaves open. */

@@ -57,6 +57,7 @@ struct epiq_points {
     ptrdiff_t count, room;
     double *x;       /* count by d, scaled */
     const char **at; /* count: "mean", "row:7", "new.csv:3" (third row of the file), "3" (third of an array) */
+    ptrdiff_t *left_out; /* count: the row of the data that is left out and asked about, from 0; -1: none is */
 };
 
 /* ---- matrix.c: numbers computed elsewhere ---- */

@@ -1,5 +1,5 @@
-/* points.c - where to predict: the mean, a row of the data, rows of another file or of memory, with the columns and the
- * scaling of the data.
+/* points.c - where to predict: the rows of the data, each left out; the mean, a row, values of some features, rows of another
+ * file or of memory; with the columns and the scaling of the data.
  */
 #include "data/table.h"
 
@@ -26,6 +26,7 @@ void epiq_points_free(epiq_ctx *c, epiq_points *p)
     if (p) {
         epiqp_free(c, p->x);
         epiqp_free(c, p->at);
+        epiqp_free(c, p->left_out);
         epiqp_arena_free(c, &p->arena);
         epiqp_free(c, p);
     }
@@ -34,13 +35,16 @@ void epiq_points_free(epiq_ctx *c, epiq_points *p)
 /* No size overflows: the data has as many columns, and `more` points are in memory as given. */
 static int make_room(epiq_ctx *c, epiq_points *p, ptrdiff_t more)
 {
-    ptrdiff_t room = p->room * p->data->d, labels = p->room;
+    ptrdiff_t room = p->room * p->data->d, labels = p->room, rows = p->room;
     double *x = epiqp_grown(c, p->x, &room, (p->count + more) * p->data->d, sizeof *x);
     if (!x) return EPIQ_E_NOMEM;
     p->x = x;
     const char **at = epiqp_grown(c, p->at, &labels, p->count + more, sizeof *at);
     if (!at) return EPIQ_E_NOMEM;
     p->at = at;
+    ptrdiff_t *left_out = epiqp_grown(c, p->left_out, &rows, p->count + more, sizeof *left_out);
+    if (!left_out) return EPIQ_E_NOMEM;
+    p->left_out = left_out;
     p->room = labels;
     return EPIQ_OK;
 }
@@ -57,6 +61,7 @@ static int add(epiq_ctx *c, epiq_points *p, ptrdiff_t count, const double *given
         char *label = labels + i * width;
         snprintf(label, (size_t)width, numbered ? "%s%td" : "%s", text, i + 1);
         p->at[p->count + i] = label;
+        p->left_out[p->count + i] = -1;
         for (ptrdiff_t j = 0; j < d; j++) {
             double v = epiqp_scaled(given[i * d + j], data->shift[j], data->factor[j]);
             if (!isfinite(v)) {
@@ -149,10 +154,67 @@ static int add_file(epiq_ctx *c, epiq_points *p, const char *path)
     return status;
 }
 
+/* ---- the rows themselves, each left out ---- */
+
+enum { MOST_ROWS = 1000 }; /* quantiles over so many are within 1.5 % of their rank */
+
+/* Marks the rows to ask about: all, or whole groups in random order up to MOST_ROWS. */
+static int choose_rows(epiq_ctx *c, const epiq_data *data, bool *chosen)
+{
+    const ptrdiff_t n = data->n, groups = data->groups;
+    ptrdiff_t *order = epiqp_alloc(c, 2 * groups, sizeof *order), *size = order + groups, count = 0;
+    if (!order) return EPIQ_E_NOMEM;
+    memset(order, 0, 2 * (size_t)groups * sizeof *order);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        size[data->group[i]]++;
+    }
+    for (ptrdiff_t g = 0; g < groups; g++) {
+        order[g] = g;
+    }
+    epiqp_shuffle((epiqp_stream){0, EPIQP_FOR_QUESTION, 0}, 0, groups, order);
+    for (ptrdiff_t k = 0; k < groups; k++) {
+        ptrdiff_t g = order[k];
+        bool fits = n <= MOST_ROWS || !count || count + size[g] <= MOST_ROWS;
+        count += fits ? size[g] : 0;
+        size[g] = fits;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        chosen[i] = size[data->group[i]];
+    }
+    epiqp_free(c, order);
+    return EPIQ_OK;
+}
+
+static int add_left_out(epiq_ctx *c, epiq_points *p)
+{
+    const epiq_data *data = p->data;
+    for (ptrdiff_t i = 0; i < p->count; i++) {
+        if (p->left_out[i] >= 0) return EPIQ_OK; /* they are asked about already */
+    }
+    bool *chosen = epiqp_alloc(c, data->n, sizeof *chosen);
+    int status = chosen ? choose_rows(c, data, chosen) : EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; !status && i < data->n; i++) {
+        char label[32];
+        snprintf(label, sizeof label, "row:%td", data->row[i]);
+        if (chosen[i] && !(status = add(c, p, 1, data->x_given + i * data->d, label, false))) {
+            p->left_out[p->count - 1] = i;
+        }
+    }
+    epiqp_free(c, chosen);
+    return status;
+}
+
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
 int epiq_points_add(epiq_ctx *c, epiq_points *p, const char *where)
 {
     epiqp_clear(c);
+    if (strcmp(where, "rows") == 0) return add_left_out(c, p);
     if (strcmp(where, "mean") == 0) return add(c, p, 1, p->data->mean, where, false);
+    if (is_number(where)) return add_row(c, p, where, where);
     return strncmp(where, "row:", 4) == 0 ? add_row(c, p, where, where + 4) : add_file(c, p, where);
 }
 

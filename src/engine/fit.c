@@ -2,6 +2,8 @@
 #include "engine/engine.h"
 #include "epiq_combine.h"
 
+#include <string.h>
+
 const epiqp_engine *epiqp_engine_of(const epiq_options *o)
 {
     static const epiqp_engine *const TABLE[] = {
@@ -79,6 +81,12 @@ int epiqp_fit_solve(const epiqp_env *e, epiqp_fit *f)
     double *k0 = epiqp_alloc(e->c, f->rows.n * f->at.n, sizeof *k0);
     if (!k0) return EPIQ_E_NOMEM;
     epiqp_kernel_cross(e, &f->arch, &f->rows, &f->at, k0, NULL);
+    for (ptrdiff_t p = 0; f->left_out && p < f->at.n; p++) {
+        if (f->left_out[p] >= 0) {
+            memset(k0 + p * f->rows.n, 0, (size_t)f->rows.n * sizeof *k0);
+            k0[p * f->rows.n + f->left_out[p]] = 1;
+        }
+    }
     f->population = (epiqp_population){&f->arch, &f->rows};
     epiqp_source source = epiqp_source_ntk(&f->population);
     const epiq_options *o = f->o;

@@ -54,8 +54,10 @@ static int list_predictions(const epiqp_problem *pb, ptrdiff_t count, const doub
 
 static int write_predictions(const epiqp_problem *pb, const epiqp_findings *f, epiqp_answer *a)
 {
-    const double *members = NULL, *batches = NULL, shift = pb->data->y_shift, unit = pb->data->y_factor;
+    const double *members = NULL, *batches = NULL, *unseen = NULL, shift = pb->data->y_shift, unit = pb->data->y_factor;
+    const ptrdiff_t starts = f->ev.unseen ? pb->plan->folds->starts : 0;
     int s = f->ev.h ? list_predictions(pb, f->ev.members, f->ev.h, &members) : EPIQ_OK;
+    if (!s && starts) s = list_predictions(pb, starts, f->ev.unseen, &unseen);
     if (s || (f->ba.h && (s = list_predictions(pb, f->ba.batches, f->ba.h, &batches)))) return s;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         epiq_point *out = &a->points[p];
@@ -68,6 +70,11 @@ static int write_predictions(const epiqp_problem *pb, const epiqp_findings *f, e
         out->members = members ? members + p * f->ev.members : NULL;
         out->batch_count = batches ? f->ba.batches : 0;
         out->batches = batches ? batches + p * f->ba.batches : NULL;
+        if (pb->left_out && pb->left_out[p] >= 0) {
+            out->left_out = pb->data->row[pb->left_out[p]];
+            out->member_count = unseen ? starts : out->member_count;
+            out->members = unseen ? unseen + p * starts : out->members;
+        }
         if (!isfinite(out->prediction) || !isfinite(out->kernel_prediction.value)) return too_large(pb, p);
     }
     return EPIQ_OK;

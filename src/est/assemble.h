@@ -11,6 +11,7 @@ typedef struct {
     double *kernel;     /* points: kernel regression's prediction; NULL: no kernel was solved */
     double *prediction; /* points */
     epiq_part *closed;  /* points: tau^2 of infinitely wide networks */
+    epiqp_fold_findings folds;
     epiqp_ev_findings ev;
     epiqp_if_findings influence;
     epiqp_retrain_findings retrain;

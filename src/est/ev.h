@@ -10,9 +10,12 @@ int epiqp_accept_early_end(const epiqp_problem *pb);
 
 /* EV, from networks trained on all rows. */
 typedef struct {
-    ptrdiff_t members;  /* networks there are: fewer than planned where the run ended early */
-    const double *h;    /* members by points: their predictions; NULL: there are none */
-    double *mean;       /* points */
+    ptrdiff_t members; /* networks there are: fewer than planned where the run ended early */
+    const double *h;   /* members by points: their predictions; NULL: there are none */
+    double *mean;      /* points */
+    const double
+        *unseen;        /* starts by points, where these leave rows out: predictions of networks that have not seen the
+                           * row; NULL: no point does */
     double *at_rows;    /* n: their mean at the rows, if the plan has members_at_rows; else NULL */
     epiq_part *part;    /* points */
     epiqp_kept weights; /* of a model's networks; theta NULL: not kept */

@@ -336,7 +336,7 @@ static int prepare(shared *w, epiqp_if_findings *found)
         (leverage && (s = leave_rows_out(w, found)))) {
         return s;
     }
-    return leverage && w->pb->plan->folds ? epiqp_reference_new(w->pb, w->sol, found, &found->reference) : EPIQ_OK;
+    return leverage && w->pb->plan->retrained ? epiqp_reference_new(w->pb, w->sol, found, &found->reference) : EPIQ_OK;
 }
 
 /* All points; once more where iteration had left too much open in them. floored: where rowwise was raised. */

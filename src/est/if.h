@@ -59,6 +59,14 @@ int epiqp_predictive_new(const epiqp_problem *pb, double level, const epiqp_grou
                          epiqp_predictive *out);
 epiqp_interval epiqp_predictive_at(const epiqp_problem *pb, const epiqp_predictive *w, const double *c, int thread);
 
+/* ---- rows asked of models that have not seen them: left_out.c ---- */
+
+/* At the points that leave rows out, weights without the row and its group. c: points by n, of which these points' hold their
+ * row of A^-1. */
+int epiqp_leave_points_out(const epiqp_problem *pb, double *c);
+/* c: row `row` of A^-1, n by n, which becomes the weights without that row; false: to rounding there are none. */
+bool epiqp_leave_row_out(ptrdiff_t n, ptrdiff_t row, double *c);
+
 /* ---- what iteration leaves open in the ridge's c and alpha, made small or reported; nothing to do with a factor: settle.c ---- */
 
 /* What is left open at the worst point asked for, at most. */

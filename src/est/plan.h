@@ -42,8 +42,10 @@ typedef struct epiqp_plan {
     bool members_at_rows;            /* and predict the rows too: IF takes its residuals from them */
     bool batches;                    /* ran.batches networks are trained, each on a batch of the rows */
     bool phi;                        /* what corrects BA for small batches is computed */
-    const struct epiqp_folds *folds; /* of retraining; NULL: the data part is IF's alone */
-    ptrdiff_t retrained;             /* networks trained for that */
+    ptrdiff_t fold_starts;           /* networks trained without each fold of the rows; 0: none */
+    const struct epiqp_folds *folds; /* NULL: none */
+    ptrdiff_t retrained;             /* networks trained for retraining, EPIQP_STARTS of each fold among them; 0: the
+                                      * data part is IF's alone */
     bool answers_at_points;          /* of retrained networks: kappa is measured at every point */
     epiqp_arena *keep;               /* where the weights of networks are kept for a model; NULL: they are not */
     bool may_end_early;              /* on request, with the networks there are */

@@ -21,6 +21,7 @@ typedef struct {
     ptrdiff_t points;           /* these, then the points of the sweeps */
     const double *at;           /* points by d, scaled; NULL: networks trained elsewhere */
     const char *const *name;    /* points */
+    const ptrdiff_t *left_out;  /* points: the row that is left out and asked about, -1: none; NULL: at no point */
     epiqp_arena *scratch;       /* memory that lasts as long as the problem, */
     epiqp_arena *lasting;       /* and memory that lasts as long as the answer */
     epiqp_warnings *warnings;   /* where estimators report what a reader of the answer should know */

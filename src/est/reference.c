@@ -1,5 +1,5 @@
-/* reference.c - folds and signs of retraining, and what kernel regression without a fold answers to the steps, in closed form
- * (docs/method.md section 3): at the rows and, for networks whose answers are measured there, at the points.
+/* reference.c - what kernel regression without a fold answers to the steps of retraining, in closed form (docs/method.md
+ * section 3): at the rows and, for networks whose answers are measured there, at the points.
  */
 #include "est/if.h"
 
@@ -7,45 +7,23 @@
 #include <omp.h>
 #include <string.h>
 
-ptrdiff_t epiqp_retrain_networks(const epiqp_problem *pb, ptrdiff_t replicates)
+ptrdiff_t epiqp_retrain_networks(const epiqp_problem *pb, const epiq_options *o)
 {
-    return EPIQP_STARTS * (epiqp_min(EPIQP_FOLDS, pb->data->groups) + 2 * replicates);
+    return EPIQP_STARTS * (epiqp_fold_count(pb, o) + 2 * o->replicates);
 }
 
-/* Rows of every fold stored twice, targets and predictions; and before that kernel regression's answers. */
+/* Targets and predictions, after kernel regression's answers. */
 double epiqp_retrain_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
 {
-    const double n = (double)pb->n, d = (double)pb->data->d, folds = EPIQP_FOLDS, points = (double)pb->points,
+    const double n = (double)pb->n, folds = (double)epiqp_fold_count(pb, &plan->ran), points = (double)pb->points,
                  replicates = (double)plan->ran.replicates, vectors = fmax(replicates, folds), out = n / folds;
     const bool subset = plan->influence == EPIQP_IF_SUBSET;
     if (!plan->retrained) return 0;
-    double networks = 8 * (n + points) * folds * (3 * d + 6 + EPIQP_STARTS) +
-                      8 * 2 * replicates * (1.8 + EPIQP_STARTS) * n + 8 * 2 * replicates * EPIQP_STARTS * points;
+    double networks = 8 * folds * (EPIQP_STARTS + 1) * n + 8 * 2 * replicates * (1.8 + EPIQP_STARTS) * n +
+                      8 * 2 * replicates * EPIQP_STARTS * points;
     double kernel = subset ? 0 : 8 * (n * vectors + out * (out + vectors)) + epiqp_noise_alone_bytes(pb->n);
     double regression = subset ? 0 : epiqp_ols_bytes(pb->n, pb->data->groups, pb->data->d, (ptrdiff_t)vectors);
     return fmax(networks, kernel) + regression + 8 * (n * (6 + 2.2 * vectors) + points * (2 * replicates + 6));
-}
-
-int epiqp_folds_new(const epiqp_problem *pb, const epiq_options *o, const epiqp_folds **out)
-{
-    const ptrdiff_t n = pb->n, groups = pb->data->groups, folds = epiqp_min(EPIQP_FOLDS, groups);
-    epiqp_folds *t = epiqp_room(pb, 1, sizeof *t);
-    if (!t) return EPIQ_E_NOMEM;
-    /* kernel regression is asked about every fold, also where fewer replicates than folds are trained */
-    *t = (epiqp_folds){.count = folds, .replicates = o->replicates, .vectors = epiqp_max(o->replicates, folds)};
-    t->sign = epiqp_room(pb, t->vectors * n, sizeof *t->sign);
-    signed char *of_group = epiqp_room(pb, groups, sizeof *of_group);
-    if (!t->sign || !of_group) return EPIQ_E_NOMEM;
-    int s = epiqp_deal_rows(pb, (epiqp_stream){o->seed, EPIQP_FOR_SHUFFLE, 1}, folds, &t->rows);
-    if (s) return s;
-    for (ptrdiff_t r = 0; r < t->vectors; r++) {
-        epiqp_signs((epiqp_stream){o->seed, EPIQP_FOR_WILD, (uint64_t)r}, groups, of_group);
-        for (ptrdiff_t i = 0; i < n; i++) {
-            t->sign[r * n + i] = of_group[pb->data->group[i]];
-        }
-    }
-    *out = t;
-    return EPIQ_OK;
 }
 
 double epiqp_rounded(double v)
@@ -158,14 +136,15 @@ static int answer_points(const epiqp_problem *pb, const epiqp_folds *t, const ep
     return EPIQ_OK;
 }
 
-/* Without the answers themselves: the variance of one at a row without that row alone, 5/4 of it for a fifth less rows.
+/* Without the answers themselves: the variance of one at a row without that row alone, more by the share of rows that a fold leaves out.
  * Rows of a group are not left out alone, so there IF's data part stays. */
 static void expect_roughly(const epiqp_problem *pb, const epiqp_ridge *r, epiqp_reference *out)
 {
+    const double folds = (double)pb->plan->folds->count, fewer = folds / (folds - 1);
     out->known = !epiqp_has_groups(pb);
     out->response = out->u = NULL;
     for (ptrdiff_t i = 0; i < pb->n; i++) {
-        out->expected[i] = 1.25 * fmax(r->norm2[i] / (r->diagonal[i] * r->diagonal[i]) - 1, 0);
+        out->expected[i] = fewer * fmax(r->norm2[i] / (r->diagonal[i] * r->diagonal[i]) - 1, 0);
         out->error[i] = 0; /* unknown */
     }
 }

@@ -132,8 +132,16 @@ void epiqp_own_noise(const epiqp_steps *s, const double *c, const double *at, do
 
 /* ---- what kernel and linear regression answer at a point ---- */
 
-static const double FEWER = 1.1; /* the kernel's variance at a point without a fifth of the rows, lambda n as before */
-static const double FEWER_LINEAR = 1.25; /* and linear regression's */
+/* The kernel's variance at a point without a fold, lambda n as before, against that by all rows: 1.1 with five folds; and linear
+ * regression's. */
+static double fewer(const epiqp_steps *s)
+{
+    return 1 + 0.5 / (double)s->folds;
+}
+static double fewer_linear(const epiqp_steps *s)
+{
+    return (double)s->folds / (double)(s->folds - 1);
+}
 
 epiqp_expected *epiqp_expected_new(epiq_ctx *c, epiqp_arena *arena, ptrdiff_t points, ptrdiff_t replicates)
 {
@@ -165,9 +173,9 @@ void epiqp_expect(const epiqp_env *e, const epiqp_steps *s, const double *c, con
             by_line[s->data->group[i]] += l[i] * s->size[i];
         }
     }
-    out->kernel2 = FEWER * epiqp_dot(s->data->groups, by_kernel, by_kernel);
-    out->linear2 = FEWER_LINEAR * epiqp_dot(s->data->groups, by_line, by_line);
-    out->both = sqrt(FEWER * FEWER_LINEAR) * epiqp_dot(s->data->groups, by_kernel, by_line);
+    out->kernel2 = fewer(s) * epiqp_dot(s->data->groups, by_kernel, by_kernel);
+    out->linear2 = fewer_linear(s) * epiqp_dot(s->data->groups, by_line, by_line);
+    out->both = sqrt(fewer(s) * fewer_linear(s)) * epiqp_dot(s->data->groups, by_kernel, by_line);
     epiqp_own_noise(s, c, at, &out->own, &out->own_alone);
     out->c2 = epiqp_dot(s->data->n, c, c);
 }
@@ -187,13 +195,17 @@ epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, const epiq
     return epiq_part_of(variance, df, level, EPIQ_BY_RETRAIN);
 }
 
-/* At a point that is a row, networks that have not seen it say nothing about those that have. */
-double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const epiqp_expected *expected,
-                      epiqp_answers *of)
+/* At a point that is a row, networks that have not seen it say nothing about those that have; and the other way round at a
+ * row that is left out. */
+double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, ptrdiff_t left_out,
+                      const epiqp_expected *expected, epiqp_answers *of)
 {
-    bool row = false, without[EPIQP_FOLDS] = {0};
+    bool row = false, without[EPIQP_MOST_FOLDS] = {0};
     ptrdiff_t count = 0;
-    for (ptrdiff_t i = 0; i < s->data->n; i++) {
+    for (ptrdiff_t k = 0; left_out >= 0 && k < s->folds; k++) {
+        without[k] = k != s->fold[left_out];
+    }
+    for (ptrdiff_t i = 0; left_out < 0 && i < s->data->n; i++) {
         if (same(s->data->d, s->data->x + i * s->data->d, at)) {
             row = true;
             without[expected ? s->fold[i] : 0] = true;

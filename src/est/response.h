@@ -8,7 +8,7 @@
 #include "la/la.h"
 
 enum {
-    EPIQP_FOLDS = 5, /* a fifth of the rows is left out: the networks are nearly those of all rows */
+    EPIQP_MOST_FOLDS = 20,
     EPIQP_STARTS = 2 /* products of two starts' answers do not hold what is one start's own */
 };
 
@@ -100,9 +100,10 @@ epiqp_follow(const epiqp_response *sum); /* by least squares; kappa 0 where the 
 /* `rest` drawn towards what the networks answer at one point against the reference. expected: the mean square of the
  * reference there over all signs. */
 double epiqp_rest_here(double rest, ptrdiff_t count, const epiqp_answers *of, double expected);
-/* kappa at a point, from the networks' answers there (replicates, written to). expected NULL: unknown. */
-double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, const epiqp_expected *expected,
-                      epiqp_answers *of);
+/* kappa at a point, from the networks' answers there (replicates, written to). left_out: the row that is asked about and left
+ * out, -1: none. expected NULL: unknown. */
+double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const double *at, ptrdiff_t left_out,
+                      const epiqp_expected *expected, epiqp_answers *of);
 /* IF's part made that of the networks, which follow the data kappa times as much at that point. expected NULL: unknown. */
 epiq_part epiqp_retrained_part(const epiqp_followed *f, double kappa, const epiqp_expected *expected, epiq_part part,
                                double level);

@@ -26,19 +26,6 @@ typedef struct {
     double kernel2;                         /* errors of kernel regression, squared; 0: unknown */
 } left_out;
 
-/* The rows a fold's networks are trained on, and what they predict. */
-typedef struct {
-    epiqp_fit fit;    /* with lambda n as for all rows */
-    ptrdiff_t n, out; /* rows trained on, rows left out */
-    ptrdiff_t *row;   /* n: which of all */
-    double *x, *y;    /* n by d, n */
-    double *centre;   /* n: the mean of its networks at the rows they were trained on */
-    ptrdiff_t asked;  /* rows left out, and after them the points */
-    double *at;       /* starts by asked: predictions there */
-    double *fitted;   /* starts by n: and at the rows trained on */
-    left_out sums;
-} fold;
-
 /* One retraining: targets moved by sign times the steps, and two networks' predictions, stored as the fold's. */
 typedef struct {
     epiqp_fit fit; /* its fold's, with other targets */
@@ -51,77 +38,11 @@ typedef struct {
     const epiqp_folds *t; /* the plan's */
     const epiqp_maker *maker;
     const epiqp_reference *ref;
-    fold *folds;
-    moved *moved; /* two for each replicate: plus and minus */
+    const epiqp_fold *folds;
+    left_out *sums; /* of each fold */
+    moved *moved;   /* two for each replicate: plus and minus */
     double step;
 } retraining;
-
-/* ---- networks without a fold ---- */
-
-static int fold_new(const retraining *w, ptrdiff_t number, fold *f)
-{
-    const epiqp_problem *pb = w->pb;
-    const epiq_options *o = &pb->plan->ran;
-    const epiqp_listed *of = &w->t->rows;
-    const ptrdiff_t d = pb->data->d;
-    f->out = epiqp_listed_size(of, number);
-    f->asked = f->out + pb->points;
-    const ptrdiff_t n = f->n = pb->n - f->out;
-    f->row = epiqp_room(pb, n, sizeof *f->row);
-    f->x = epiqp_room(pb, (pb->n + pb->points) * d, sizeof *f->x);
-    f->y = epiqp_room(pb, 2 * n + STARTS * (pb->n + pb->points), sizeof *f->y);
-    if (!f->row || !f->x || !f->y) return EPIQ_E_NOMEM;
-    f->centre = f->y + n;
-    f->at = f->centre + n;
-    f->fitted = f->at + STARTS * f->asked;
-    for (ptrdiff_t i = 0, k = 0; i < pb->n; i++) {
-        if (of->label[i] != number) f->row[k++] = i;
-    }
-    double *at = f->x + n * d;
-    epiqp_take_rows(pb->data, n, f->row, f->x, f->y);
-    epiqp_take_rows(pb->data, f->out, of->rows + of->start[number], at, NULL);
-    memcpy(at + f->out * d, pb->at, (size_t)(pb->points * d) * sizeof *at);
-    const epiqp_env alone = epiqp_alone(&pb->e);
-    int s = epiqp_fit_new(&alone, o, n, d, f->x, f->y, f->asked, at, &f->fit);
-    if (s) return s;
-    f->fit.lambda = o->lambda * (double)pb->n / (double)n; /* lambda n as for all rows */
-    f->fit.solver = EPIQ_SOLVER_EXACT;
-    return epiqp_needs_solve(o) ? epiqp_fit_solve(&alone, &f->fit) : EPIQ_OK;
-}
-
-/* The starts of a fold are members': their own part is the same before and after a step. */
-static epiqp_draw start_of(const retraining *w, ptrdiff_t number, ptrdiff_t start)
-{
-    return epiqp_draw_of(&w->pb->plan->ran, number + start * w->t->count);
-}
-
-static int train_folds(const retraining *w)
-{
-    const ptrdiff_t count = w->t->count;
-    epiqp_assignment *list = epiqp_room(w->pb, count * STARTS, sizeof *list);
-    if (!list) return EPIQ_E_NOMEM;
-    for (ptrdiff_t k = 0; k < count * STARTS; k++) {
-        const ptrdiff_t start = k / count;
-        const fold *f = &w->folds[k % count];
-        list[k] = (epiqp_assignment){
-            .fit = &f->fit,
-            .draw = start_of(w, k % count, start),
-            .kind = EPIQP_FOR_FOLD,
-            .index = k,
-            .of = count,
-            .at = f->at + start * f->asked,
-            .rows = f->fitted + start * f->n,
-        };
-    }
-    int s = epiqp_members_run(w->maker, "folds", count * STARTS, list);
-    for (ptrdiff_t k = 0; !s && k < count; k++) {
-        const fold *f = &w->folds[k];
-        for (ptrdiff_t i = 0; i < f->n; i++) {
-            f->centre[i] = epiqp_rounded(epiqp_mean_of(f->fitted + i, STARTS, f->n));
-        }
-    }
-    return s;
-}
 
 /* ---- networks trained again ---- */
 
@@ -140,7 +61,7 @@ static int64_t sum_of(const double *y, ptrdiff_t n)
 }
 
 /* Targets of retraining k, and room for the predictions of its networks. */
-static int moved_new(const retraining *w, const fold *f, ptrdiff_t k, moved *m)
+static int moved_new(const retraining *w, const epiqp_fold *f, ptrdiff_t k, moved *m)
 {
     const ptrdiff_t n = w->pb->n;
     m->y = epiqp_room(w->pb, f->n + STARTS * (f->asked + f->n), sizeof *m->y);
@@ -164,13 +85,13 @@ static int retrain(const retraining *w, epiqp_kept *weights)
     int s = list ? EPIQ_OK : EPIQ_E_NOMEM;
     for (ptrdiff_t k = 0; !s && k < count; k++) {
         const ptrdiff_t number = k / 2 % w->t->count;
-        const fold *f = &w->folds[number];
+        const epiqp_fold *f = &w->folds[number];
         moved *m = &w->moved[k];
         if ((s = moved_new(w, f, k, m))) return s;
         for (ptrdiff_t start = 0; start < STARTS; start++) {
             list[k * STARTS + start] = (epiqp_assignment){
                 .fit = &m->fit,
-                .draw = start_of(w, number, start),
+                .draw = epiqp_fold_draw(w->pb, number, start),
                 .kind = EPIQP_FOR_RETRAINED,
                 .index = k * STARTS + start,
                 .of = sum_of(m->y, f->n),
@@ -189,7 +110,7 @@ static int retrain(const retraining *w, epiqp_kept *weights)
 
 static left_out left_out_of(const retraining *w, ptrdiff_t number)
 {
-    const fold *f = &w->folds[number];
+    const epiqp_fold *f = &w->folds[number];
     const epiqp_reference *ref = w->ref;
     left_out e = {.rows = (double)f->out};
     for (ptrdiff_t k = 0; k < f->out; k++) {
@@ -211,7 +132,7 @@ static left_out all_but(const retraining *w, ptrdiff_t skip)
 {
     left_out sum = {0};
     for (ptrdiff_t f = 0; f < w->t->count; f++) {
-        const left_out *of = &w->folds[f].sums;
+        const left_out *of = &w->sums[f];
         if (f != skip) {
             sum.rows += of->rows;
             sum.error2 += of->error2;
@@ -252,7 +173,7 @@ static void add_answers(const retraining *w, ptrdiff_t r, ptrdiff_t i, const dou
 static responses responses_of(const retraining *w, ptrdiff_t r)
 {
     const ptrdiff_t number = r % w->t->count, *rows = w->t->rows.rows + w->t->rows.start[number];
-    const fold *f = &w->folds[number];
+    const epiqp_fold *f = &w->folds[number];
     const moved *plus = &w->moved[2 * r], *minus = plus + 1;
     responses out = {0};
     for (ptrdiff_t k = 0; k < f->out; k++) {
@@ -316,7 +237,7 @@ static epiqp_followed find_all(const retraining *w, const responses *of, double 
 {
     const ptrdiff_t folds = w->t->count;
     epiqp_followed all = find(w, of, -1);
-    double kappa[EPIQP_FOLDS] = {0}, noise[EPIQP_FOLDS] = {0}, both[EPIQP_FOLDS] = {0};
+    double kappa[EPIQP_MOST_FOLDS] = {0}, noise[EPIQP_MOST_FOLDS] = {0}, both[EPIQP_MOST_FOLDS] = {0};
     for (ptrdiff_t f = 0; f < folds; f++) {
         epiqp_followed one = find(w, of, f);
         kappa[f] = one.left_out.kappa;
@@ -348,12 +269,13 @@ static int scale_points(const retraining *w, const epiq_part *influence, epiqp_r
     if (!here || !found->kappa) return EPIQ_E_NOMEM;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         for (ptrdiff_t r = 0; r < steps.replicates; r++) {
-            const fold *f = &w->folds[r % steps.folds];
+            const epiqp_fold *f = &w->folds[r % steps.folds];
             const ptrdiff_t at = f->out + p;
             here[r] = epiqp_answers_of(w->moved[2 * r].at + at, w->moved[2 * r + 1].at + at, f->asked, w->step);
         }
         const epiqp_expected *expected = w->ref->at ? &w->ref->at[p] : NULL;
-        double kappa = epiqp_kappa_at(&found->followed, &steps, pb->at + p * pb->data->d, expected, here);
+        const ptrdiff_t without = pb->left_out ? pb->left_out[p] : -1;
+        double kappa = epiqp_kappa_at(&found->followed, &steps, pb->at + p * pb->data->d, without, expected, here);
         found->part[p] = epiqp_retrained_part(&found->followed, kappa, expected, influence[p], pb->plan->ran.level);
         found->kappa[p] = subset ? 0 : kappa;
     }
@@ -422,36 +344,29 @@ static double step_of(const retraining *w)
 }
 
 int epiqp_estimate_retrain(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_if_findings *influence,
-                           const epiq_part *ev, epiqp_retrain_findings *found)
+                           const epiqp_fold_findings *folds, const epiq_part *ev, epiqp_retrain_findings *found)
 {
     const epiqp_folds *t = pb->plan->folds;
     retraining w = {.pb = pb,
                     .t = t,
                     .maker = maker,
                     .ref = &influence->reference,
-                    .folds = epiqp_room(pb, t->count, sizeof *w.folds),
+                    .folds = folds->list,
+                    .sums = epiqp_room(pb, t->count, sizeof *w.sums),
                     .moved = epiqp_room(pb, 2 * t->replicates, sizeof *w.moved)};
-    int s = w.folds && w.moved ? EPIQ_OK : EPIQ_E_NOMEM;
-    for (ptrdiff_t f = 0; !s && f < t->count; f++) {
-        s = fold_new(&w, f, &w.folds[f]);
-    }
-    s = epiq_ctx_agree(pb->e.c, s);
-    if (s || !w.folds || !w.moved || (s = train_folds(&w))) goto end;
+    int s = epiq_ctx_agree(pb->e.c, w.sums && w.moved ? EPIQ_OK : EPIQ_E_NOMEM);
+    if (s || !w.sums || !w.moved) return s;
     for (ptrdiff_t f = 0; f < t->count; f++) {
-        w.folds[f].sums = left_out_of(&w, f);
+        w.sums[f] = left_out_of(&w, f);
     }
     w.step = step_of(&w);
     const bool subset = pb->plan->influence == EPIQP_IF_SUBSET;
-    if ((w.step > 0 && (s = retrain(&w, &found->weights))) || !(w.step > 0 || subset)) goto end;
+    if ((w.step > 0 && (s = retrain(&w, &found->weights))) || !(w.step > 0 || subset)) return s;
     found->part = epiqp_room(pb, pb->points, sizeof *found->part);
     s = !found->part ? EPIQ_E_NOMEM : w.step > 0 ? follow_networks(&w, influence->part, ev, found) : EPIQ_OK;
     for (ptrdiff_t p = 0; found->part && !(w.step > 0) && p < pb->points;
          p++) { /* a part of the rows has no noise of its own */
         found->part[p] = epiq_part_of(0, 0, pb->plan->ran.level, EPIQ_BY_RETRAIN);
-    }
-end:
-    for (ptrdiff_t f = 0; w.folds && f < t->count; f++) {
-        epiqp_fit_free(pb->e.c, &w.folds[f].fit);
     }
     return s;
 }

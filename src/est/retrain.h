@@ -4,18 +4,9 @@
 #ifndef EPIQP_RETRAIN_H
 #define EPIQP_RETRAIN_H
 
-#include "est/ev.h"
-#include "est/response.h"
+#include "est/folds.h"
 
-/* Which rows are left out together, and which way targets move. */
-typedef struct epiqp_folds {
-    ptrdiff_t count, replicates;
-    ptrdiff_t vectors; /* of signs; vector r belongs to fold r mod count; as many as replicates, or folds if more */
-    epiqp_listed rows; /* that each fold leaves out */
-    signed char *sign; /* vectors by n */
-} epiqp_folds;
-int epiqp_folds_new(const epiqp_problem *pb, const epiq_options *o, const epiqp_folds **out);
-ptrdiff_t epiqp_retrain_networks(const epiqp_problem *pb, ptrdiff_t replicates);
+ptrdiff_t epiqp_retrain_networks(const epiqp_problem *pb, const epiq_options *o); /* with those without a fold */
 double epiqp_retrain_bytes(const epiqp_problem *pb, const epiqp_plan *plan);
 
 /* ---- the answers of kernel and linear regression to the same steps: reference.c ---- */
@@ -56,6 +47,6 @@ typedef struct {
     epiqp_kept weights;    /* of each replicate the starts with plus, then those with minus; theta NULL: not kept */
 } epiqp_retrain_findings;
 int epiqp_estimate_retrain(const epiqp_problem *pb, const epiqp_maker *maker, const struct epiqp_if_findings *influence,
-                           const epiq_part *ev, epiqp_retrain_findings *found);
+                           const epiqp_fold_findings *folds, const epiq_part *ev, epiqp_retrain_findings *found);
 
 #endif

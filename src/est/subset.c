@@ -25,6 +25,22 @@ static void gather(const epiqp_problem *pb, ptrdiff_t rows, ptrdiff_t asked, ptr
     epiqp_take_rows(pb->data, asked, order + rows, x + (rows + pb->points) * d, NULL);
 }
 
+/* Where the rows that points leave out are among the part's rows (points and rows asked about), -1: they are not. */
+static int list_left_out(const epiqp_problem *pb, ptrdiff_t rows, ptrdiff_t asked, const ptrdiff_t *order,
+                         const ptrdiff_t **out)
+{
+    ptrdiff_t *list = epiqp_room(pb, pb->points + asked + pb->n, sizeof *list), *place = list + pb->points + asked;
+    if (!list) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < pb->n; i++) {
+        place[order[i]] = i < rows ? i : -1;
+    }
+    for (ptrdiff_t p = 0; p < pb->points + asked; p++) {
+        list[p] = p < pb->points && pb->left_out[p] >= 0 ? place[pb->left_out[p]] : -1;
+    }
+    *out = list;
+    return EPIQ_OK;
+}
+
 int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found)
 {
     const ptrdiff_t d = pb->data->d, rows = epiqp_min(ROWS, pb->n / 2), asked = epiqp_min(ASKED, pb->n - rows);
@@ -40,9 +56,17 @@ int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found)
         goto end;
     }
     part.solver = EPIQ_SOLVER_EXACT;
-    if ((s = epiqp_fit_solve(&alone, &part))) goto end;
+    if ((pb->left_out && (s = list_left_out(pb, rows, asked, order, &part.left_out))) ||
+        (s = epiqp_fit_solve(&alone, &part))) {
+        goto end;
+    }
     for (ptrdiff_t p = 0; p < pb->points + asked; p++) {
-        const double *c = part.ridge.c + p * rows;
+        double *c = part.ridge.c + p * rows;
+        if (part.left_out && part.left_out[p] >= 0 && !epiqp_leave_row_out(rows, part.left_out[p], c)) {
+            s = epiqp_fail(pb->e.c, EPIQ_E_NUMERIC, "%s cannot be left out numerically; use a larger {--lambda}",
+                           pb->name[p]);
+            goto end;
+        }
         double c2 = epiqp_dot(rows, c, c);
         if (p < pb->points) {
             found->part[p] = epiq_part_of(c2, (double)(pb->data->groups - 1), pb->plan->ran.level, EPIQ_BY_IF);

@@ -105,7 +105,7 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
     m->rows.group = (ptrdiff_t *)(uintptr_t)m->group;
     m->steps = (epiqp_steps){.data = &m->rows,
                              .replicates = m->o.replicates,
-                             .folds = epiqp_min(EPIQP_FOLDS, m->groups),
+                             .folds = epiqp_min(m->o.folds, m->groups),
                              .fold = m->kept.fold,
                              .u = m->kept.step,
                              .size = m->kept.step_size,

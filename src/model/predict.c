@@ -250,7 +250,7 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
     if (!found) return part;
     epiqp_expected *expected = a->use[EPIQP_RETRAINED] ? &a->expected[p] : NULL;
     if (expected) epiqp_expect(a->e, &m->steps, a->k0 + p * m->n, x, scratch, expected);
-    double kappa = epiqp_kappa_at(found, &m->steps, x, expected, a->answers + p * m->o.replicates);
+    double kappa = epiqp_kappa_at(found, &m->steps, x, -1, expected, a->answers + p * m->o.replicates);
     return epiqp_retrained_part(found, kappa, expected, part, 0);
 }
 

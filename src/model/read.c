@@ -240,7 +240,7 @@ static int check_values(const reading *r)
     }
     for (ptrdiff_t i = 0; good && i < m->n; i++) {
         good = m->group[i] >= 0 && m->group[i] < m->n && (!m->has.factor || epiqp_tri_get(&m->kept.factor, i, i) > 0) &&
-               (!m->kept.fold || (m->kept.fold[i] >= 0 && m->kept.fold[i] < EPIQP_FOLDS));
+               (!m->kept.fold || (m->kept.fold[i] >= 0 && m->kept.fold[i] < m->o.folds));
         m->groups = good ? epiqp_max(m->groups, m->group[i] + 1) : 0;
     }
     bool groups = !m->has.influence || (m->groups > 1 && (!m->has.rowwise || m->groups == m->n));

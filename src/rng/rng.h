@@ -25,7 +25,8 @@ typedef enum {
     EPIQP_FOR_RETRAINED = 14,  /* their starting weights are those of members */
     EPIQP_FOR_NEIGHBOURS = 16, /* of the rows among which neighbours are chosen */
     EPIQP_FOR_HALVES = 17,     /* of rows into halves; stream = split */
-    EPIQP_FOR_ALONE = 18       /* signs for an estimate of the noise alone; stream = vector */
+    EPIQP_FOR_ALONE = 18,      /* signs for an estimate of the noise alone; stream = vector */
+    EPIQP_FOR_QUESTION = 19    /* of the groups whose rows are asked about */
 } epiqp_purpose;
 
 typedef struct {

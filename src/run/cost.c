@@ -53,7 +53,7 @@ static double networks_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
     const double n = (double)pb->n, points = (double)pb->points;
-    if (!plan->members && !plan->batches && !plan->retrained) return 0;
+    if (!plan->members && !plan->batches && !plan->fold_starts) return 0;
     epiqp_net net = epiqp_net_of(o, pb->data->d);
     bool own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL;
     double at_work = epiqp_network_bytes(&net);
@@ -61,6 +61,7 @@ static double networks_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
         at_work += (double)epiqp_tri_bytes(pb->n) + 8 * n * points + 16 * n * (double)o->width * (double)o->depth;
     }
     return (double)pb->e.threads * at_work + epiqp_retrain_bytes(pb, plan) +
+           (plan->fold_starts ? epiqp_folds_bytes(pb, plan) : 0) +
            8 * (double)o->members * (2 * points + (plan->members_at_rows ? n : 0));
 }
 
@@ -207,7 +208,7 @@ double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const
     if (pb->engine->trains) { /* in single precision where they have one hidden layer: half the time */
         double gradient = 6 * n * width * (d + 1 + (double)(o->depth - 1) * width) / rate->flops;
         double networks = (plan->members ? (double)o->members : 0) + (plan->batches ? 1 : 0) +
-                          0.8 * (double)plan->retrained; /* on four fifths of the rows */
+                          0.8 * (double)epiqp_fold_networks(pb, plan); /* on four fifths of the rows, usually */
         seconds += EPIQP_USUAL_GRADIENTS * networks * gradient * (o->depth == 1 && d <= 64 ? 0.5 : 1);
     }
     return seconds;

@@ -67,7 +67,10 @@ static int solve_kernel(run *j)
         j->answer->timing.kernel = ridge->fill_s;
         j->answer->timing.factor = ridge->factor_s;
     }
-    if (s || (ridge->first && (s = epiqp_settle(pb, &j->sol, &j->found.influence.open)))) return s;
+    if (s || (ridge->first && (s = epiqp_settle(pb, &j->sol, &j->found.influence.open))) ||
+        (pb->left_out && ridge->c && (s = epiqp_leave_points_out(pb, ridge->c)))) {
+        return s;
+    }
     const double *c = j->stopped_c ? j->stopped_c : ridge->c;
     if ((c && (s = epiqp_kernel_predictions(pb, c, ridge->first, &j->found.kernel))) ||
         (pb->plan->solve && (s = epiqp_warn_factor(pb, ridge->jitter, ridge->loss)))) {
@@ -78,9 +81,17 @@ static int solve_kernel(run *j)
 
 /* ---- the estimators ---- */
 
+static int run_folds(run *j)
+{
+    return j->pb->plan->fold_starts ? epiqp_estimate_folds(j->pb, &j->maker, &j->found.folds) : EPIQ_OK;
+}
+
 static int run_ev(run *j)
 {
-    return j->pb->plan->members ? epiqp_estimate_ev(j->pb, &j->maker, &j->fit, &j->found.ev) : EPIQ_OK;
+    int s = j->pb->plan->members ? epiqp_estimate_ev(j->pb, &j->maker, &j->fit, &j->found.ev) : EPIQ_OK;
+    if ((s && s != EPIQ_E_STOPPED) || !j->pb->left_out || !j->found.folds.list) return s;
+    int apart = epiqp_ev_left_out(j->pb, &j->found.folds, &j->found.ev);
+    return apart ? apart : s;
 }
 
 static int run_if(run *j)
@@ -105,8 +116,9 @@ static int run_if(run *j)
 static int run_retrain(run *j)
 {
     const epiqp_if_findings *influence = &j->found.influence;
-    return j->pb->plan->folds && influence->reference.known && !j->found.ended_early
-               ? epiqp_estimate_retrain(j->pb, &j->maker, influence, j->found.ev.part, &j->found.retrain)
+    return j->pb->plan->retrained && influence->reference.known && !j->found.ended_early
+               ? epiqp_estimate_retrain(j->pb, &j->maker, influence, &j->found.folds, j->found.ev.part,
+                                        &j->found.retrain)
                : EPIQ_OK;
 }
 
@@ -115,15 +127,15 @@ static int run_ba(run *j)
     return epiqp_estimate_ba(j->pb, &j->maker, &j->sol, j->found.closed, &j->found.ba);
 }
 
-/* In this order: IF may use the members that EV trained, retraining takes both, BA's correction the leverages of IF. */
-enum { STEP_EV, STEP_IF, STEP_RETRAIN, STEP_BA, STEPS };
+/* In this order: IF may use the members that EV trained, retraining takes both and the networks of folds, BA's correction the
+ * leverages of IF. Where rows are left out the networks of folds come first, being the answer. */
+enum { STEP_EV, STEP_FOLDS, STEP_IF, STEP_RETRAIN, STEP_BA, STEPS };
 static const struct {
     int method;
     int (*run)(run *j);
 } TABLE[STEPS] = {
-    [STEP_EV] = {EPIQ_EV, run_ev},
-    [STEP_IF] = {EPIQ_IF, run_if},
-    [STEP_RETRAIN] = {EPIQ_IF, run_retrain},
+    [STEP_EV] = {EPIQ_EV, run_ev}, [STEP_FOLDS] = {EPIQ_EV | EPIQ_IF, run_folds},
+    [STEP_IF] = {EPIQ_IF, run_if}, [STEP_RETRAIN] = {EPIQ_IF, run_retrain},
     [STEP_BA] = {EPIQ_BA, run_ba},
 };
 
@@ -153,9 +165,18 @@ static int end_early(run *j, int done, int at, bool interrupted)
         if (j->found.ev.members < 2) return EPIQ_E_STOPPED;
         snprintf(what, sizeof what, "the procedural variance is that of the %td networks finished, of %td%s%s",
                  j->found.ev.members, plan->ran.members, plan->batches ? "; BA is left out" : "",
-                 !plan->folds ? ""
-                 : subset     ? "; there is no data part"
-                              : "; the data part is that of infinitely wide networks");
+                 !plan->retrained ? ""
+                 : subset         ? "; there is no data part"
+                                  : "; the data part is that of infinitely wide networks");
+        return leave_out(j, EPIQ_BA, what);
+    }
+    if (interrupted && at == STEP_FOLDS && (j->pb->left_out || !done)) return EPIQ_E_STOPPED;
+    if (interrupted && at == STEP_FOLDS) {
+        snprintf(what, sizeof what,
+                 "the networks that leave rows out were not all trained, so their error is unknown%s",
+                 !plan->retrained ? ""
+                 : subset         ? ", and there is no data part"
+                                  : ", and the data part is that of infinitely wide networks");
         return leave_out(j, EPIQ_BA, what);
     }
     if (interrupted && at == STEP_RETRAIN) {
@@ -175,11 +196,12 @@ static int end_early(run *j, int done, int at, bool interrupted)
 static int run_estimators(run *j)
 {
     epiq_ctx *c = j->pb->e.c;
-    double *const seconds[STEPS] = {&j->answer->timing.ev, &j->answer->timing.influence, &j->answer->timing.retrain,
-                                    &j->answer->timing.ba};
+    epiq_timing *t = &j->answer->timing;
+    double *const seconds[STEPS] = {&t->ev, &t->folds, &t->influence, &t->retrain, &t->ba};
     int done = 0;
     j->found.methods = j->pb->plan->ran.methods;
-    for (int k = 0; k < STEPS; k++) {
+    for (int n = 0; n < STEPS; n++) {
+        const int k = j->pb->left_out && n < 2 ? 1 - n : n; /* folds before members */
         if (!(j->found.methods & TABLE[k].method)) continue;
         double start = epiqp_now();
         int s = TABLE[k].run(j);
@@ -223,7 +245,7 @@ static int open_state(run *j, bool kept)
     const epiqp_problem *pb = j->pb;
     const epiq_options *o = &pb->plan->ran;
     j->maker = (epiqp_maker){.e = &pb->e, .engine = pb->engine, .has_state = o->state, .sum = &j->found.training};
-    const ptrdiff_t networks = o->members + o->batches + pb->plan->retrained;
+    const ptrdiff_t networks = o->members + o->batches + epiqp_fold_networks(pb, pb->plan);
     j->found.training.iterations = epiqp_room(pb, networks, sizeof(double));
     if (!j->found.training.iterations) return EPIQ_E_NOMEM;
     if (!o->state || (pb->e.cluster && pb->e.cluster->rank > 0)) return EPIQ_OK;
@@ -240,6 +262,7 @@ static int execute(run *j, const epiqp_request *request, epiqp_answer *a)
     int s = epiqp_fit_new(&pb->e, &plan->ran, pb->n, d->d, d->x, d->y, pb->points, pb->at, &j->fit);
     if (s) return s;
     j->fit.resident = plan->resident;
+    j->fit.left_out = pb->left_out;
     j->sol = (epiqp_solution){.fit = &j->fit, .ridge = &j->fit.ridge};
     j->sol.factor_copy = model && (plan->influence || !pb->engine->member) ? &model->factor : NULL;
     if ((s = epiqp_findings_room(pb, &j->found)) || (s = open_state(j, model)) || (s = solve_kernel(j)) ||
@@ -313,6 +336,7 @@ static int plan_and_run(epiqp_problem *pb, const epiq_points *where, const epiq_
     if (!(s = execute(&j, request, a))) s = split_sweeps(pb, &sweeps, a);
     *ended_early = j.found.ended_early;
     epiqp_state_close(j.maker.state);
+    epiqp_fold_findings_free(pb, &j.found.folds);
     epiqp_fit_free(pb->e.c, &j.fit);
     return s;
 }
@@ -355,7 +379,8 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
 int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiq_result **out)
 {
     epiqp_clear(c);
-    int s = epiqp_estimate(c, data, at, o, &(epiqp_request){.may_end_early = true, .predictive = true}, out);
+    int s = epiqp_estimate(c, data, at, o,
+                           &(epiqp_request){.may_end_early = true, .predictive = true, .left_out = true}, out);
     epiqp_clear_cancel(c);
     return s;
 }
@@ -363,5 +388,6 @@ int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
 int epiq_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o, epiq_result **out)
 {
     epiqp_clear(c);
-    return epiqp_estimate(c, data, at, o, &(epiqp_request){.predictive = true, .forecast_only = true}, out);
+    return epiqp_estimate(c, data, at, o, &(epiqp_request){.predictive = true, .left_out = true, .forecast_only = true},
+                          out);
 }

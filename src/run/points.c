@@ -110,7 +110,12 @@ int epiqp_points_settle(epiqp_problem *pb, const epiq_options *o, const epiq_poi
     pb->points = pb->asked + sweeps->points;
     double *at = epiqp_room(pb, (pb->points + 1) * d, sizeof *at), longest2;
     const char **name = epiqp_room(pb, pb->points, sizeof *name);
-    if (!at || !name) return EPIQ_E_NOMEM;
+    ptrdiff_t *left_out = epiqp_room(pb, pb->points, sizeof *left_out);
+    if (!at || !name || !left_out) return EPIQ_E_NOMEM;
+    for (ptrdiff_t p = 0; p < pb->points; p++) {
+        left_out[p] = p < pb->asked ? where->left_out[p] : -1;
+        if (left_out[p] >= 0) pb->left_out = left_out;
+    }
     memcpy(at, where->x, (size_t)(pb->asked * d) * sizeof *at);
     pb->at = at;
     pb->name = name;

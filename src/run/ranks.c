@@ -25,6 +25,7 @@ static void add_rows(epiqp_sha256 *sum, const question *q)
 static void add_points(epiqp_sha256 *sum, const question *q)
 {
     epiqp_sha256_add(sum, q->where->x, (size_t)(q->where->count * q->data->d) * sizeof *q->where->x);
+    epiqp_sha256_add(sum, q->where->left_out, (size_t)q->where->count * sizeof *q->where->left_out);
 }
 
 /* All options that decide the answer: ranks may differ in threads and in the memory they may use. */

@@ -22,7 +22,7 @@ typedef struct {
         retrained; /* networks: of each replicate the starts with plus, then those with minus; theta NULL: none */
     double *step, *step_size; /* o.replicates by n: u of reference.c, 0: unknown; n: sizes, 0: unknown */
     double *alone;            /* n: noise of the row without misfit, 0: unknown */
-    ptrdiff_t *fold;          /* n: the fold that leaves row i out; replicate r belongs to fold r mod EPIQP_FOLDS */
+    ptrdiff_t *fold;          /* n: the fold that leaves row i out; replicate r belongs to fold r mod o.folds */
 } epiqp_model_parts;
 
 /* Everything there is at the end of an estimate. */
@@ -42,6 +42,7 @@ typedef struct {
     const char *extra_bytes_hint; /* and what makes them fewer */
     bool may_end_early;           /* on request: with the networks there are */
     bool predictive;              /* where new observations would fall */
+    bool left_out;                /* points may be rows that are left out */
     bool leverage;                /* result.fit, even where nothing else needs it */
     bool forecast_only;           /* nothing but what all of it would cost */
 } epiqp_request;

@@ -61,6 +61,33 @@ static void plan_kernel(const epiqp_problem *pb, const epiqp_request *request, b
                 ((plan->influence == EPIQP_IF_POPULATION && plan->leverage) || (pb->n <= EPIQP_CHEAP_ROWS && exact));
 }
 
+enum { FEWEST = 10 }; /* groups of rows from which networks without a fold tell an error: two in each of five */
+
+/* Whether networks are trained without a part of the rows for their own error there. Linearised ones with the kernel of all have
+ * it in closed form. */
+static bool by_folds(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
+{
+    return plan->members && !epiqp_needs_solve(&plan->ran) &&
+           (pb->left_out || (request->predictive && pb->data->groups >= FEWEST));
+}
+
+/* Rows are left out of one exact solution, and of networks by training some without them. */
+static int check_left_out(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
+{
+    if (!pb->left_out) return EPIQ_OK;
+    const epiq_options *o = &plan->ran;
+    const char *why = !request->left_out                              ? "only estimates ask so"
+                      : pb->data->groups < 2                          ? "there is one group of rows, or one row"
+                      : o->time > 0                                   ? "training that is stopped at a time cannot"
+                      : plan->solve && o->solver != EPIQ_SOLVER_EXACT ? "that takes {--solver} exact"
+                      : plan->influence == EPIQP_IF_EMPIRICAL         ? "that takes {--kernel} population"
+                      : by_folds(pb, request, plan) && plan->fold_starts < 2 ? "that takes 2 {--fold-members} or more"
+                                                                             : NULL;
+    return why ? epiqp_fail(pb->e.c, EPIQ_E_USAGE,
+                            "rows cannot be left out here: %s; ask {--at} mean or another point instead", why)
+               : EPIQ_OK;
+}
+
 /* What a plan is made for and judged by. */
 typedef struct {
     const epiqp_problem *pb;
@@ -93,7 +120,8 @@ static epiqp_plan plan_with(const judging *w, const epiqp_resolved *r, int solve
         o->data_by = EPIQ_DATA_BY_IF;
     }
     const bool retrain = o->methods & EPIQ_IF && o->data_by == EPIQ_DATA_BY_RETRAIN;
-    plan.retrained = retrain ? epiqp_retrain_networks(pb, o->replicates) : 0;
+    plan.retrained = retrain ? epiqp_retrain_networks(pb, o) : 0;
+    plan.fold_starts = epiqp_max(retrain ? EPIQP_STARTS : 0, by_folds(pb, request, &plan) ? o->fold_members : 0);
     plan.answers_at_points = retrain && o->engine == EPIQ_ENGINE_NETWORK && !r->subset;
     plan.keep = request->model ? &request->model->arena : NULL;
     plan.may_end_early = request->may_end_early;
@@ -205,5 +233,6 @@ int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, const 
     out->cost.limit = w.have;
     out->hints = hints;
     if (out->cost.bytes > w.have) return refuse(&w, r, out);
-    return out->retrained ? epiqp_folds_new(pb, &out->ran, &out->folds) : EPIQ_OK;
+    if ((s = check_left_out(pb, request, out))) return s;
+    return out->fold_starts ? epiqp_folds_new(pb, out, &out->folds) : EPIQ_OK;
 }

@@ -27,4 +27,10 @@ double epiqp_chi2_quantile(double nu, double p, int upper);
  * freedom. */
 void epiqp_variance_interval(double variance, double nu, double level, double *lo, double *hi);
 
+/* ---- gamma.c ---- */
+
+double epiqp_digamma(double x); /* of a positive number, like the next */
+double epiqp_trigamma(double x);
+double epiqp_trigamma_inverse(double v);
+
 #endif

@@ -71,7 +71,7 @@ TEST(without_errors_a_part_of_the_rows_gives_no_variance)
         group[i] = i;
     }
     epiq_data rows = {.n = ROWS, .d = 1, .x = zeros, .y = none, .groups = ROWS, .group = group, .y_factor = 1};
-    epiqp_plan plan = {.ran = o, .influence = EPIQP_IF_SUBSET};
+    epiqp_plan plan = {.ran = o, .influence = EPIQP_IF_SUBSET, .fold_starts = EPIQP_STARTS};
     epiqp_problem pb = {.e = epiqp_run_begin(c, &o), .plan = &plan, .data = &rows, .engine = epiqp_engine_of(&o)};
     pb.n = ROWS;
     pb.asked = pb.points = 1;
@@ -83,12 +83,16 @@ TEST(without_errors_a_part_of_the_rows_gives_no_variance)
     epiq_part part = epiq_part_of(0.25, 5, 0.9, EPIQ_BY_IF), ev = {0}; /* of noise 1: its size is not known yet */
     epiqp_if_findings influence = {.part = &part};
     epiqp_retrain_findings found = {0};
-    EQ(epiqp_folds_new(&pb, &o, &plan.folds), EPIQ_OK);
+    epiqp_fold_findings folds = {0};
+    plan.retrained = epiqp_retrain_networks(&pb, &o);
+    EQ(epiqp_folds_new(&pb, &plan, &plan.folds), EPIQ_OK);
     EQ(epiqp_reference_room(&pb, &influence.reference), EPIQ_OK);
     const epiqp_maker maker = {.e = &pb.e, .engine = pb.engine, .sum = &trainings};
-    EQ(epiqp_estimate_retrain(&pb, &maker, &influence, &ev, &found), EPIQ_OK);
+    EQ(epiqp_estimate_folds(&pb, &maker, &folds), EPIQ_OK);
+    EQ(epiqp_estimate_retrain(&pb, &maker, &influence, &folds, &ev, &found), EPIQ_OK);
     TRUE(!found.known && found.part && found.part[0].known);
     NEAR(found.part[0].variance, 0, 0);
+    epiqp_fold_findings_free(&pb, &folds);
     epiqp_arena_free(c, &scratch);
     epiqp_run_end();
     done();
@@ -287,9 +291,9 @@ TEST(at_a_row_networks_that_have_not_seen_it_are_not_asked)
             double answer = v == 2 && !k ? 1e3 : a * by_kernel[v] + b * by_line[v];
             of[v] = (epiqp_answers){.start = {answer, answer}};
         }
-        CLOSE(epiqp_kappa_at(&f, &s, &place[k], &expected, of), (a * a * 0.7 + b * b * 0.5 + 2 * a * b * 0.4) / 0.7,
+        CLOSE(epiqp_kappa_at(&f, &s, &place[k], -1, &expected, of), (a * a * 0.7 + b * b * 0.5 + 2 * a * b * 0.4) / 0.7,
               1e-12);
-        TRUE(epiqp_kappa_at(&f, &s, &place[k], NULL, of) == over->kappa);
+        TRUE(epiqp_kappa_at(&f, &s, &place[k], -1, NULL, of) == over->kappa);
     }
 }
 
