@@ -1,0 +1,403 @@
+/* spread.c - where a new observation falls: left-out errors divided by a scale that varies over x, and that scale at a
+ * point (docs/method.md section 3, equations Y1 to Y7). The scale joins the variance of the networks to the size of the errors of
+ * similar rows; how much the latter count is chosen by the likelihood of the left-out errors.
+ */
+#include "est/spread.h"
+#include "rng/rng.h"
+#include "solve/chol.h"
+#include "stats/stats.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FEWEST = 12, /* neighbours: fewer say little of a variance, */
+    MOST = 64,   /* more are no longer near */
+    PART = 20,   /* of the rows: a twentieth */
+    PRIORS = 11
+};
+static const double PRIOR[PRIORS] = {0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 0}; /* 0: the table alone */
+static const double LEAST_NOISE = 0.05;    /* of the squared error: variances are not known well enough for less */
+static const double PREDICTION_WEIGHT = 3; /* rows are alike if their predictions are, more than by any one feature */
+static const double BEYOND = 0.1;          /* of a feature's range: farther out than this lies outside the data */
+static const double TIE = 1e-9;            /* distances and weights equal but for rounding */
+
+double epiqp_spread_shrink(double share, double leave_one_out2, double folds2)
+{
+    if (!(leave_one_out2 > 0 && folds2 > 0)) return sqrt(sqrt(share));
+    return fmin(1, fmax(sqrt(share), sqrt(leave_one_out2) / sqrt(folds2)));
+}
+
+/* ---- neighbours ---- */
+
+typedef struct {
+    double weight, ratio; /* sums over the neighbours: of the weights, of weight times ratio */
+    double apart2;        /* squared distance, by features alone, of the nearest row */
+} nearby;
+
+static double by_features(const epiqp_spread *s, const double *x, const double *row)
+{
+    double sum = 0;
+    for (ptrdiff_t k = 0; k < s->d; k++) {
+        double difference = (x[k] - row[k]) * s->scale[k];
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+/* Squared distance to row j, and that by features alone. */
+static double distance2(const epiqp_spread *s, const double *x, double prediction, ptrdiff_t j, double *apart2)
+{
+    double difference = (prediction - s->prediction[j]) * s->prediction_scale;
+    *apart2 = by_features(s, x, s->x + j * s->d);
+    return *apart2 + difference * difference;
+}
+
+/* v into the list of the `most` smallest, rising. */
+static void keep_smallest(double *list, ptrdiff_t *count, ptrdiff_t most, double v)
+{
+    ptrdiff_t k = *count;
+    if (k == most && !(v < list[k - 1])) return;
+    if (k < most) ++*count;
+    for (k = *count - 1; k > 0 && list[k - 1] > v; k--) {
+        list[k] = list[k - 1];
+    }
+    list[k] = v;
+}
+
+/* The rows near x. group: of each row that neighbours are chosen among, where x is itself a row and its own group does not
+ * count; rows of equal features are then no measure of how far rows are apart. NULL: x is a point. */
+static nearby look_around(const epiqp_spread *s, const double *x, double prediction, const ptrdiff_t *group,
+                          ptrdiff_t own)
+{
+    nearby out = {.apart2 = INFINITY};
+    double closest[MOST], apart2;
+    ptrdiff_t count = 0;
+    for (ptrdiff_t j = 0; j < s->rows; j++) {
+        if (group && group[j] == own) continue;
+        keep_smallest(closest, &count, s->near, distance2(s, x, prediction, j, &apart2));
+        if (!group || apart2 > 0) out.apart2 = fmin(out.apart2, apart2);
+    }
+    if (!count) return out;
+    const double within = closest[count - 1] * (1 + TIE) + DBL_MIN;
+    for (ptrdiff_t j = 0; j < s->rows; j++) {
+        if ((group && group[j] == own) || distance2(s, x, prediction, j, &apart2) > within) continue;
+        out.weight += s->weight[j];
+        out.ratio += s->weight[j] * s->ratio[j];
+    }
+    return out;
+}
+
+/* ---- the scale ---- */
+
+/* How large squared errors are here, over what noise and variance explain (Y3). */
+static double local_ratio(const epiqp_spread *s, double prior, double weight, double ratio)
+{
+    return prior > 0 ? (ratio + prior * s->mean_ratio) / (weight + prior) : s->mean_ratio;
+}
+
+/* Of an expected squared error `total`, what is not the variance of the networks. */
+static double noise_of(double total, double variance)
+{
+    return fmax(total - variance, LEAST_NOISE * total);
+}
+
+epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance)
+{
+    const nearby near = look_around(s, x, prediction, NULL, 0);
+    const double v = variance / s->unit / s->unit,
+                 total = s->shrink * s->shrink * (s->base + v) * local_ratio(s, s->prior, near.weight, near.ratio),
+                 noise = noise_of(total, v);
+    epiqp_spread_place out = {.noise_sd = s->unit * sqrt(noise), .sd = s->unit * sqrt(noise + v)};
+    out.known = out.sd <= DBL_MAX;
+    if (!out.known) out.noise_sd = out.sd = 0;
+    out.outside = !(sqrt(near.apart2) <= s->reach * (1 + TIE));
+    for (ptrdiff_t k = 0; k < s->d; k++) {
+        const double slack = (BEYOND + TIE) * (s->most[k] - s->least[k]);
+        out.outside |= !(x[k] >= s->least[k] - slack && x[k] <= s->most[k] + slack);
+    }
+    return out;
+}
+
+ptrdiff_t epiqp_spread_needs(double level)
+{
+    return (ptrdiff_t)ceil(level / (1 - level) * (1 - TIE));
+}
+
+bool epiqp_spread_factor(const epiqp_spread *s, double level, double *factor)
+{
+    const double goal = level * (s->groups + 1) * (1 - TIE);
+    for (ptrdiff_t i = 0; i < s->n; i++) {
+        if (s->upto[i] >= goal) {
+            *factor = s->score[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- setting up ---- */
+
+typedef struct {
+    const epiqp_spread_rows *given;
+    epiqp_spread *out;
+    ptrdiff_t *order;       /* n: any use */
+    ptrdiff_t *chosen;      /* rows: that neighbours are chosen among, rising */
+    ptrdiff_t *group;       /* their groups */
+    double *weight;         /* n */
+    double *error2;         /* n: in units of out->unit^2 */
+    double *variance;       /* n: likewise */
+    nearby *near;           /* n */
+    epiqp_weighted *scores; /* n */
+    double *room;           /* n: any use */
+    double mean2;           /* of error2 */
+} setup;
+
+static ptrdiff_t group_of(const epiqp_spread_rows *given, ptrdiff_t i)
+{
+    return given->group ? given->group[i] : i;
+}
+
+static double weighted_mean(const setup *w, const double *v)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < w->given->n; i++) {
+        sum += w->weight[i] * v[i];
+    }
+    return sum / (double)w->given->groups;
+}
+
+static void weigh_rows(const setup *w)
+{
+    const ptrdiff_t n = w->given->n;
+    memset(w->room, 0, (size_t)n * sizeof *w->room);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        w->room[group_of(w->given, i)]++;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        w->weight[i] = 1 / w->room[group_of(w->given, i)];
+    }
+}
+
+/* Errors and variances in units in which no square overflows; the noise if it is equal everywhere (Y1). */
+static void measure_errors(setup *w)
+{
+    const epiqp_spread_rows *given = w->given;
+    const double unit = fmax(epiqp_largest(given->error, given->n), sqrt(epiqp_largest(given->variance, given->n)));
+    w->out->unit = unit > 0 ? unit : 1;
+    for (ptrdiff_t i = 0; i < given->n; i++) {
+        const double e = given->error[i] / w->out->unit;
+        w->error2[i] = e * e;
+        w->variance[i] = given->variance[i] / w->out->unit / w->out->unit;
+    }
+    w->mean2 = weighted_mean(w, w->error2);
+    if (w->mean2 < DBL_MIN / DBL_EPSILON) w->mean2 = 0;
+    const double shrunk = given->shrink * given->shrink * w->mean2, variance = weighted_mean(w, w->variance);
+    w->out->base = noise_of(w->mean2, variance);
+    w->out->noise_sd = w->out->unit * sqrt(noise_of(shrunk, variance));
+}
+
+/* Range and scale of the features, over all rows. */
+static void measure_features(const setup *w, double *scale, double *least, double *most)
+{
+    const epiqp_spread_rows *given = w->given;
+    for (ptrdiff_t k = 0; k < given->d; k++) {
+        least[k] = most[k] = given->x[k];
+        for (ptrdiff_t i = 0; i < given->n; i++) {
+            w->room[i] = given->x[i * given->d + k];
+            least[k] = fmin(least[k], w->room[i]);
+            most[k] = fmax(most[k], w->room[i]);
+        }
+        const double variance = most[k] > least[k] ? epiqp_variance(w->room, given->n) : 0;
+        scale[k] = variance > 0 ? 1 / sqrt(variance * (double)given->d) : 0;
+    }
+    const double variance = epiqp_variance(given->prediction, given->n);
+    w->out->prediction_scale = variance > 0 ? PREDICTION_WEIGHT / sqrt(variance) : 0;
+}
+
+static double ratio_of(const setup *w, ptrdiff_t i)
+{
+    const double explained = w->out->base + w->variance[i];
+    return explained > 0 ? w->error2[i] / explained : 0;
+}
+
+/* The rows that neighbours are chosen among: all, or a sample that depends on their number alone. */
+static void choose_rows(const setup *w)
+{
+    const ptrdiff_t n = w->given->n;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        w->order[i] = i;
+        w->room[i] = 0;
+    }
+    if (w->out->rows < n) epiqp_shuffle((epiqp_stream){0, EPIQP_FOR_NEIGHBOURS, 0}, 0, n, w->order);
+    for (ptrdiff_t i = 0; i < w->out->rows; i++) {
+        w->room[w->order[i]] = 1;
+    }
+    for (ptrdiff_t i = 0, k = 0; i < n; i++) {
+        if (w->room[i] > 0) w->chosen[k++] = i;
+    }
+}
+
+static void copy_rows(const setup *w, double *x, double *prediction, double *ratio, double *weight)
+{
+    const ptrdiff_t d = w->given->d;
+    for (ptrdiff_t j = 0; j < w->out->rows; j++) {
+        const ptrdiff_t i = w->chosen[j];
+        memcpy(x + j * d, w->given->x + i * d, (size_t)d * sizeof *x);
+        prediction[j] = w->given->prediction[i];
+        ratio[j] = ratio_of(w, i);
+        weight[j] = w->weight[i];
+        w->group[j] = group_of(w->given, i);
+    }
+}
+
+static int find_neighbours(const epiqp_env *e, const setup *w)
+{
+    const ptrdiff_t n = w->given->n;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(e->threads) if (n > EPIQP_ALONE)
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (epiqp_cancel_requested(e->c)) continue;
+        w->near[i] = look_around(w->out, w->given->x + i * w->given->d, w->given->prediction[i], w->group,
+                                 group_of(w->given, i));
+    }
+    if (epiqp_cancel_requested(e->c)) return epiqp_report(e->c, "points", 0, n);
+    w->out->reach = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (w->near[i].apart2 < INFINITY) w->out->reach = fmax(w->out->reach, sqrt(w->near[i].apart2));
+    }
+    return EPIQ_OK;
+}
+
+/* Expected squared error of row i. */
+static double expected2(const setup *w, double prior, ptrdiff_t i)
+{
+    const double v = w->variance[i];
+    return v + noise_of((w->out->base + v) * local_ratio(w->out, prior, w->near[i].weight, w->near[i].ratio), v);
+}
+
+static double deviance(const setup *w, double prior, ptrdiff_t i)
+{
+    const double u2 = expected2(w, prior, i);
+    return log(u2) + w->error2[i] / u2;
+}
+
+/* Whether `plain` is worse than `best` by no more than a standard error, groups being what varies. */
+static bool as_good(const setup *w, double plain, double best)
+{
+    const ptrdiff_t n = w->given->n, groups = w->given->groups;
+    double sum = 0, squares = 0;
+    memset(w->room, 0, (size_t)n * sizeof *w->room);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        w->room[group_of(w->given, i)] += w->weight[i] * (deviance(w, plain, i) - deviance(w, best, i));
+    }
+    for (ptrdiff_t g = 0; g < groups; g++) {
+        sum += w->room[g];
+        squares += w->room[g] * w->room[g];
+    }
+    return sum <= sqrt(fmax(0, squares - sum * sum / (double)groups));
+}
+
+/* The plainest that is not clearly worse than the likeliest (Y4). */
+static double choose_prior(const setup *w)
+{
+    double least = INFINITY;
+    int best = PRIORS - 1;
+    if (!(w->mean2 > 0)) return PRIOR[best];
+    for (int p = 0; p < PRIORS; p++) {
+        for (ptrdiff_t i = 0; i < w->given->n; i++) {
+            w->room[i] = deviance(w, PRIOR[p], i);
+        }
+        const double here = weighted_mean(w, w->room);
+        if (here < least) {
+            least = here;
+            best = p;
+        }
+    }
+    for (int p = PRIORS - 1; p > best; p--) {
+        if (as_good(w, PRIOR[p], PRIOR[best])) return PRIOR[p];
+    }
+    return PRIOR[best];
+}
+
+static int rising(const void *left, const void *right)
+{
+    const double a = ((const epiqp_weighted *)left)->value, b = ((const epiqp_weighted *)right)->value;
+    return (a > b) - (a < b);
+}
+
+/* Errors over their scale (Y5). */
+static void rank_scores(const setup *w, double *score, double *upto)
+{
+    const ptrdiff_t n = w->given->n;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double u2 = expected2(w, w->out->prior, i);
+        w->scores[i] = (epiqp_weighted){u2 > 0 ? sqrt(w->error2[i] / u2) : 0, w->weight[i]};
+    }
+    qsort(w->scores, (size_t)n, sizeof *w->scores, rising);
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        score[i] = w->scores[i].value;
+        upto[i] = sum += w->scores[i].weight;
+    }
+}
+
+static int fill(const epiqp_env *e, setup *w, double *all)
+{
+    epiqp_spread *out = w->out;
+    const ptrdiff_t n = out->n, d = out->d, rows = out->rows;
+    double *x = all, *scale = x + rows * d, *least = scale + d, *most = least + d, *prediction = most + d,
+           *ratio = prediction + rows, *weight = ratio + rows, *score = weight + rows, *upto = score + n;
+    weigh_rows(w);
+    measure_errors(w);
+    measure_features(w, scale, least, most);
+    choose_rows(w);
+    copy_rows(w, x, prediction, ratio, weight);
+    out->x = x;
+    out->scale = scale;
+    out->least = least;
+    out->most = most;
+    out->prediction = prediction;
+    out->ratio = ratio;
+    out->weight = weight;
+    out->score = score;
+    out->upto = upto;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        w->room[i] = ratio_of(w, i);
+    }
+    out->mean_ratio = weighted_mean(w, w->room);
+    int s = find_neighbours(e, w);
+    if (s) return s;
+    out->prior = choose_prior(w);
+    rank_scores(w, score, upto);
+    return EPIQ_OK;
+}
+
+int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_rows *rows, epiqp_spread *out)
+{
+    const ptrdiff_t n = rows->n, d = rows->d, few = epiqp_min(n, EPIQP_SPREAD_ROWS);
+    *out = (epiqp_spread){.n = n, .d = d, .rows = few, .groups = (double)rows->groups, .shrink = rows->shrink};
+    out->near = epiqp_min(MOST, epiqp_max(FEWEST, few / PART));
+    double *all = epiqp_arena_alloc(e->c, arena, few * d + 3 * d + 3 * few + 2 * n, sizeof *all);
+    setup w = {.given = rows, .out = out};
+    double *room = epiqp_alloc(e->c, 4 * n, sizeof *room);
+    w.near = epiqp_alloc(e->c, n, sizeof *w.near);
+    w.order = epiqp_alloc(e->c, n + 2 * few, sizeof *w.order);
+    w.scores = epiqp_alloc(e->c, n, sizeof *w.scores);
+    int s = all && room && w.near && w.order && w.scores ? EPIQ_OK : EPIQ_E_NOMEM;
+    if (!s) {
+        w.chosen = w.order + n;
+        w.group = w.chosen + few;
+        w.weight = room;
+        w.error2 = room + n;
+        w.variance = room + 2 * n;
+        w.room = room + 3 * n;
+        s = fill(e, &w, all);
+    }
+    epiqp_free(e->c, room);
+    epiqp_free(e->c, w.near);
+    epiqp_free(e->c, w.order);
+    epiqp_free(e->c, w.scores);
+    return s;
+}

@@ -1,0 +1,73 @@
+/* spread.h - where a new observation falls: an interval around the prediction given, as wide as the place is hard
+ * (docs/method.md section 3, equations Y1 to Y7). It is built on errors of rows by networks that have not seen them, in units of
+ * what the noise and the variance of those networks explain, and of how large the errors of similar rows are. All in
+ * scaled units.
+ */
+#ifndef EPIQP_SPREAD_H
+#define EPIQP_SPREAD_H
+
+#include "la/la.h"
+
+#include <stdbool.h>
+
+enum { EPIQP_SPREAD_ROWS = 2048 }; /* the most rows that neighbours are chosen among, so that a point costs O(d) */
+
+/* Every row as predicted by networks that have not seen its group: those of other folds, or all rows but one. */
+typedef struct {
+    ptrdiff_t n, d, groups;
+    const double *x;          /* n by d */
+    const double *error;      /* n: target less prediction, finite */
+    const double *prediction; /* n */
+    const double *variance; /* n: of that prediction, data part plus procedural part over its networks; not negative */
+    const ptrdiff_t *group; /* n: 0 .. groups-1; NULL: every row by itself, groups is n */
+    double shrink;          /* epiqp_spread_shrink; 1: rows were left out one by one */
+} epiqp_spread_rows;
+
+/* What left-out errors are multiplied by to be those of networks that learn from all rows. share: of the rows, learned from
+ * when a fold is left out. leave_one_out2, folds2: mean squared errors of kernel regression without single rows (or
+ * groups), and without the same folds; 0: unknown, and the squared error is taken to fall with the root of the number of
+ * rows. */
+double epiqp_spread_shrink(double share, double leave_one_out2, double folds2);
+
+/* What a model has to keep, all of it: epiqp_spread_factor and epiqp_spread_at read nothing else. */
+typedef struct {
+    ptrdiff_t n, d;
+    ptrdiff_t rows, near;     /* rows that neighbours are chosen among, and how many of them are taken: at most 64 */
+    const double *x;          /* rows by d */
+    const double *prediction; /* rows */
+    const double *ratio;      /* rows: squared error over what noise and variance explain (Y2) */
+    const double *weight;     /* rows: 1 over the rows of the group */
+    const double *scale;      /* d: 1/(standard deviation sqrt(d)); 0: the feature is constant */
+    const double *least;      /* d: range of the features over all n rows */
+    const double *most;       /* d */
+    const double *score;      /* n: |error| over its scale, rising (Y5) */
+    const double *upto;       /* n: weight of the scores up to this one */
+    double prediction_scale;  /* 3/(standard deviation of the predictions) */
+    double mean_ratio;
+    double prior; /* how many rows the whole table counts beside the neighbours; 0: neighbours do not count (Y4) */
+    double unit;  /* variances here are in units of its square */
+    double base;  /* noise if it is equal everywhere, from the errors as they are (Y1) */
+    double shrink;
+    double reach; /* farthest that a row is from the nearest row of other features */
+    double groups;
+    double noise_sd; /* overall, in the units of the errors; shrunk as at a point */
+} epiqp_spread;
+
+/* Takes O(min(n, 2048) n d) time; the same bits for any number of threads. The arrays live in the arena. */
+int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_rows *rows, epiqp_spread *out);
+
+ptrdiff_t epiqp_spread_needs(double level); /* rows, or groups, without which there is no interval at this level */
+/* The half-width of the interval over the standard deviation of epiqp_spread_at. False: there are too few rows. */
+bool epiqp_spread_factor(const epiqp_spread *s, double level, double *factor);
+
+typedef struct {
+    bool known;      /* false: a double cannot hold it */
+    bool outside;    /* of the data: the interval is to be withheld (Y7) */
+    double noise_sd; /* of the noise here */
+    double sd;       /* of a new observation from the prediction: noise and variance together, never below the latter */
+} epiqp_spread_place;
+
+/* x: d; variance: of the prediction given, data part plus procedural part over its networks. Thread-safe. */
+epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance);
+
+#endif
