@@ -55,13 +55,12 @@ static double distance2(const epiqp_spread *s, const double *x, double predictio
     return *apart2 + difference * difference;
 }
 
-/* v into the list of the `most` smallest, rising. */
-static void keep_smallest(double *list, ptrdiff_t *count, ptrdiff_t most, double v)
+/* v into the list of the smallest, which rise from list[1] to list[count]; list[0] is -infinity. */
+static void keep_smallest(double *list, ptrdiff_t count, double v)
 {
-    ptrdiff_t k = *count;
-    if (k == most && !(v < list[k - 1])) return;
-    if (k < most) ++*count;
-    for (k = *count - 1; k > 0 && list[k - 1] > v; k--) {
+    ptrdiff_t k = count;
+    if (!(v < list[k])) return;
+    for (; list[k - 1] > v; k--) {
         list[k] = list[k - 1];
     }
     list[k] = v;
@@ -73,17 +72,18 @@ static nearby look_around(const epiqp_spread *s, const double *x, double predict
                           ptrdiff_t own)
 {
     nearby out = {.apart2 = INFINITY};
-    double closest[MOST], apart2;
-    ptrdiff_t count = 0;
+    double closest[1 + MOST], apart2;
+    for (ptrdiff_t k = 0; k <= MOST; k++) {
+        closest[k] = k ? INFINITY : -INFINITY;
+    }
     for (ptrdiff_t j = 0; j < s->rows; j++) {
         if (group && group[j] == own) continue;
-        keep_smallest(closest, &count, s->near, distance2(s, x, prediction, j, &apart2));
+        keep_smallest(closest, s->near, distance2(s, x, prediction, j, &apart2));
         if (!group || apart2 > 0) out.apart2 = fmin(out.apart2, apart2);
     }
-    if (!count) return out;
-    const double within = closest[count - 1] * (1 + TIE) + DBL_MIN;
+    const double within = closest[s->near] * (1 + TIE) + DBL_MIN; /* infinite: there are no more rows than that */
     for (ptrdiff_t j = 0; j < s->rows; j++) {
-        if ((group && group[j] == own) || distance2(s, x, prediction, j, &apart2) > within) continue;
+        if ((group && group[j] == own) || !(distance2(s, x, prediction, j, &apart2) <= within)) continue;
         out.weight += s->weight[j];
         out.ratio += s->weight[j] * s->ratio[j];
     }

@@ -160,16 +160,9 @@ TEST(sd_is_never_below_the_variance_given)
 
 /* ---- the formulas once more ---- */
 
-static double weight_of(ptrdiff_t i)
-{
-    int size = 0;
-    for (ptrdiff_t j = 0; j < P.rows.n; j++) {
-        size += P.group[j] == P.group[i];
-    }
-    return 1.0 / size;
-}
+static double weight[MANY], spread_of[D + 1]; /* of every row; of the features and the prediction */
 
-static double scale_of_column(const double *v, ptrdiff_t step)
+static double sd_of(const double *v, ptrdiff_t step)
 {
     double mean = 0, sum = 0;
     for (ptrdiff_t i = 0; i < P.rows.n; i++) {
@@ -181,6 +174,21 @@ static double scale_of_column(const double *v, ptrdiff_t step)
     return sqrt(sum);
 }
 
+static void weigh_rows(void)
+{
+    for (ptrdiff_t i = 0; i < P.rows.n; i++) {
+        int size = 0;
+        for (ptrdiff_t j = 0; j < P.rows.n; j++) {
+            size += P.group[j] == P.group[i];
+        }
+        weight[i] = 1.0 / size;
+    }
+    for (int k = 0; k < D; k++) {
+        spread_of[k] = sd_of(P.x + k, D);
+    }
+    spread_of[D] = sd_of(P.prediction, 1);
+}
+
 static int rising(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -190,22 +198,22 @@ static int rising(const void *a, const void *b)
 /* Ratio of squared errors around x, with its own group left out; -1: a point. */
 static double literal_ratio(const double *x, double prediction, ptrdiff_t own, double base, double prior, double mean)
 {
-    double d2[MANY], sorted[MANY], weight = prior, sum = prior * mean;
+    double d2[MANY], sorted[MANY], count = prior, sum = prior * mean;
     ptrdiff_t others = 0, near = epiqp_max(12, P.rows.n / 20);
     for (ptrdiff_t j = 0; j < P.rows.n; j++) {
-        d2[j] = pow(3 * (prediction - P.prediction[j]) / scale_of_column(P.prediction, 1), 2);
+        d2[j] = pow(3 * (prediction - P.prediction[j]) / spread_of[D], 2);
         for (int k = 0; k < D; k++) {
-            d2[j] += pow((x[k] - P.x[j * D + k]) / scale_of_column(P.x + k, D), 2) / D;
+            d2[j] += pow((x[k] - P.x[j * D + k]) / spread_of[k], 2) / D;
         }
         if (P.group[j] != own) sorted[others++] = d2[j];
     }
     qsort(sorted, (size_t)others, sizeof *sorted, rising);
     for (ptrdiff_t j = 0; j < P.rows.n; j++) {
         if (P.group[j] == own || d2[j] > sorted[near - 1] * (1 + 1e-9)) continue;
-        weight += weight_of(j);
-        sum += weight_of(j) * P.error[j] * P.error[j] / (base + P.variance[j]);
+        count += weight[j];
+        sum += weight[j] * P.error[j] * P.error[j] / (base + P.variance[j]);
     }
-    return prior > 0 ? sum / weight : mean;
+    return prior > 0 ? sum / count : mean;
 }
 
 static double literal_u2(double base, double v, double ratio)
@@ -218,30 +226,31 @@ static void check_against_formulas(void)
 {
     static const double PRIOR[] = {0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 0};
     const ptrdiff_t n = P.rows.n;
-    double mean2 = 0, mean_v = 0, mean = 0, dev[11] = {0}, w[MANY], u2[11][MANY];
+    double mean2 = 0, mean_v = 0, mean = 0, dev[11] = {0}, u2[11][MANY];
+    weigh_rows();
     for (ptrdiff_t i = 0; i < n; i++) {
-        w[i] = weight_of(i);
-        mean2 += w[i] * P.error[i] * P.error[i] / (double)P.rows.groups;
-        mean_v += w[i] * P.variance[i] / (double)P.rows.groups;
+        mean2 += weight[i] * P.error[i] * P.error[i] / (double)P.rows.groups;
+        mean_v += weight[i] * P.variance[i] / (double)P.rows.groups;
     }
     const double base = fmax(mean2 - mean_v, 0.05 * mean2);
     for (ptrdiff_t i = 0; i < n; i++) {
-        mean += w[i] * P.error[i] * P.error[i] / (base + P.variance[i]) / (double)P.rows.groups;
+        mean += weight[i] * P.error[i] * P.error[i] / (base + P.variance[i]) / (double)P.rows.groups;
     }
     int best = 0, chosen;
     for (int p = 0; p < 11; p++) {
         for (ptrdiff_t i = 0; i < n; i++) {
             u2[p][i] = literal_u2(base, P.variance[i],
                                   literal_ratio(P.x + i * D, P.prediction[i], P.group[i], base, PRIOR[p], mean));
-            dev[p] += w[i] * (log(u2[p][i]) + P.error[i] * P.error[i] / u2[p][i]);
+            dev[p] += weight[i] * (log(u2[p][i]) + P.error[i] * P.error[i] / u2[p][i]);
         }
         if (dev[p] < dev[best]) best = p;
     }
     for (chosen = 10; chosen > best; chosen--) { /* the last one within a standard error */
         double by_group[MANY] = {0}, squares = 0, sum = dev[chosen] - dev[best];
         for (ptrdiff_t i = 0; i < n; i++) {
-            by_group[P.group[i]] += w[i] * (log(u2[chosen][i] / u2[best][i]) + P.error[i] * P.error[i] / u2[chosen][i] -
-                                            P.error[i] * P.error[i] / u2[best][i]);
+            by_group[P.group[i]] +=
+                weight[i] * (log(u2[chosen][i] / u2[best][i]) + P.error[i] * P.error[i] / u2[chosen][i] -
+                             P.error[i] * P.error[i] / u2[best][i]);
         }
         for (ptrdiff_t g = 0; g < P.rows.groups; g++) {
             squares += pow(by_group[g] - sum / (double)P.rows.groups, 2);
@@ -259,7 +268,7 @@ static void check_against_formulas(void)
         for (ptrdiff_t i = 0; i < n; i++) {
             total = 0;
             for (ptrdiff_t j = 0; j < n; j++) {
-                total += score[j] <= score[i] ? w[j] : 0;
+                total += score[j] <= score[i] ? weight[j] : 0;
             }
             if (total >= level * (double)(P.rows.groups + 1) - 1e-9) want = fmin(want, score[i]);
         }
