@@ -374,6 +374,7 @@ typedef struct {
     const struct epiq_combined *given;
     const struct epiq_sweep *const *sweeps; /* when options.sweep requested them */
     ptrdiff_t sweep_count;
+    const struct epiq_summary *summary;
 } epiq_result;
 
 EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

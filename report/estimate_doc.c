@@ -43,16 +43,18 @@ static void write_head(doc *d)
     } else {
         write_trained(d);
     }
-    doc_when(d, retrained && d->r->retrain->left_out_rmse > 0,
-             "the networks' error on rows they have not seen %.4g; noise %.4g (standard deviation)\n",
-             d->r->retrain->left_out_rmse, sqrt(d->r->retrain->noise_variance));
-    if (d->r->fit->known) {
-        doc_say(d, "kernel regression's leave-one-%sout error %.4g", d->r->fit->by_group ? "group-" : "",
-                d->r->fit->loo_rmse);
-        doc_when(d, d->r->fit->has_r2, ", R2 %.3g", d->r->fit->r2);
-        doc_when(d, !retrained, "; noise %.4g (standard deviation, if equal everywhere)",
-                 sqrt(d->r->fit->noise_variance));
-        doc_say(d, "\n");
+    const epiq_fit_error *f = d->r->fit;
+    if (f->known) {
+        const bool useless = f->has_r2 && f->r2 <= 0;
+        const phrase by = fit_by(f);
+        doc_when(d, useless,
+                 "USELESS: on rows it has not seen, this predicts no better than the mean of %s (R2 %.2g).\n",
+                 d->run->data.target, f->r2);
+        doc_say(d, "typical error on rows not seen %.3g (%s", f->rmse, by.text);
+        doc_when(d, f->has_r2, "; R2 %.3g", f->r2);
+        doc_say(d, "), of which noise about %.2g\n", sqrt(f->noise_variance));
+        doc_when(d, f->folds && f->kernel_known, "infinitely wide networks would have %.3g (leave-one-%sout)\n",
+                 f->kernel_rmse, f->by_group ? "group-" : "");
     }
     doc_when(d, retrained && d->r->retrain->kappa > 0,
              "the networks follow the data %.2f times as much as infinitely wide ones, in variance (+- %.2f)\n",
@@ -205,7 +207,7 @@ static void write_sweeps(doc *d)
 static void write_fit(doc *d)
 {
     doc_heading(d, "How well the model fits");
-    if (!d->r->fit->known) {
+    if (!d->r->fit->kernel_known) {
         doc_note(d, "%s",
                  d->run->given && !combine_kernel(d->r)
                      ? "Leave-one-out predictions take a kernel and y; no kernel was given."
@@ -215,9 +217,9 @@ static void write_fit(doc *d)
     doc_page(d, "<p>Each row was predicted from all %s by kernel regression, %s: they miss by %-s (root mean square)",
              d->r->fit->by_group ? "other groups" : "others",
              d->run->given ? "with the kernel that was given" : "the mean of infinitely wide networks",
-             number_markup("loo-rmse", d->r->fit->loo_rmse, 4).text);
+             number_markup("loo-rmse", d->r->fit->kernel_rmse, 4).text);
     doc_page_when(d, d->r->fit->has_r2, " and explain <b data-r2=\"%s\">%.1f %%</b> of the variance of %s",
-                  number_text(d->r->fit->r2).text, 100 * d->r->fit->r2, d->run->data.target);
+                  number_text(d->r->fit->kernel_r2).text, 100 * d->r->fit->kernel_r2, d->run->data.target);
     doc_page(d, "; the noise has a standard deviation of %-s.</p>\n<div class=\"figures\">\n",
              number_markup("noise-sd", sqrt(d->r->fit->noise_variance), 4).text);
     bool loo = doc_picture(d, PICTURE_LOO, 0), calibration = doc_picture(d, PICTURE_CALIBRATION, 0);
@@ -275,8 +277,10 @@ static void describe_text(doc *d)
 {
     const phrase needed = members_needed(d->r, d->run);
     write_head(d);
-    if (d->r->point_count > BLOCKS_MAX) write_points(d);
-    for (ptrdiff_t i = 0; d->r->point_count <= BLOCKS_MAX && i < d->r->point_count; i++) {
+    const bool rows_alone = d->r->point_count && d->r->summary->rows == d->r->point_count;
+    if (d->r->summary->rows) write_rows(d);
+    if (d->r->point_count > BLOCKS_MAX && !rows_alone) write_points(d);
+    for (ptrdiff_t i = 0; !rows_alone && d->r->point_count <= BLOCKS_MAX && i < d->r->point_count; i++) {
         write_block(d, d->r->points[i]);
     }
     if (d->r->sweep_count && !d->run->sweeps_drawn) write_sweep_table(d);
@@ -299,6 +303,7 @@ void estimate_describe(doc *d)
     doc_open(d, phrase_of("%.*s", (int)verb, command).text,
              phrase_of("How far to trust the predicted %.120s", d->run->data.target).text, NULL);
     write_answer(d);
+    if (d->r->summary->rows) write_rows(d);
     if (d->r->point_count > 1) write_points(d);
     for (ptrdiff_t i = 0; i < d->r->point_count && i < ESTIMATE_DETAILED; i++) {
         write_section(d, d->r->points[i], i);

@@ -9,6 +9,8 @@ void write_block(doc *d, const epiq_point *p);
 void write_section(doc *d, const epiq_point *p, ptrdiff_t i);
 void write_sentence(doc *d, const epiq_point *p); /* on the page: the answer at one point */
 
+void write_rows(doc *d); /* rows that were left out, summed up */
+
 /* ---- pictures; what is unknown is not drawn, and the page says why ---- */
 
 enum { ESTIMATE_DETAILED = 3 }; /* points that get pictures of their own */

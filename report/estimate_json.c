@@ -8,13 +8,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void write_fit(json *j, const epiq_fit_error *f)
+{
+    const phrase by = fit_by(f);
+    const char *text = by.text;
+    const double noise_sd = sqrt(f->noise_variance);
+    if (!f->known) {
+        json_text(j, "fit", NULL);
+        return;
+    }
+    json_object(j, "fit", JSON_LINES);
+    json_fields(j, FIELDS(FIELD("rmse", REAL, &f->rmse), FIELD("r2", REAL, f->has_r2 ? &f->r2 : NULL),
+                          FIELD("noise_sd", REAL, &noise_sd), FIELD("by", TEXT, &text)));
+    json_struct(j, "kernel", f->kernel_known, JSON_FLAT,
+                FIELDS(FIELD("rmse", REAL, &f->kernel_rmse), FIELD("r2", REAL, f->has_r2 ? &f->kernel_r2 : NULL)));
+    json_end(j);
+}
+
+static void write_quantiles(json *j, const char *key, const epiq_quantiles *q)
+{
+    json_struct(j, key, q->known, JSON_FLAT,
+                FIELDS(FIELD("q05", REAL, &q->q05), FIELD("median", REAL, &q->median), FIELD("q95", REAL, &q->q95)));
+}
+
+static void write_summary(json *j, const epiq_summary *s)
+{
+    if (!s->rows) return;
+    json_object(j, "summary", JSON_LINES);
+    json_fields(j, FIELDS(FIELD("rows", COUNT, &s->rows)));
+    write_quantiles(j, "prediction_sd", &s->prediction_sd);
+    write_quantiles(j, "procedural", &s->procedural);
+    write_quantiles(j, "data", &s->data);
+    write_quantiles(j, "single", &s->single);
+    write_quantiles(j, "interval_width", &s->interval_width);
+    write_quantiles(j, "noise_sd", &s->noise_sd);
+    json_fields(j, FIELDS(FIELD("share_data", REAL, s->single.known && s->data.known ? &s->share_data : NULL)));
+    json_array(j, "least_sure", JSON_FLAT);
+    for (ptrdiff_t k = 0; k < s->least_sure_count; k++) {
+        json_real(j, NULL, (double)s->least_sure[k]);
+    }
+    json_end(j);
+    json_end(j);
+}
+
 static void write_start(json *j, const epiq_result *r, const report_run *run)
 {
-#define FIT(member) FIELD(#member, REAL, &r->fit->member)
-    const char *by = r->fit->by_group ? "leave-one-group-out" : "leave-one-out";
-    json_struct(j, "fit", r->fit->known, JSON_LINES,
-                FIELDS(FIT(loo_rmse), FIELD("r2", REAL, r->fit->has_r2 ? &r->fit->r2 : NULL), FIT(noise_variance),
-                       FIELD("by", TEXT, &by)));
+    write_fit(j, r->fit);
 #define TRAINING(kind, member) FIELD(#member, kind, &r->training->member)
     json_struct(j, "training", !run->given && r->training->members, JSON_LINES,
                 FIELDS(TRAINING(COUNT, members), TRAINING(COUNT, converged), TRAINING(REAL, loss_max),
@@ -61,13 +100,15 @@ static void write_data_part(json *j, const epiq_result *r, const epiq_point *p, 
                       THERE("probe_error", REAL, probed, &p->probe_error)));
 }
 
-static void write_comparisons(json *j, const epiq_point *p, const report_run *run)
+static void write_comparisons(json *j, const epiq_fit_error *fit, const epiq_point *p, const report_run *run)
 {
-    const char *jackknife = "jackknife+";
+    const phrase by = fit_by(fit);
+    const char *text = by.text;
+    const double noise_sd = sqrt(p->predictive.noise);
     json_struct(j, "predictive", p->predictive.known, JSON_FLAT,
-                FIELDS(FIELD("interval", RANGE, ((const double[]){p->predictive.lo, p->predictive.hi})),
-                       FIELD("level", REAL, &run->options->level), FIELD("method", TEXT, &jackknife),
-                       FIELD("noise", REAL, &p->predictive.noise)));
+                FIELDS(FIELD("lo", REAL, &p->predictive.lo), FIELD("hi", REAL, &p->predictive.hi),
+                       FIELD("level", REAL, &run->options->level), FIELD("noise_sd", REAL, &noise_sd),
+                       FIELD("by", TEXT, &text)));
     const double ratio = p->infinite.variance > 0 ? p->procedural.variance / p->infinite.variance : NAN;
     const field uncorrected = FIELD("uncorrected", REAL, &p->ba.uncorrected);
     write_part(j, "ba", &p->ba.part, run,
@@ -83,7 +124,9 @@ static void write_comparisons(json *j, const epiq_point *p, const report_run *ru
 static void write_point(json *j, const epiq_result *r, const epiq_point *p, const report_run *run)
 {
     json_object(j, NULL, JSON_LINES);
-    json_fields(j, FIELDS(FIELD("at", TEXT, &p->at), FIELD("prediction", REAL, &p->prediction),
+    const int left_out = p->left_out > 0;
+    json_fields(j, FIELDS(FIELD("at", TEXT, &p->at), FIELD_THERE("left_out", BOOL, left_out ? &left_out : NULL),
+                          FIELD("prediction", REAL, &p->prediction),
                           FIELD("prediction_variance", VARIANCE, &p->prediction_variance)));
     write_part(j, "procedural", &p->procedural, run,
                FIELDS(FIELD_THERE("members", COUNT, p->procedural.method == EPIQ_BY_EV ? &p->member_count : NULL)));
@@ -92,7 +135,7 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
                FIELDS(FIELD("members", COUNT, &r->ran->ensemble_size),
                       FIELD_THERE("uncorrected", REAL, p->ensemble.method == EPIQ_BY_BA ? &p->ba.uncorrected : NULL)));
     write_part(j, "single", &p->single, run, FIELDS({0}));
-    write_comparisons(j, p, run);
+    write_comparisons(j, r->fit, p, run);
     json_array(j, "influential", JSON_LINES);
     for (ptrdiff_t i = 0; i < p->influential_count; i++) {
         json_struct(j, NULL, true, JSON_FLAT,
@@ -127,6 +170,7 @@ static void estimate_json(FILE *out, const report_answer *a, const report_run *r
     write_start(&j, r, run);
     json_combined(&j, r, run);
     json_choice(&j, r, run);
+    write_summary(&j, r->summary);
     json_array(&j, "points", JSON_LINES);
     const epiq_point *p;
     for (ptrdiff_t i = 0; (p = r->points[i]); i++) {
@@ -146,7 +190,8 @@ static void estimate_json(FILE *out, const report_answer *a, const report_run *r
 #define TIMING(name, member) FIELD(name, REAL, &r->timing->member)
     json_struct(&j, "timing", true, JSON_FLAT,
                 FIELDS(FIELD("read", REAL, &run->read_seconds), TIMING("kernel", kernel), TIMING("factor", factor),
-                       TIMING("if", influence), TIMING("ev", ev), TIMING("retrain", retrain), TIMING("ba", ba)));
+                       TIMING("if", influence), TIMING("ev", ev), TIMING("folds", folds), TIMING("retrain", retrain),
+                       TIMING("ba", ba)));
     json_struct(&j, "advice", true, JSON_LINES, /* without the number of rows "as many again" is no number */
                 FIELDS(FIELD("action", TEXT, &action), FIELD("members", COUNT, &r->advice->members),
                        FIELD_IF("rows", COUNT, &r->advice->rows, collect ? FIELD_NONZERO : FIELD_ALWAYS),

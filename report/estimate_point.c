@@ -119,7 +119,9 @@ static void write_observation(doc *d, const epiq_point *p)
     }
     doc_say(d, "between %.4g and %.4g about %.4g %% of the time", p->predictive.lo, p->predictive.hi,
             100 * d->run->options->level);
-    doc_when(d, p->member_count && p->kernel_prediction.known, "; built on kernel regression's %.4g",
+    const bool by_kernel =
+        d->run->given || d->r->ran->solver == EPIQ_SOLVER_DIVIDED; /* elsewhere around the prediction */
+    doc_when(d, by_kernel && p->member_count && p->kernel_prediction.known, "; built on kernel regression's %.4g",
              p->kernel_prediction.value);
     doc_say(d, "\n" LABEL, "");
     doc_when(d, p->prediction_variance.known,
@@ -128,7 +130,7 @@ static void write_observation(doc *d, const epiq_point *p)
     doc_say(d, "noise %.3g", sqrt(noise));
     doc_when(d, p->data.known, ", data %.3g", part_sd(&p->data));
     doc_when(d, p->procedural.known && p->member_count, ", procedure %.3g",
-             sqrt(p->procedural.variance / (double)p->member_count));
+             sqrt(p->procedural.variance / (double)(p->left_out ? d->r->ran->members : p->member_count)));
     doc_say(d, "\n");
 }
 
@@ -195,7 +197,7 @@ static void write_notes(doc *d, const epiq_point *p)
             "<p class=\"small\">The noise of one observation there has the variance %-s, which neither training nor "
             "rows can lower.",
             number_markup("noise", p->predictive.noise, 4).text);
-        doc_page_when(d, p->kernel_prediction.known && p->member_count,
+        doc_page_when(d, d->run->given && p->kernel_prediction.known && p->member_count,
                       " The interval of a new observation is built on kernel regression, which predicts %-s.",
                       number_markup("kernel-prediction", p->kernel_prediction.value, 6).text);
         doc_page(d, "</p>\n");

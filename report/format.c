@@ -16,6 +16,12 @@ phrase phrase_of(const char *format, ...)
     return said;
 }
 
+phrase fit_by(const epiq_fit_error *f)
+{
+    return f->folds > 0 ? phrase_of("%td folds%s", f->folds, f->by_group ? " of groups" : "")
+                        : phrase_of("leave-one-%sout", f->by_group ? "group-" : "");
+}
+
 phrase interval_text(const epiq_part *p)
 {
     return phrase_of(!p->has_interval ? "no interval"

@@ -9,6 +9,7 @@ typedef struct {
     char text[640];
 } phrase;
 phrase phrase_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+phrase fit_by(const epiq_fit_error *f);    /* "5 folds", "leave-one-out" */
 phrase interval_text(const epiq_part *p);  /* "between 1 and 3", "at least 1", "no interval" */
 double part_variance(const epiq_part *p);  /* NAN: not known */
 double part_sd(const epiq_part *p);        /* likewise */

@@ -92,8 +92,8 @@ static const char *sound(const epiq_result *a, const epiq_options *o)
     for (ptrdiff_t k = 0; k < a->warning_count; k++) {
         if (!sound_text(a->warnings[k]->message)) return "a warning speaks of inf or nan";
     }
-    bool fit = isfinite(a->fit->loo_rmse) && isfinite(a->fit->r2) && isfinite(a->fit->noise_variance) &&
-               a->fit->loo_rmse >= 0 && a->fit->noise_variance >= 0;
+    bool fit = isfinite(a->fit->kernel_rmse) && isfinite(a->fit->r2) && isfinite(a->fit->noise_variance) &&
+               a->fit->kernel_rmse >= 0 && a->fit->noise_variance >= 0;
     bool told = a->fit->known || !(a->ran->methods & EPIQ_IF) || o->time > 0 || reason;
     return !fit                                                                           ? "the fit is none"
            : !told                                                                        ? "no fit, and no reason"

@@ -4,6 +4,7 @@ import concurrent.futures
 import glob
 import html.parser
 import json
+import math
 import os
 import re
 import struct
@@ -153,9 +154,9 @@ def compare_estimate(name, page, result):
         check(f"{name}: the variance of the prediction is the JSON's", whole == point["prediction_variance"])
         check(f"{name}: the prediction is the JSON's", point["prediction"] in page.values("data-prediction"))
         if point["predictive"]:
-            lo, hi = point["predictive"]["interval"]
+            lo, hi = point["predictive"]["lo"], point["predictive"]["hi"]
             check(f"{name}: a new observation", lo in page.values("data-predictive-lo") and hi in page.values("data-predictive-hi")
-                  and point["predictive"]["noise"] in page.values("data-noise"))
+                  and any(math.isclose(point["predictive"]["noise_sd"] ** 2, v, rel_tol=1e-12) for v in page.values("data-noise")))
         values = page.values("data-value")
         for row in point["influential"]:
             check(f"{name}: influence of row {row['row']}", row["influence"] in values)
@@ -170,7 +171,7 @@ def compare_estimate(name, page, result):
     for sweep in result.get("sweeps", []):
         check(f"{name}: sweep across {sweep['feature']}", set(sweep["prediction"]) | set(sweep["values"]) <= values)
     if result["fit"]:
-        check(f"{name}: leave-one-out error", page.values("data-loo-rmse") == [result["fit"]["loo_rmse"]])
+        check(f"{name}: leave-one-out error", page.values("data-loo-rmse") == [result["fit"]["kernel"]["rmse"]])
     spoken = re.sub(r"\s+", " ", page.text)
     check(f"{name}: the advice", re.sub(r"\s+", " ", result["advice"]["text"]) in spoken)
     check(f"{name}: every warning", all(w["message"] in page.text for w in result["warnings"]))

@@ -200,7 +200,7 @@ static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_com
         }
         s = epiqp_error_of(j->c, j->data, j->e2, &m->loo);
     } else if (r->fit->known) { /* from probes: no single errors; the standard error is that of normal ones */
-        m->loo = (epiq_rmse){1, r->fit->loo_rmse, r->fit->loo_rmse / sqrt(2 * (double)j->data->n)};
+        m->loo = (epiq_rmse){1, r->fit->kernel_rmse, r->fit->kernel_rmse / sqrt(2 * (double)j->data->n)};
     }
     j->r->threads = r->ran->threads;
     j->r->backend = r->backend;

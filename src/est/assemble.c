@@ -61,7 +61,6 @@ static int write_predictions(const epiqp_problem *pb, const epiqp_findings *f, e
     if (s || (f->ba.h && (s = list_predictions(pb, f->ba.batches, f->ba.h, &batches)))) return s;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         epiq_point *out = &a->points[p];
-        f->prediction[p] = prediction_of(pb, f, p);
         out->at = pb->name[p];
         out->prediction = shift + unit * f->prediction[p];
         out->kernel_prediction.known = f->kernel != NULL;
@@ -86,6 +85,7 @@ static int write_predictions(const epiqp_problem *pb, const epiqp_findings *f, e
 typedef struct {
     ptrdiff_t negative, lost, apart, first_apart; /* apart: BA and the other two */
     ptrdiff_t narrow, first_narrow;               /* data variances that rest on a row or two */
+    ptrdiff_t outside, first_outside;             /* points outside the data */
     double raw;                                   /* the first negative difference */
 } withheld;
 
@@ -140,7 +140,8 @@ static void write_variances(const epiqp_problem *pb, const epiqp_findings *f, pt
     w->lost += f->methods & EPIQ_IF && !data.known; /* even the scaled square was too large */
     w->lost += f->methods & EPIQ_EV && f->ev.h && !f->ev.part[p].known;
     const bool without_rows = out->data.method == EPIQ_BY_RETRAIN && !pb->engine;
-    if (out->data.has_interval && out->data.df < EPIQP_NARROW && !without_rows) {
+    const bool left_out = pb->left_out && pb->left_out[p] >= 0; /* there the rows together are the answer */
+    if (out->data.has_interval && out->data.df < EPIQP_NARROW && !without_rows && !left_out) {
         w->first_narrow = w->narrow++ ? w->first_narrow : p;
     }
     out->single = in_units(epiqp_sum_of(both.data, both.procedural, 1, o->level, both.method), unit2, w);
@@ -198,12 +199,12 @@ static int write_loo(const epiqp_problem *pb, const epiqp_loo *l, epiqp_answer *
     const double unit = pb->data->y_factor, shift = pb->data->y_shift, noise_sd = l->noise_sd * unit;
     if (!l->known) return EPIQ_OK;
     double loo2 = epiqp_dot(n, l->left_out, l->left_out), spread = epiqp_variance(pb->data->y, n) * (double)(n - 1);
-    r->fit.known = 1;
+    r->fit.known = r->fit.kernel_known = 1;
     r->fit.by_group = l->by_group;
     r->fit.has_r2 = spread > 0;
-    r->fit.loo_rmse = unit * sqrt(loo2 / (double)n);
-    r->fit.r2 = spread > 0 ? 1 - loo2 / spread : 0;
-    r->fit.noise_variance = noise_sd * noise_sd;
+    r->fit.rmse = r->fit.kernel_rmse = unit * sqrt(loo2 / (double)n);
+    r->fit.r2 = r->fit.kernel_r2 = spread > 0 ? 1 - loo2 / spread : 0;
+    r->fit.noise_variance = r->fit.kernel_noise_variance = noise_sd * noise_sd;
     if (!l->wider) return EPIQ_OK;
     double *observed = epiqp_arena_alloc(pb->e.c, pb->lasting, 3 * n, sizeof *observed);
     if (!observed) return EPIQ_E_NOMEM;
@@ -217,6 +218,44 @@ static int write_loo(const epiqp_problem *pb, const epiqp_loo *l, epiqp_answer *
     r->fit.loo = loo;
     r->fit.loo_sd = loo_sd;
     return EPIQ_OK;
+}
+
+/* What rows that networks have not seen tell. *lost: some of it is no double in these units. */
+static void write_unseen(const epiqp_problem *pb, const epiqp_unseen *u, epiqp_answer *r, bool *lost)
+{
+    const ptrdiff_t n = pb->n;
+    const double unit = pb->data->y_factor, spread = epiqp_variance(pb->data->y, n) * (double)(n - 1),
+                 noise = u->spread.noise_sd * unit * (u->spread.noise_sd * unit), rmse = unit * sqrt(u->error2);
+    if (!u->known) return;
+    if (!(noise <= DBL_MAX && rmse <= DBL_MAX) || (u->spread.noise_sd > 0 && noise < DBL_MIN)) {
+        *lost = true;
+        return;
+    }
+    r->fit.known = 1;
+    r->fit.noise_variance = noise;
+    r->fit.folds = u->folds;
+    r->fit.by_group = epiqp_has_groups(pb);
+    r->fit.has_r2 = spread > 0;
+    r->fit.rmse = rmse;
+    r->fit.r2 = spread > 0 ? 1 - u->error2 * (double)n / spread : 0;
+}
+
+/* The interval of a new observation, around the prediction given; withheld outside the data. */
+static void write_observation(const epiqp_problem *pb, const epiqp_unseen *u, double prediction, ptrdiff_t p,
+                              epiq_point *out, withheld *w)
+{
+    const double unit = pb->data->y_factor, *x = pb->at + p * pb->data->d;
+    if (!out->prediction_variance.known) return;
+    const epiqp_spread_place here =
+        epiqp_spread_at(&u->spread, x, prediction, out->prediction_variance.variance / unit / unit);
+    const double half = u->factor * here.sd * unit, noise = here.noise_sd * unit * (here.noise_sd * unit);
+    if (here.outside) {
+        w->first_outside = w->outside++ ? w->first_outside : p;
+        return;
+    }
+    const double centre = pb->data->y_shift + unit * prediction;
+    if (!u->enough || !here.known || !(fabs(centre) + half <= DBL_MAX) || !(noise <= DBL_MAX)) return;
+    out->predictive = (epiq_predictive){.known = 1, .lo = centre - half, .hi = centre + half, .noise = noise};
 }
 
 /* With retraining, the noise of the answer is that which the networks leave. *lost: it is no double in these units. */
@@ -303,6 +342,26 @@ static int warn_of_predictive(const epiqp_problem *pb, const epiqp_answer *a)
         pb->plan->hints->far_from_kernel);
 }
 
+/* The networks are of no use, or points lie where their errors say nothing. */
+static int warn_of_fit(const epiqp_problem *pb, const withheld *w, const epiqp_answer *a)
+{
+    int s = EPIQ_OK;
+    if (pb->plan->wants_predictive && a->fit.known && a->fit.has_r2 && a->fit.r2 <= 0) {
+        s = epiqp_warn(
+            pb->e.c, pb->warnings, EPIQ_W_NO_SKILL,
+            "on rows they have not seen, the networks predict no better than the mean of the target (R2 "
+            "%.2g): the numbers here say how well a useless prediction is known; try other features, or more "
+            "rows",
+            a->fit.r2);
+    }
+    if (s || !w->outside) return s;
+    return epiqp_warn(
+        pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_DATA,
+        "%td of %td points lie outside the data (first: %s), where errors of rows say nothing: no interval "
+        "of y is given there",
+        w->outside, pb->asked, pb->name[w->first_outside]);
+}
+
 static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld *w, bool lost, const epiqp_answer *a)
 {
     const bool influence = f->methods & EPIQ_IF;
@@ -328,8 +387,8 @@ static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld
             "its interval is very wide, or has no upper end; points at training rows are often so",
             w->narrow, pb->asked, first->at, first->data.df);
     }
-    if (s || (s = warn_of_check(pb, w, a)) || (s = warn_of_ba(pb, f))) return s;
-    return warn_of_predictive(pb, a);
+    if (s || (s = warn_of_check(pb, w, a)) || (s = warn_of_ba(pb, f)) || (s = warn_of_predictive(pb, a))) return s;
+    return warn_of_fit(pb, w, a);
 }
 
 /* The plan's options with what the run made of them: methods that are done, networks there are, whether by retraining. */
@@ -351,15 +410,22 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
     if (!(a->points = epiqp_arena_alloc(pb->e.c, pb->lasting, pb->points, sizeof *a->points)) || !corrected) {
         return EPIQ_E_NOMEM;
     }
+    epiqp_unseen unseen;
     int s = write_loo(pb, &influence->loo, a);
-    if (s || (s = write_retrain(pb, &f->retrain, a, &lost))) return s;
+    if (s || (s = write_retrain(pb, &f->retrain, a, &lost)) || (s = epiqp_unseen_new(pb, f, &unseen))) return s;
+    write_unseen(pb, &unseen, a, &lost);
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         epiq_point *out = &a->points[p];
         withheld *w = p < pb->asked ? &asked : &swept;
+        f->prediction[p] = prediction_of(pb, f, p);
         write_variances(pb, f, p, out, &corrected[p], w);
         out->probe_error = influence->probe_error ? influence->probe_error[p] : 0;
         out->kappa = f->retrain.kappa ? f->retrain.kappa[p] : 0;
-        if (influence->predictive) write_predictive(pb, influence->predictive[p], a->fit.noise_variance, out);
+        if (unseen.known) {
+            write_observation(pb, &unseen, f->prediction[p], p, out, w);
+        } else if (influence->predictive) {
+            write_predictive(pb, influence->predictive[p], a->fit.noise_variance, out);
+        }
         if (influence->influential_room && p < pb->asked && (s = write_influential(pb, influence, p, out, w))) {
             return s;
         }

@@ -3,6 +3,7 @@
 #define EPIQP_ASSEMBLE_H
 
 #include "est/if.h"
+#include "est/spread.h"
 
 /* Everything the estimators found, in scaled units. */
 typedef struct {
@@ -18,6 +19,17 @@ typedef struct {
     epiqp_ba_findings ba;
     epiqp_trainings training;
 } epiqp_findings;
+
+/* What rows predicted by models that have not seen them tell: unseen.c. */
+typedef struct {
+    bool known;
+    ptrdiff_t folds; /* parts of the rows that networks were trained without; 0: kernel regression, without each row */
+    double error2;   /* mean square of the errors, scaled */
+    epiqp_spread spread;
+    bool enough;   /* rows for the level, */
+    double factor; /* with which half the interval's width is this times the standard deviation of a new observation */
+} epiqp_unseen;
+int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_unseen *out);
 
 /* The data part at point p: of retrained networks, or IF's. */
 static inline epiq_part epiqp_data_part(const epiqp_findings *f, ptrdiff_t p)
@@ -46,6 +58,7 @@ typedef struct {
     epiq_solve_info solve;
     epiq_retraining retrain;
     epiq_combined given;
+    epiq_summary summary;
 } epiqp_answer;
 epiqp_answer *epiqp_answer_new(epiq_ctx *c);
 /* The points become the result's, with the warnings there are: the last step that can fail. */
@@ -55,6 +68,7 @@ int epiqp_answer_end(epiq_ctx *c, epiqp_answer *a, int status, epiq_result **out
 
 int epiqp_findings_room(const epiqp_problem *pb, epiqp_findings *found); /* one for each point */
 int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *found, epiqp_answer *a);
+int epiqp_summarise(const epiqp_problem *pb, epiqp_answer *a); /* of points that leave rows out: summary.c */
 int epiqp_check_regime(const epiqp_problem *pb, const epiqp_findings *found);
 int epiqp_check_training(const epiqp_problem *pb, const epiqp_trainings *t);
 int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_answer *a);

@@ -7,6 +7,7 @@
 #include "est/variance.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { FEWEST = 10 }; /* rows from which a prior is found */
 
@@ -34,6 +35,16 @@ static prior_law law_of(ptrdiff_t count, const double *s2, const double *prior, 
     return law;
 }
 
+/* Out of the logarithm's way: nothing is far below all others. sorted: scratch of count. */
+static void raise_least(double *v, ptrdiff_t count, double *sorted)
+{
+    memcpy(sorted, v, (size_t)count * sizeof *v);
+    const double least = 1e-5 * epiqp_median(sorted, count);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        v[i] = fmax(v[i], least);
+    }
+}
+
 /* The points that leave rows out, with the variances there of the fold's networks and of those trained on all rows. */
 typedef struct {
     ptrdiff_t count;
@@ -55,16 +66,8 @@ static int gather(const epiqp_problem *pb, const epiqp_fold_findings *folds, con
         out->s2[out->count] = fmax(folds->between[pb->left_out[p]], 0);
         out->all[out->count++] = found->part[p].known ? found->part[p].variance : 0;
     }
-    for (int k = 0; k < 2; k++) { /* logarithms are taken: nothing may be far below all others */
-        double *v = k ? out->all : out->s2;
-        for (ptrdiff_t i = 0; i < out->count; i++) {
-            sorted[i] = v[i];
-        }
-        const double least = 1e-5 * epiqp_median(sorted, out->count);
-        for (ptrdiff_t i = 0; i < out->count; i++) {
-            v[i] = fmax(v[i], least);
-        }
-    }
+    raise_least(out->s2, out->count, sorted);
+    raise_least(out->all, out->count, sorted);
     return EPIQ_OK;
 }
 
@@ -75,6 +78,25 @@ static double least_of(const double *v, ptrdiff_t count)
         least = fmin(least, v[i]);
     }
     return least;
+}
+
+int epiqp_moderate_folds(const epiqp_problem *pb, const epiqp_fold_findings *folds, double *out)
+{
+    const ptrdiff_t n = pb->n;
+    const double df = (double)(pb->plan->folds->starts - 1);
+    double *sorted = epiqp_room(pb, n, sizeof *sorted);
+    if (!sorted) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out[i] = fmax(folds->between[i], 0);
+    }
+    raise_least(out, n, sorted);
+    if (n < FEWEST || !(least_of(out, n) > 0)) return EPIQ_OK;
+    const prior_law law = law_of(n, out, NULL, df);
+    const double nu = law.scatter > 0 ? law.nu : (double)n;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out[i] = (nu * law.size + df * out[i]) / (nu + df);
+    }
+    return EPIQ_OK;
 }
 
 static int list_unseen(const epiqp_problem *pb, const epiqp_fold_findings *folds, const double **out)

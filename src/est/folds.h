@@ -43,6 +43,8 @@ epiqp_draw epiqp_fold_draw(const epiqp_problem *pb, ptrdiff_t fold, ptrdiff_t st
 ptrdiff_t epiqp_fold_networks(const epiqp_problem *pb, const epiqp_plan *plan);
 double epiqp_folds_bytes(const epiqp_problem *pb, const epiqp_plan *plan);
 
+/* The variance between the networks at every row left out (n), each drawn towards that of all rows. */
+int epiqp_moderate_folds(const epiqp_problem *pb, const epiqp_fold_findings *folds, double *out);
 /* EV at the points that leave rows out: by the networks that have not seen the row. The few of a fold tell a variance only
  * roughly; it is drawn towards what the networks of all rows say there, as far as the two agree over the rows. */
 int epiqp_ev_left_out(const epiqp_problem *pb, const epiqp_fold_findings *folds, epiqp_ev_findings *found);

@@ -8,7 +8,7 @@
 #include "la/la.h"
 
 enum {
-    EPIQP_MOST_FOLDS = 20,
+    EPIQP_MOST_FOLDS = 100,
     EPIQP_STARTS = 2 /* products of two starts' answers do not hold what is one start's own */
 };
 

@@ -290,7 +290,8 @@ static int warn(const epiqp_problem *pb, const epiq_part *ev, const epiqp_retrai
     ptrdiff_t hidden = 0, first = 0;
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
         const epiq_part *data = &found->part[p];
-        if (ev[p].known && data->known && ev[p].variance > BESIDE * data->variance && !hidden++) first = p;
+        const bool row = pb->left_out && pb->left_out[p] >= 0; /* there the rows together are the answer */
+        if (!row && ev[p].known && data->known && ev[p].variance > BESIDE * data->variance && !hidden++) first = p;
     }
     if (se > UNSURE * kappa) {
         int s = epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_UNSURE_KAPPA,

@@ -274,7 +274,7 @@ static int execute(run *j, const epiqp_request *request, epiqp_answer *a)
     a->solve.iterations = j->fit.ridge.worst.iterations;
     a->solve.residual = j->fit.ridge.worst.residual;
     if ((model && (s = epiqp_model_parts_take(pb, &j->found, &a->ran, &j->fit, model))) ||
-        (s = epiqp_advise(pb, &j->found, a)) || !request->on_done) {
+        (s = epiqp_summarise(pb, a)) || (s = epiqp_advise(pb, &j->found, a)) || !request->on_done) {
         return s;
     }
     return request->on_done(&(epiqp_estimated){pb, &j->fit, &j->found, a}, request->user);

@@ -67,7 +67,7 @@ enum { FEWEST = 10 }; /* groups of rows from which networks without a fold tell 
  * it in closed form. */
 static bool by_folds(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
 {
-    return plan->members && !epiqp_needs_solve(&plan->ran) &&
+    return plan->members && !epiqp_needs_solve(&plan->ran) && plan->ran.solver != EPIQ_SOLVER_DIVIDED &&
            (pb->left_out || (request->predictive && pb->data->groups >= FEWEST));
 }
 

@@ -176,14 +176,14 @@ def judge(path, given):
                 same(f"interval of {part} at {p + 1}", got, end)
         if kernel:
             same(f"uncorrected at {p + 1}", point["data"]["uncorrected"], inf["none"])
-            for got, end in zip(point["predictive"]["interval"], inf["predictive"], strict=True):
+            for got, end in zip((point["predictive"]["lo"], point["predictive"]["hi"]), inf["predictive"], strict=True):
                 same(f"a new observation at {p + 1}", got, end)
             strongest = sorted(inf["moved"], key=lambda i: -abs(inf["moved"][i]))[:5]
             if [row["row"] for row in point["influential"]] != strongest:
                 same(f"influential rows at {p + 1}", -1, 0)
             for row in point["influential"]:
                 same(f"row {row['row']} moves {p + 1}", row["influence"], inf["moved"][row["row"]], 1e-8)
-            same("leave-one-out error", result["fit"]["loo_rmse"], inf["loo"])
+            same("leave-one-out error", result["fit"]["rmse"], inf["loo"])
 
 
 def write(name, rows, header=None):

@@ -24,7 +24,7 @@ done
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --json all.json --csv all.csv --at mean --at row:7
 check 'JSON' is_json all.json
 for field in epiq version run command seed threads backend solver seconds peak_rss_bytes data_sha256 data rows features target \
-    scale target_scale shift factor model engine kernel width depth bias lambda optimizer fit loo_rmse r2 training members \
+    scale target_scale shift factor model engine kernel width depth bias lambda optimizer fit rmse r2 noise_sd training members \
     converged loss_max gradient_rel_max iterations_median points at prediction prediction_variance procedural variance \
     interval level method ensemble single check ba if_plus_ev inside influential row influence timing read factor if ev \
     advice action text warnings; do
@@ -59,7 +59,7 @@ check 'CSV: a line a point' test "$(wc -l <all.csv)" -eq 3
 check 'CSV: columns' says all.csv '^at,prediction,prediction_variance,procedural,procedural_lo,procedural_hi,data,data_lo,data_hi,ensemble,ensemble_lo,ensemble_hi,single'
 check 'CSV: a new observation at the end' says all.csv ',uncorrected,infinite,predictive_lo,predictive_hi$'
 check 'a new observation' says all.json \
-    "^      \"predictive\": \{\"interval\": $interval, \"level\": 0.95, \"method\": \"jackknife\+\", \"noise\": $number\},$"
+    "^      \"predictive\": \{\"lo\": $number, \"hi\": $number, \"level\": 0.95, \"noise_sd\": $number, \"by\": \"5 folds\"\},$"
 check 'text: a new observation' says "$out" '^  a new observation       between .* and .* about 95 % of the time'
 check 'text: its parts' says "$out" '^ {26}.* from this prediction \(std dev\): noise .*, data .*, procedure '
 check 'no sweep unless asked' lacks all.json '"sweeps"'

@@ -23,7 +23,7 @@ check 'the same answer' cmp <(parts thing.json) <(parts same.json)
 expect_ok "$epiq" estimate rows.csv "${fast[@]}" --drop thing --group same-features --report page.html
 check 'page' says page.html 'predicted from all other groups'
 check 'nothing to recommend' lacks "$out" 'repeat'
-check 'the error by group is larger' awk -F'[:,]' '/"loo_rmse"/ { e[FILENAME] = $2 } END { exit !(e["thing.json"] > 2 * e["alone.json"]) }' thing.json alone.json
+check 'the error by group is larger' awk -F'[:,]' '/^    "rmse"/ { e[FILENAME] = $2 } END { exit !(e["thing.json"] > 2 * e["alone.json"]) }' thing.json alone.json
 
 # a model, and a state, know the groups
 expect_ok "$epiq" fit rows.csv --target y --engine infinite --drop thing --group same-features --output m.epiq

@@ -95,8 +95,8 @@ uint64_t fuzz_result(const epiq_result *r, ptrdiff_t rows)
             point(&d, r->sweeps[k]->points[i]);
         }
     }
-    EXPECT(!r->fit->known || (r->fit->loo_rmse >= 0 && r->fit->noise_variance >= 0));
-    numbers(&d, (const double[]){r->solve->residual, r->fit->loo_rmse, r->fit->r2, r->fit->noise_variance}, 4);
+    EXPECT(!r->fit->known || (r->fit->kernel_rmse >= 0 && r->fit->noise_variance >= 0));
+    numbers(&d, (const double[]){r->solve->residual, r->fit->kernel_rmse, r->fit->r2, r->fit->noise_variance}, 4);
     numbers(&d, r->fit->observed, r->fit->observed ? rows : 0);
     numbers(&d, r->fit->loo, r->fit->loo ? rows : 0);
     numbers(&d, r->fit->loo_sd, r->fit->loo_sd ? rows : 0);

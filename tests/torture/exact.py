@@ -140,9 +140,6 @@ class Ridge:
     def left_out(self):
         return [a / row[i] for i, (a, row) in enumerate(zip(self.alpha, self.B))]
 
-    def noise(self):
-        return dot(self.alpha, self.alpha) / mp.fsum(b * b for row in self.B for b in row)
-
     def data(self, c, correction, residual=None):
         """IF with one correction"""
         n, r = self.n, residual or [self.shift * a for a in self.alpha]

@@ -94,8 +94,8 @@ def sound(answer):
                 lo, hi = part["interval"]
                 need(0 < lo <= part["variance"] and (hi is None or part["variance"] <= hi < math.inf),
                      f"{name} {part['variance']} and {part['interval']}")
-        interval = point["predictive"] and point["predictive"]["interval"]
-        need(not interval or -math.inf < interval[0] <= interval[1] < math.inf, f"an observation in {interval}")
+        y = point["predictive"]
+        need(not y or -math.inf < y["lo"] <= point["prediction"] <= y["hi"] < math.inf, f"an observation in {y}")
     need(not withheld or codes(answer) & REASONS, f"{withheld} withheld without a reason: {codes(answer)}")
 
 
@@ -201,8 +201,7 @@ def judge_fit(e, report, answer, weights):
     if fit is None:
         need("out_of_range" in codes(answer), "no fit, and no reason")
         return
-    report.compare("rest", "loo_rmse", fit["loo_rmse"], t.factor * mp.sqrt(exact.dot(out, out) / len(out)), e.allowed)
-    report.compare("rest", "noise_variance", fit["noise_variance"], e.units(e.ridge.noise()), e.allowed)
+    report.compare("rest", "rmse", fit["rmse"], t.factor * mp.sqrt(exact.dot(out, out) / len(out)), e.allowed)
     need((fit["r2"] is None) == (spread == 0), "r2 of a constant target, or none of another")
     if spread:
         report.compare("rest", "r2", fit["r2"], 1 - exact.dot(out, out) / spread, e.allowed, 1 + exact.dot(out, out) / spread)
@@ -213,10 +212,6 @@ def judge_fit(e, report, answer, weights):
             report.compare("rest", "an influence", row["influence"], moved[row["row"] - 1], e.allowed, largest)
         ends = e.ridge.observation(c, e.level)
         need(not point["predictive"] or ends, "an interval from too few rows")
-        if point["predictive"]:
-            size = abs(t.shift) + t.factor * (max(abs(v) for v in ends) + max(abs(v) for v in out))
-            for value, want in zip(point["predictive"]["interval"], ends):
-                report.compare("rest", "an observation's end", value, t.shift + t.factor * want, e.allowed, size)
     need("no_predictive" in codes(answer) or e.ridge.observation(weights[0], e.level), "no interval, and no reason")
 
 

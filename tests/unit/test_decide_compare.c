@@ -161,7 +161,7 @@ TEST(errors_are_those_of_folds_made_by_hand)
         CLOSE(m->variance.lo, one->points[0]->ensemble.lo, 1e-9);
         CLOSE(m->variance.hi, one->points[0]->ensemble.hi, 1e-9);
         CLOSE(m->infinite.variance, one->points[0]->infinite.variance, 1e-12);
-        CLOSE(m->loo.rmse, one->fit->loo_rmse, 1e-12);
+        CLOSE(m->loo.rmse, one->fit->kernel_rmse, 1e-12);
         epiq_result_free(c, one);
     }
     done();

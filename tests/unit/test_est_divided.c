@@ -53,7 +53,7 @@ TEST(one_part_is_the_exact_solution)
         epiq_point want[POINTS];
         struct epiq_corrected corrected[POINTS];
         epiq_influence first[POINTS];
-        double loo[N] = {0}, loo_sd[N] = {0}, rmse = r->fit->loo_rmse, noise = r->fit->noise_variance;
+        double loo[N] = {0}, loo_sd[N] = {0}, rmse = r->fit->kernel_rmse, noise = r->fit->kernel_noise_variance;
         for (int p = 0; p < POINTS; p++) {
             want[p] = *r->points[p];
             corrected[p] = *want[p].corrected; /* which ends with the result */
@@ -85,8 +85,8 @@ TEST(one_part_is_the_exact_solution)
                 NEAR(epiq_point_corrected(got, how)->variance, epiq_point_corrected(&want[p], how)->variance, 0);
             }
         }
-        CLOSE(r->fit->loo_rmse, rmse, 1e-14);
-        CLOSE(r->fit->noise_variance, noise, 1e-14); /* shift^2 above and below */
+        CLOSE(r->fit->kernel_rmse, rmse, 1e-14);
+        CLOSE(r->fit->kernel_noise_variance, noise, 1e-14); /* shift^2 above and below */
         for (int i = 0; !way && i < N; i++) {
             NEAR(r->fit->loo[i], loo[i], 0);
             CLOSE(r->fit->loo_sd[i], loo_sd[i], 1e-14);
@@ -148,7 +148,7 @@ static void halves(const epiq_options *o, const int64_t *group, half h[2])
         }
         memcpy(own->loo, r->fit->loo, (size_t)own->n * sizeof *own->loo);
         memcpy(own->loo_sd, r->fit->loo_sd, (size_t)own->n * sizeof *own->loo_sd);
-        own->noise = r->fit->noise_variance;
+        own->noise = r->fit->kernel_noise_variance;
     }
 }
 
@@ -208,11 +208,11 @@ TEST(two_parts_are_the_halves_put_together)
         fitted2 += own2;
         freedom += own2 / h[k].noise; /* trace of M^2 */
     }
-    CLOSE(r->fit->noise_variance, fitted2 / freedom, tol);
+    CLOSE(r->fit->kernel_noise_variance, fitted2 / freedom, tol);
     for (int k = 0; k < 2; k++) {
         for (ptrdiff_t i = 0; i < h[k].n; i++) {
             double alone = h[k].loo_sd[i] * h[k].loo_sd[i] / h[k].noise;
-            CLOSE(r->fit->loo_sd[h[k].row[i]], sqrt(r->fit->noise_variance * (1 + (alone - 1) / 2)), tol);
+            CLOSE(r->fit->loo_sd[h[k].row[i]], sqrt(r->fit->kernel_noise_variance * (1 + (alone - 1) / 2)), tol);
         }
     }
     for (int p = 0; p < POINTS; p++) {
@@ -397,7 +397,7 @@ TEST(threads_change_no_bit)
         o.threads = 1;
         EQ(run(MANY, WIDE, many_x, many_y, NULL, POINTS, many_x0, &o), EPIQ_OK);
         epiq_point one = *r->points[1];
-        double rmse = r->fit->loo_rmse;
+        double rmse = r->fit->kernel_rmse;
         o.threads = 4;
         EQ(run(MANY, WIDE, many_x, many_y, NULL, POINTS, many_x0, &o), EPIQ_OK);
         EQ(r->ran->parts, 3);
@@ -407,7 +407,7 @@ TEST(threads_change_no_bit)
         NEAR(r->points[1]->procedural.variance, one.procedural.variance, 0);
         NEAR(r->points[1]->predictive.lo, one.predictive.lo, 0);
         NEAR(r->points[1]->probe_error, one.probe_error, 0);
-        NEAR(r->fit->loo_rmse, rmse, 0);
+        NEAR(r->fit->kernel_rmse, rmse, 0);
     }
     done();
 }

@@ -179,7 +179,7 @@ TEST(whole_groups_are_corrected_as_the_definition_says)
                 CLOSE(r->points[p]->data.variance, want.variance, 1e-7);
                 if (!way) {
                     CLOSE(r->points[p]->data.df, fmin(fmax(want.df, 1), 4), 1e-7);
-                    CLOSE(r->fit->noise_variance, want.noise, 1e-7);
+                    CLOSE(r->fit->kernel_noise_variance, want.noise, 1e-7);
                 }
             }
         }
@@ -202,11 +202,11 @@ TEST(groups_of_one_row_each_are_no_groups)
         alone[i] = 100 - i;
     }
     EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
-    double want = r->points[1]->data.variance, loo = r->fit->loo_rmse;
+    double want = r->points[1]->data.variance, loo = r->fit->kernel_rmse;
     EQ(r->fit->by_group, 0);
     TRUE(warned("duplicate_rows"));
     EQ(run(N, D, X, Y, alone, 2, X0, &o), EPIQ_OK);
-    TRUE(r->points[1]->data.variance == want && r->fit->loo_rmse == loo);
+    TRUE(r->points[1]->data.variance == want && r->fit->kernel_rmse == loo);
     EQ(r->fit->by_group, 0);
     TRUE(!warned("duplicate_rows")); /* somebody has said what belongs together */
     done();
@@ -240,7 +240,7 @@ TEST(errors_are_as_wide_as_the_weights_of_others_make_them)
     make();
     epiq_options o = plain();
     EQ(run(N, D, X, Y, GROUP, 2, X0, &o), EPIQ_OK);
-    double got = r->fit->loo_sd[0] * r->fit->loo_sd[0] / r->fit->noise_variance, want = 1, w;
+    double got = r->fit->loo_sd[0] * r->fit->loo_sd[0] / r->fit->kernel_noise_variance, want = 1, w;
     for (int k = 0; k < N; k++) {
         for (int i = 0; i < N; i++) {
             Y[i] = i == k;
@@ -289,9 +289,9 @@ TEST(errors_are_those_of_refits_without_the_group)
     EQ(r->fit->by_group, 1);
     for (int i = 0; i < N; i++) { /* rounding grows with A's condition, below 1e4 here */
         NEAR(r->fit->loo[i], loo[i], 1e-9);
-        TRUE(r->fit->loo_sd[i] >= sqrt(r->fit->noise_variance));
+        TRUE(r->fit->loo_sd[i] >= sqrt(r->fit->kernel_noise_variance));
     }
-    CLOSE(r->fit->loo_rmse, sqrt(squares / N), 1e-9);
+    CLOSE(r->fit->kernel_rmse, sqrt(squares / N), 1e-9);
     CLOSE(r->fit->r2, 1 - squares / spread, 1e-9);
     CLOSE(r->points[0]->data.variance, variance, 1e-8);
     done();
@@ -441,8 +441,8 @@ TEST(threads_change_no_bit)
     for (int threads = 1; threads < 4; threads++) {
         o.threads = threads;
         EQ(run(MANY, D, x, y, group, 2, X0, &o), EPIQ_OK);
-        const double now[] = {r->points[0]->data.variance, r->points[1]->data.hi, r->fit->loo_rmse,
-                              r->fit->noise_variance};
+        const double now[] = {r->points[0]->data.variance, r->points[1]->data.hi, r->fit->kernel_rmse,
+                              r->fit->kernel_noise_variance};
         if (threads == 1) memcpy(first, now, sizeof now);
         EQ(memcmp(first, now, sizeof now), 0);
     }
@@ -483,18 +483,18 @@ TEST(parts_leave_groups_out_too)
     repeats(FEW, x, y, group);
     epiq_options o = plain();
     EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
-    double rmse = r->fit->loo_rmse, noise = r->fit->noise_variance, V = r->points[0]->data.variance;
+    double rmse = r->fit->kernel_rmse, noise = r->fit->kernel_noise_variance, V = r->points[0]->data.variance;
     o.solver = EPIQ_SOLVER_DIVIDED;
     o.parts = 1; /* the exact solution */
     EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
     EQ(r->fit->by_group, 1);
-    CLOSE(r->fit->loo_rmse, rmse, 1e-12);
-    CLOSE(r->fit->noise_variance, noise, 1e-12);
+    CLOSE(r->fit->kernel_rmse, rmse, 1e-12);
+    CLOSE(r->fit->kernel_noise_variance, noise, 1e-12);
     CLOSE(r->points[0]->data.variance, V, 1e-12);
     o.parts = 2;
     EQ(run(FEW, D, x, y, group, 1, X0, &o), EPIQ_OK);
     EQ(r->fit->by_group, 1);
-    TRUE(r->fit->loo_rmse > rmse / 1.5 && r->fit->loo_rmse < 1.5 * rmse); /* row by row it is 0.15 of it */
+    TRUE(r->fit->kernel_rmse > rmse / 1.5 && r->fit->kernel_rmse < 1.5 * rmse); /* row by row it is 0.15 of it */
     done();
 }
 

@@ -61,8 +61,8 @@ TEST(influence_function_matches_the_theorem_and_refitting)
                         TRUE(i == 0 || fabs(row->influence) <= fabs(point->influential[i - 1]->influence));
                     }
                 }
-                CLOSE(r->fit->loo_rmse, (grouped ? P("group_loo_rmse") : P("loo_rmse"))[0], tol);
-                CLOSE(r->fit->noise_variance, (grouped ? P("group_noise") : P("noise"))[0], tol);
+                CLOSE(r->fit->kernel_rmse, (grouped ? P("group_loo_rmse") : P("loo_rmse"))[0], tol);
+                CLOSE(r->fit->kernel_noise_variance, (grouped ? P("group_noise") : P("noise"))[0], tol);
                 EQ(r->fit->by_group, grouped);
             }
         }
@@ -88,7 +88,7 @@ TEST(probes_tell_their_error)
         o.probes = 0;
         EQ(run(ROWS, FEATURES, x, y, NULL, POINTS, x0, &o), EPIQ_OK);
         EQ(r->solve->probes, 0);
-        double exact[POINTS], loo = r->fit->loo_rmse, rms[2] = {0};
+        double exact[POINTS], loo = r->fit->kernel_rmse, rms[2] = {0};
         for (int p = 0; p < POINTS; p++) {
             exact[p] = r->points[p]->data.variance;
             NEAR(r->points[p]->probe_error, 0, 0);
@@ -100,7 +100,7 @@ TEST(probes_tell_their_error)
                 EQ(run(ROWS, FEATURES, x, y, NULL, POINTS, x0, &o), EPIQ_OK);
                 EQ(r->solve->probes, o.probes);
                 TRUE(warned("probes") != NULL);
-                NEAR(r->fit->loo_rmse, loo, 0.05 * loo);
+                NEAR(r->fit->kernel_rmse, loo, 0.05 * loo);
                 for (int p = 0; p < POINTS; p++) {
                     double off = r->points[p]->data.variance / exact[p] - 1, said = r->points[p]->probe_error;
                     rms[many] += off * off / (SEEDS * POINTS);

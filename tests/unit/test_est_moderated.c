@@ -251,7 +251,7 @@ static int hold_rows(const epiqp_estimated *e, void *user)
 {
     bounds *b = user;
     const ptrdiff_t n = e->problem->n;
-    const double unit = e->problem->data->y_factor, noise = e->answer->result.fit->noise_variance / (unit * unit);
+    const double unit = e->problem->data->y_factor, noise = e->answer->result.fit->kernel_noise_variance / (unit * unit);
     for (ptrdiff_t p = 0; p < e->problem->points; p++) {
         const double *w = e->fit->ridge.c + p * n;
         double plain = noise * epiqp_dot(n, w, w), ratio = e->found->influence.part[p].variance / plain;

@@ -144,7 +144,7 @@ TEST(the_interval_of_a_new_observation_is_what_refitting_gives)
             TRUE(r->points[p]->predictive.known);
             NEAR(r->points[p]->predictive.lo, lo[p], 1e-9); /* y is of order 1, A's condition below 1e4 */
             NEAR(r->points[p]->predictive.hi, hi[p], 1e-9);
-            NEAR(r->points[p]->predictive.noise, r->fit->noise_variance, 0);
+            NEAR(r->points[p]->predictive.noise, r->fit->kernel_noise_variance, 0);
         }
     }
     done();
@@ -177,7 +177,7 @@ TEST(the_error_of_a_row_left_out_varies_as_its_weights_say)
     make(2, N, D, 3, X, Y);
     EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
     memcpy(sd, r->fit->loo_sd, sizeof sd);
-    double noise = r->fit->noise_variance;
+    double noise = r->fit->kernel_noise_variance;
     for (int k = 0; k < N; k++) {
         double unit[N] = {0};
         unit[k] = 1;

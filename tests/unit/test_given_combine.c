@@ -166,7 +166,7 @@ static void same_influence(double tolerance)
 {
     EQ(r->solve->probes, want->solve->probes);
     EQ(r->ran->correction, want->ran->correction);
-    CLOSE(r->fit->loo_rmse, want->fit->loo_rmse, tolerance);
+    CLOSE(r->fit->kernel_rmse, want->fit->kernel_rmse, tolerance);
     CLOSE(r->fit->noise_variance, want->fit->noise_variance, tolerance);
     NEAR(r->fit->r2, want->fit->r2, tolerance);
     for (int p = 0; p < P; p++) {

@@ -88,7 +88,18 @@ static void fill(void)
     make_result(&k.m, k.point, 1);
     k.m.ran.ensemble_size = 4;
     k.m.ran.methods = EPIQ_IF | EPIQ_EV | EPIQ_BA;
-    k.m.fit = (epiq_fit_error){1, 1, 3.25, 0.75, 1, k.observed, k.loo, k.loo_sd, 0};
+    k.m.fit = (epiq_fit_error){.known = 1,
+                               .has_r2 = 1,
+                               .rmse = 3.25,
+                               .r2 = 0.75,
+                               .noise_variance = 1,
+                               .kernel_known = 1,
+                               .kernel_rmse = 3.25,
+                               .kernel_r2 = 0.75,
+                               .kernel_noise_variance = 1,
+                               .observed = k.observed,
+                               .loo = k.loo,
+                               .loo_sd = k.loo_sd};
     k.m.r.sweeps = k.sweep_list;
     k.m.r.sweep_count = FEATURES;
     k.m.r.warnings = k.warning_list;

@@ -82,7 +82,7 @@ static void same_result(const epiq_result *got, const epiq_result *want, bool tr
         CLOSE(a->probe_error, b->probe_error, 1e-6); /* a difference of means */
     }
     EQ(got->fit->known, want->fit->known);
-    CLOSE(got->fit->loo_rmse, want->fit->loo_rmse, 1e-9);
+    CLOSE(got->fit->kernel_rmse, want->fit->kernel_rmse, 1e-9);
     EQ(got->training->members, want->training->members);
     EQ(got->training->iterations_median, want->training->iterations_median);
     TRUE(got->training->loss_max == want->training->loss_max);

@@ -221,3 +221,15 @@ TEST(variance_intervals_match_the_golden_ones)
         }
     }
 }
+
+/* pi^2/6 and Euler's constant; trigamma(1/2) = pi^2/2. */
+TEST(derivatives_of_log_gamma)
+{
+    NEAR(epiqp_digamma(1), -0.57721566490153286, 1e-13);
+    NEAR(epiqp_digamma(1.5), 0.03648997397857652, 1e-13);
+    NEAR(epiqp_trigamma(1), 1.6449340668482264, 1e-13);
+    NEAR(epiqp_trigamma(0.5), 4.934802200544679, 1e-12);
+    for (double x = 1e-3; x < 1e6; x *= 3) {
+        CLOSE(epiqp_trigamma_inverse(epiqp_trigamma(x)), x, 1e-9); /* trigamma is flat for large x */
+    }
+}

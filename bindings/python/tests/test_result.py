@@ -25,7 +25,7 @@ def test_arrays_are_the_json(result):
         for part in PARTS:
             assert getattr(result, part)[i] == p[part]["variance"]
             assert getattr(result, f"{part}_interval")[i].tolist() == p[part]["interval"]
-        assert result.predictive_interval[i].tolist() == p["predictive"]["interval"]
+        assert result.predictive_interval[i].tolist() == [p["predictive"]["lo"], p["predictive"]["hi"]]
     assert result.members.shape == (5, 6) and result.batches.shape == (5, 3)
     assert np.allclose(result.members.mean(axis=1), result.prediction, rtol=1e-12)
     assert np.allclose(result.members.var(axis=1, ddof=1), result.procedural, rtol=1e-9)

@@ -50,7 +50,7 @@ static void estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, 
     }
     TRUE(r->ran->width == 16 && r->ran->members == 4 && r->ran->ensemble_size == 3 && r->ran->threads == 1);
     TRUE(strcmp(r->ran->target, "y") == 0 && r->ran->methods == (EPIQ_IF | EPIQ_EV));
-    TRUE(r->training->members >= 4 && r->fit->known && r->fit->loo_rmse > 0 && r->cost->bytes > 0);
+    TRUE(r->training->members >= 4 && r->fit->known && r->fit->kernel_rmse > 0 && r->cost->bytes > 0);
     TRUE(r->sweep_count == 2 && r->sweeps[1]->feature == 1 && positive(r->sweeps[1]->points[2]->data));
     TRUE(r->advice->text && r->solve->iterations == 0 && r->timing->ev >= 0 && r->retrain->replicates >= 0);
     for (ptrdiff_t i = 0; i < r->warning_count; i++) {

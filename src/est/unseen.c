@@ -1,0 +1,90 @@
+/* unseen.c - every row as predicted by models that have not seen it, and the interval of a new observation that follows
+ * (spread.c, docs/method.md section 3): the networks trained without its fold, or kernel regression without it where no networks
+ * were.
+ */
+#include "est/assemble.h"
+
+#include <math.h>
+
+/* Data part of kernel regression's prediction at row i without it, for noise of this variance. */
+static double kernel_variance(const epiqp_loo *l, double noise2, ptrdiff_t i)
+{
+    return l->wider ? noise2 * fmax(l->wider[i] * l->wider[i] - 1, 0) : 0;
+}
+
+/* The data part at a row left out by its fold: of the networks where they were retrained, else kernel regression's. */
+static double data_variance(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t i)
+{
+    const epiqp_retrain_findings *r = &f->retrain;
+    const epiqp_loo *l = &f->influence.loo;
+    if (!r->known) return l->known ? kernel_variance(l, l->noise_sd * l->noise_sd, i) : 0;
+    const double expected = r->followed.left_out.kappa * f->influence.reference.expected[i];
+    return epiqp_has_groups(pb) ? expected : r->noise_variance * expected; /* in groups it is a variance already */
+}
+
+static double mean_square(const double *v, ptrdiff_t n)
+{
+    return v ? epiqp_dot(n, v, v) / (double)n : 0;
+}
+
+/* Errors, predictions and variances of the networks of folds (n each). */
+static int by_folds(const epiqp_problem *pb, const epiqp_findings *f, double *error, double *variance,
+                    epiqp_spread_rows *out)
+{
+    const epiqp_folds *t = pb->plan->folds;
+    const epiqp_loo *l = &f->influence.loo;
+    const double starts = (double)t->starts;
+    int s = epiqp_moderate_folds(pb, &f->folds, variance);
+    for (ptrdiff_t i = 0; !s && i < pb->n; i++) {
+        error[i] = pb->data->y[i] - f->folds.mean[i];
+        variance[i] = data_variance(pb, f, i) + variance[i] / starts;
+    }
+    const bool compared = f->influence.reference.response && l->known;
+    out->prediction = f->folds.mean;
+    out->shrink = epiqp_spread_shrink(1 - 1 / (double)t->count, compared ? mean_square(l->left_out, pb->n) : 0,
+                                      compared ? mean_square(f->influence.reference.error, pb->n) : 0);
+    return s;
+}
+
+static void by_kernel(const epiqp_problem *pb, const epiqp_loo *l, double *error, double *variance, double *prediction,
+                      epiqp_spread_rows *out)
+{
+    for (ptrdiff_t i = 0; i < pb->n; i++) {
+        error[i] = l->left_out[i];
+        prediction[i] = pb->data->y[i] - error[i];
+        variance[i] = kernel_variance(l, l->noise_sd * l->noise_sd, i);
+    }
+    out->prediction = prediction;
+    out->shrink = 1;
+}
+
+int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_unseen *out)
+{
+    const epiqp_loo *l = &f->influence.loo;
+    *out = (epiqp_unseen){0};
+    const bool folds = f->folds.list && pb->plan->ran.fold_members > 0;
+    const bool divided = pb->plan->influence == EPIQP_IF_DIVIDED; /* another predictor, with an interval of its own */
+    if (!pb->engine || !pb->plan->wants_predictive || divided || !(folds || (l->known && l->wider))) return EPIQ_OK;
+    double *error = epiqp_room(pb, 3 * pb->n, sizeof *error);
+    if (!error) return EPIQ_E_NOMEM;
+    double *variance = error + pb->n, *prediction = variance + pb->n;
+    epiqp_spread_rows rows = {.n = pb->n,
+                              .d = pb->data->d,
+                              .groups = pb->data->groups,
+                              .x = pb->data->x,
+                              .error = error,
+                              .variance = variance,
+                              .group = epiqp_has_groups(pb) ? pb->data->group : NULL};
+    int s = EPIQ_OK;
+    if (folds) {
+        s = by_folds(pb, f, error, variance, &rows);
+    } else {
+        by_kernel(pb, l, error, variance, prediction, &rows);
+    }
+    if (s || (s = epiqp_spread_new(&pb->e, pb->scratch, &rows, &out->spread))) return s;
+    out->known = true;
+    out->folds = folds ? pb->plan->folds->count : 0;
+    out->error2 = mean_square(error, pb->n);
+    out->enough = epiqp_spread_factor(&out->spread, pb->plan->ran.level, &out->factor);
+    return EPIQ_OK;
+}

@@ -1,0 +1,282 @@
+/* Rows asked of models that have not seen them: the closed forms against tables that lack the row or its group, the networks against
+ * networks trained on such tables, the procedural variance of a few networks against a planted one; summaries, the error of
+ * the networks, what is refused. */
+#include "epiq_details.h"
+#include "est/folds.h"
+#include "sixty_rows.h"
+
+#include <stdlib.h>
+
+/* Every row of the 60 left out. */
+static int run_rows(const int64_t *group, const epiq_options *o)
+{
+    done();
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    EQ(epiq_synth(c, 1, N, D, 5, X, Y), EPIQ_OK);
+    EQ(epiq_data_new(c, N, D, X, Y, group, o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "rows"), EPIQ_OK);
+    return epiq_estimate(c, data, at, o, &r);
+}
+
+/* Estimates at row i from the rows that are not marked, lambda n as for all of them. */
+static epiq_result *without(epiq_ctx *own, const bool *marked, int i, epiq_options o)
+{
+    double x[N * D], y[N];
+    ptrdiff_t n = 0;
+    for (int k = 0; k < N; k++) {
+        if (marked[k]) continue;
+        memcpy(x + n * D, X + k * D, D * sizeof *x);
+        y[n++] = Y[k];
+    }
+    epiq_data *less;
+    epiq_points *there;
+    epiq_result *out;
+    o.lambda *= (double)N / (double)n;
+    EQ(epiq_data_new(own, n, D, x, y, NULL, &o, &less), EPIQ_OK);
+    EQ(epiq_points_new(own, less, &there), EPIQ_OK);
+    EQ(epiq_points_add_rows(own, there, 1, X + i * D), EPIQ_OK);
+    EQ(epiq_estimate(own, less, there, &o, &out), EPIQ_OK);
+    epiq_points_free(own, there);
+    epiq_data_free(own, less);
+    return out;
+}
+
+/* Both solve systems of condition 1e4 or so. */
+TEST(infinitely_wide_networks_answer_as_if_the_row_had_never_been_there)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    EQ(r->point_count, N);
+    EQ(r->summary->rows, N);
+    for (int i = 0; i < N; i += 13) {
+        bool marked[N] = {0};
+        marked[i] = true;
+        epiq_ctx *own;
+        EQ(epiq_ctx_new(&own), EPIQ_OK);
+        epiq_result *want = without(own, marked, i, o);
+        EQ(r->points[i]->left_out, i + 1);
+        NEAR(r->points[i]->prediction, want->points[0]->prediction, 1e-9);
+        CLOSE(r->points[i]->procedural.variance, want->points[0]->procedural.variance, 1e-7);
+        epiq_result_free(own, want);
+        epiq_ctx_free(own);
+    }
+    done();
+}
+
+TEST(a_row_is_left_out_with_its_whole_group)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    int64_t group[N];
+    for (int i = 0; i < N; i++) {
+        group[i] = i / 3;
+    }
+    EQ(run_rows(group, &o), EPIQ_OK);
+    for (int i = 1; i < N; i += 17) {
+        bool marked[N] = {0};
+        marked[i / 3 * 3] = marked[i / 3 * 3 + 1] = marked[i / 3 * 3 + 2] = true;
+        epiq_ctx *own;
+        EQ(epiq_ctx_new(&own), EPIQ_OK);
+        epiq_result *want = without(own, marked, i, o);
+        NEAR(r->points[i]->prediction, want->points[0]->prediction, 1e-9);
+        CLOSE(r->points[i]->procedural.variance, want->points[0]->procedural.variance, 1e-7);
+        epiq_result_free(own, want);
+        epiq_ctx_free(own);
+    }
+    done();
+}
+
+/* Linearised networks with the kernel of all have the same weights, and their own starts. */
+TEST(linearised_networks_answer_as_if_the_row_had_never_been_there)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_LINEAR;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    bool marked[N] = {[7] = true};
+    epiq_ctx *own;
+    EQ(epiq_ctx_new(&own), EPIQ_OK);
+    epiq_result *want = without(own, marked, 7, o);
+    EQ(r->points[7]->member_count, o.members);
+    for (ptrdiff_t k = 0; k < o.members; k++) {
+        NEAR(r->points[7]->members[k], want->points[0]->members[k], 1e-9);
+    }
+    epiq_result_free(own, want);
+    epiq_ctx_free(own);
+    done();
+}
+
+/* The networks of fold f start as members f, f + 5, ..; trained on the same rows they are the same but for single precision. */
+TEST(networks_of_a_fold_are_those_trained_without_it)
+{
+    epiq_options o = small();
+    o.methods = EPIQ_IF | EPIQ_EV;
+    o.fold_members = 3;
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    ptrdiff_t fold[N];
+    EQ(epiqp_partition(c, data, (epiqp_stream){o.seed, EPIQP_FOR_SHUFFLE, 1}, 5, fold, NULL), EPIQ_OK);
+    for (int i = 3; i < N; i += 29) {
+        bool marked[N];
+        for (int k = 0; k < N; k++) {
+            marked[k] = fold[k] == fold[i];
+        }
+        epiq_ctx *own;
+        EQ(epiq_ctx_new(&own), EPIQ_OK);
+        epiq_options all = o;
+        all.methods = EPIQ_EV;
+        all.members = 15;
+        all.fold_members = 0;
+        epiq_result *want = without(own, marked, i, all);
+        const epiq_point *p = r->points[i];
+        EQ(p->member_count, 3);
+        for (int k = 0; k < 3; k++) {
+            NEAR(p->members[k], want->points[0]->members[fold[i] + 5 * k], 1e-5);
+        }
+        NEAR(p->prediction, (p->members[0] + p->members[1] + p->members[2]) / 3, 1e-12);
+        epiq_result_free(own, want);
+        epiq_ctx_free(own);
+    }
+    done();
+}
+
+TEST(the_error_is_that_of_the_networks)
+{
+    epiq_options o = small();
+    o.methods = EPIQ_IF | EPIQ_EV;
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    double square = 0, mean = 0, spread = 0;
+    for (int i = 0; i < N; i++) {
+        square += (Y[i] - r->points[i]->prediction) * (Y[i] - r->points[i]->prediction) / N;
+        mean += Y[i] / N;
+    }
+    for (int i = 0; i < N; i++) {
+        spread += (Y[i] - mean) * (Y[i] - mean) / N;
+    }
+    EQ(r->fit->folds, 5);
+    CLOSE(r->fit->rmse, sqrt(square), 1e-12);
+    NEAR(r->fit->r2, 1 - square / spread, 1e-12);
+    TRUE(r->fit->noise_variance >= 0.04 * square && r->fit->noise_variance <= square);
+    TRUE(r->fit->kernel_known && r->fit->kernel_rmse > 0);
+    done();
+}
+
+static int rising(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+TEST(a_summary_has_the_quantiles_of_its_rows_and_the_least_sure_of_them)
+{
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    double sd[N];
+    for (int i = 0; i < N; i++) {
+        sd[i] = sqrt(r->points[i]->prediction_variance.variance);
+    }
+    const epiq_summary *s = r->summary;
+    for (ptrdiff_t k = 1; k < s->least_sure_count; k++) {
+        TRUE(sd[s->least_sure[k] - 1] <= sd[s->least_sure[k - 1] - 1]);
+    }
+    double largest = sd[s->least_sure[0] - 1];
+    qsort(sd, N, sizeof *sd, rising);
+    NEAR(largest, sd[N - 1], 0);
+    EQ(s->least_sure_count, 5);
+    CLOSE(s->prediction_sd.median, (sd[29] + sd[30]) / 2, 1e-12);
+    CLOSE(s->prediction_sd.q05, sd[2] + 0.95 * (sd[3] - sd[2]), 1e-12); /* 0.05 * 59 = 2.95 */
+    CLOSE(s->prediction_sd.q95, sd[56] + 0.05 * (sd[57] - sd[56]), 1e-12);
+    TRUE(s->interval_width.known && s->interval_width.q05 > 0 && s->share_data > 0 && s->share_data < 1);
+    done();
+}
+
+/* Variances with three degrees of freedom around one value: over 400 rows the value is known to 4 %, and each is drawn to it. */
+TEST(a_few_networks_tell_a_variance_that_rows_share)
+{
+    enum { ROWS = 400 };
+    static double between[ROWS], out[ROWS];
+    epiqp_arena scratch = {0};
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    for (int i = 0; i < ROWS; i++) {
+        double z[3];
+        epiqp_normals((epiqp_stream){3, EPIQP_FOR_SYNTH_X, (uint64_t)i}, 3, z);
+        between[i] = 0.7 * (z[0] * z[0] + z[1] * z[1] + z[2] * z[2]) / 3;
+    }
+    const epiqp_folds folds = {.count = 5, .starts = 4};
+    const epiqp_plan plan = {.folds = &folds};
+    const epiqp_problem pb = {.e = {.c = c}, .plan = &plan, .n = ROWS, .scratch = &scratch};
+    const epiqp_fold_findings found = {.between = between};
+    EQ(epiqp_moderate_folds(&pb, &found, out), EPIQ_OK);
+    double before = 0, after = 0;
+    for (int i = 0; i < ROWS; i++) {
+        before += log(between[i] / 0.7) * log(between[i] / 0.7) / ROWS;
+        after += log(out[i] / 0.7) * log(out[i] / 0.7) / ROWS;
+    }
+    TRUE(before > 0.9 && after < 0.1); /* trigamma(3/2) + bias^2 = 1.07 */
+    CLOSE(epiqp_mean(out, ROWS), 0.7, 0.12);
+    epiqp_arena_free(c, &scratch);
+    done();
+}
+
+TEST(more_than_a_thousand_rows_are_asked_about_in_part)
+{
+    enum { MANY = 1300 };
+    static double x[MANY], y[MANY];
+    for (int i = 0; i < MANY; i++) {
+        x[i] = i;
+        y[i] = i % 7;
+    }
+    epiq_options o = epiq_options_default();
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    EQ(epiq_data_new(c, MANY, 1, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "rows"), EPIQ_OK);
+    EQ(epiq_points_count(at), 1000);
+    EQ(epiq_points_add(c, at, "rows"), EPIQ_OK); /* they are there already */
+    EQ(epiq_points_count(at), 1000);
+    EQ(epiq_points_add(c, at, "17"), EPIQ_OK);
+    STR(at->at[1000], "row:17");
+    for (int i = 1; i < 1000; i++) {
+        TRUE(at->left_out[i] > at->left_out[i - 1]);
+    }
+    EQ(at->left_out[1000], -1);
+    done();
+}
+
+TEST(rows_that_cannot_be_left_out_are_refused)
+{
+    epiq_options o = small();
+    o.methods = EPIQ_IF | EPIQ_EV;
+    o.fold_members = 0;
+    o.data_by = EPIQ_DATA_BY_IF;
+    EQ(run_rows(NULL, &o), EPIQ_E_USAGE);
+    SENTENCE(epiq_message(c));
+    o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.time = 10;
+    EQ(run_rows(NULL, &o), EPIQ_E_USAGE);
+    SENTENCE(epiq_message(c));
+    o = small();
+    o.kernel = EPIQ_KERNEL_EMPIRICAL;
+    EQ(run_rows(NULL, &o), EPIQ_E_USAGE);
+    SENTENCE(epiq_message(c));
+    done();
+}
+
+TEST(a_useless_model_is_called_so)
+{
+    double x[N], y[N];
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.lambda = 1e-6;
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    epiqp_normals((epiqp_stream){1, EPIQP_FOR_SYNTH_X, 0}, N, x);
+    epiqp_normals((epiqp_stream){1, EPIQP_FOR_SYNTH_X, 1}, N, y); /* nothing to do with x */
+    EQ(run(N, 1, x, y, NULL, 1, x, &o), EPIQ_OK);
+    TRUE(r->fit->r2 < 0);
+    TRUE(warned("no_skill"));
+    EQ(r->advice->action, EPIQ_DO_NOTHING);
+    done();
+}
