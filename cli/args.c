@@ -109,7 +109,7 @@ static int no_memory(void)
     return complain(CODE_NUMERIC, "no memory for the command line");
 }
 
-/* The library keeps the pointer it is given, so a joined list lives as long as the cli. */
+/* What was given is shown again in reports, so a joined list lives as long as the cli. */
 static int join(cli *c, const char *name, const char **value)
 {
     option_buffer room;
@@ -123,8 +123,8 @@ static int join(cli *c, const char *name, const char **value)
 
 int args_option(cli *c, const char *name, const char *value)
 {
-    if (epiq_options_set(c->ctx, &c->options, name, value) >= 0) return CODE_OK;
-    return complain(CODE_USAGE, "%s", epiq_message(c->ctx));
+    int status = epiq_options_set(c->ctx, &c->options, name, value);
+    return status < 0 ? failed(c, status) : CODE_OK;
 }
 
 static int one_flag(cli *c, char **argv, int argc, int *at)

@@ -308,9 +308,11 @@ static int split_sweeps(const epiqp_problem *pb, const epiqp_sweeps *sweeps, epi
 {
     epiq_ctx *c = pb->e.c;
     ptrdiff_t p = pb->asked;
-    for (epiq_sweep *one = sweeps->list; one < sweeps->list + sweeps->count; p += one++->count) {
+    for (ptrdiff_t k = 0; k < sweeps->count; k++) {
+        epiq_sweep *one = &sweeps->list[k];
         one->points = epiqp_arena_list(c, pb->lasting, a->points + p, one->count, sizeof *a->points);
         if (!one->points) return EPIQ_E_NOMEM;
+        p += one->count;
     }
     a->result.sweeps = epiqp_arena_list(c, pb->lasting, sweeps->list, sweeps->count, sizeof *sweeps->list);
     a->result.sweep_count = sweeps->count;
