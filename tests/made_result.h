@@ -22,6 +22,7 @@ typedef struct {
     epiq_solve_info solve;
     epiq_retraining retrain;
     epiq_combined given;
+    epiq_summary summary;
     const epiq_point *points[MADE_MOST + 1]; /* lists end with NULL */
 } made_result;
 
@@ -44,7 +45,8 @@ static inline void make_result(made_result *m, const epiq_point *points, ptrdiff
                              .timing = &m->timing,
                              .solve = &m->solve,
                              .retrain = &m->retrain,
-                             .given = &m->given},
+                             .given = &m->given,
+                             .summary = &m->summary},
                        .ran = {.size = sizeof(epiq_options)}};
     for (ptrdiff_t i = 0; i < count; i++) {
         m->points[i] = &points[i];

@@ -24,6 +24,7 @@ static inline epiq_options small(void)
     o.width = 32;
     o.members = 6;
     o.batches = 4;
+    o.fold_members = 0;
     o.threads = 2;
     return o;
 }

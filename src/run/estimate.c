@@ -83,7 +83,8 @@ static int solve_kernel(run *j)
 
 static int run_folds(run *j)
 {
-    return j->pb->plan->fold_starts ? epiqp_estimate_folds(j->pb, &j->maker, &j->found.folds) : EPIQ_OK;
+    return j->pb->plan->fold_starts && !j->found.ended_early ? epiqp_estimate_folds(j->pb, &j->maker, &j->found.folds)
+                                                             : EPIQ_OK;
 }
 
 static int run_ev(run *j)
@@ -206,11 +207,12 @@ static int run_estimators(run *j)
         double start = epiqp_now();
         int s = TABLE[k].run(j);
         const bool interrupted = s == EPIQ_E_STOPPED;
-        done |= s ? 0 : TABLE[k].method;
+        const int method = k == STEP_FOLDS ? 0 : TABLE[k].method; /* folds alone are the end of none */
+        done |= s ? 0 : method;
         if (!s && epiqp_cancel_requested(c)) s = epiqp_report(c, "points", 0, j->pb->points);
         if (s == EPIQ_E_STOPPED) {
             s = end_early(j, done, k, interrupted);
-            done |= s ? 0 : TABLE[k].method & j->found.methods;
+            done |= s ? 0 : method & j->found.methods;
         }
         if (s) return s;
         *seconds[k] += epiqp_now() - start;

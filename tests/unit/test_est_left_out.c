@@ -7,6 +7,13 @@
 
 #include <stdlib.h>
 
+static epiq_options asked(void)
+{
+    epiq_options o = small();
+    o.fold_members = 4;
+    return o;
+}
+
 /* Every row of the 60 left out. */
 static int run_rows(const int64_t *group, const epiq_options *o)
 {
@@ -45,7 +52,7 @@ static epiq_result *without(epiq_ctx *own, const bool *marked, int i, epiq_optio
 /* Both solve systems of condition 1e4 or so. */
 TEST(infinitely_wide_networks_answer_as_if_the_row_had_never_been_there)
 {
-    epiq_options o = small();
+    epiq_options o = asked();
     o.engine = EPIQ_ENGINE_INFINITE;
     EQ(run_rows(NULL, &o), EPIQ_OK);
     EQ(r->point_count, N);
@@ -67,7 +74,7 @@ TEST(infinitely_wide_networks_answer_as_if_the_row_had_never_been_there)
 
 TEST(a_row_is_left_out_with_its_whole_group)
 {
-    epiq_options o = small();
+    epiq_options o = asked();
     o.engine = EPIQ_ENGINE_INFINITE;
     int64_t group[N];
     for (int i = 0; i < N; i++) {
@@ -91,7 +98,7 @@ TEST(a_row_is_left_out_with_its_whole_group)
 /* Linearised networks with the kernel of all have the same weights, and their own starts. */
 TEST(linearised_networks_answer_as_if_the_row_had_never_been_there)
 {
-    epiq_options o = small();
+    epiq_options o = asked();
     o.engine = EPIQ_ENGINE_LINEAR;
     o.methods = EPIQ_IF | EPIQ_EV;
     EQ(run_rows(NULL, &o), EPIQ_OK);
@@ -111,7 +118,7 @@ TEST(linearised_networks_answer_as_if_the_row_had_never_been_there)
 /* The networks of fold f start as members f, f + 5, ..; trained on the same rows they are the same but for single precision. */
 TEST(networks_of_a_fold_are_those_trained_without_it)
 {
-    epiq_options o = small();
+    epiq_options o = asked();
     o.methods = EPIQ_IF | EPIQ_EV;
     o.fold_members = 3;
     EQ(run_rows(NULL, &o), EPIQ_OK);
@@ -143,7 +150,7 @@ TEST(networks_of_a_fold_are_those_trained_without_it)
 
 TEST(the_error_is_that_of_the_networks)
 {
-    epiq_options o = small();
+    epiq_options o = asked();
     o.methods = EPIQ_IF | EPIQ_EV;
     EQ(run_rows(NULL, &o), EPIQ_OK);
     double square = 0, mean = 0, spread = 0;
@@ -170,7 +177,7 @@ static int rising(const void *a, const void *b)
 
 TEST(a_summary_has_the_quantiles_of_its_rows_and_the_least_sure_of_them)
 {
-    epiq_options o = small();
+    epiq_options o = asked();
     o.engine = EPIQ_ENGINE_INFINITE;
     EQ(run_rows(NULL, &o), EPIQ_OK);
     double sd[N];
@@ -247,18 +254,18 @@ TEST(more_than_a_thousand_rows_are_asked_about_in_part)
 
 TEST(rows_that_cannot_be_left_out_are_refused)
 {
-    epiq_options o = small();
+    epiq_options o = asked();
     o.methods = EPIQ_IF | EPIQ_EV;
     o.fold_members = 0;
     o.data_by = EPIQ_DATA_BY_IF;
     EQ(run_rows(NULL, &o), EPIQ_E_USAGE);
     SENTENCE(epiq_message(c));
-    o = small();
+    o = asked();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.time = 10;
     EQ(run_rows(NULL, &o), EPIQ_E_USAGE);
     SENTENCE(epiq_message(c));
-    o = small();
+    o = asked();
     o.kernel = EPIQ_KERNEL_EMPIRICAL;
     EQ(run_rows(NULL, &o), EPIQ_E_USAGE);
     SENTENCE(epiq_message(c));
@@ -268,7 +275,7 @@ TEST(rows_that_cannot_be_left_out_are_refused)
 TEST(a_useless_model_is_called_so)
 {
     double x[N], y[N];
-    epiq_options o = small();
+    epiq_options o = asked();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.lambda = 1e-6;
     EQ(epiq_ctx_new(&c), EPIQ_OK);

@@ -139,6 +139,8 @@ TEST(the_interval_of_a_new_observation_is_what_refitting_gives)
         double lo[2], hi[2];
         jackknife_plus(group, groups, levels[k / 2], &o, lo, hi);
         o.level = levels[k / 2];
+        o.solver = EPIQ_SOLVER_DIVIDED; /* of one part: the exact solution, with the interval of kernel regression */
+        o.parts = 1;
         EQ(run(N, D, X, Y, k % 2 ? group : NULL, 2, X0, &o), EPIQ_OK);
         for (int p = 0; p < 2; p++) {
             TRUE(r->points[p]->predictive.known);
@@ -238,6 +240,8 @@ TEST(too_few_rows_for_the_level_are_said)
     EQ(run(9, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
     TRUE(r->points[0]->predictive.known);
     const double away[2 * D] = {30, -30, 30, -30, 30, 30};
+    o.solver = EPIQ_SOLVER_DIVIDED;
+    o.parts = 1;
     o.level = 1e-9; /* as low as can be: where single rows matter the ends pass each other, and one point is left */
     EQ(run(N, D, X, Y, NULL, 2, away, &o), EPIQ_OK);
     TRUE(r->points[0]->predictive.known);
@@ -327,6 +331,9 @@ TEST(a_prediction_off_its_interval_is_said)
     o.width = 1;
     o.members = 2;
     o.lambda = 1e-5;
+    o.solver = EPIQ_SOLVER_DIVIDED; /* whose interval is built on kernel regression */
+    o.parts = 1;
+    o.data_by = EPIQ_DATA_BY_IF;
     EQ(run(N, D, X, exact, NULL, 2, X0, &o), EPIQ_OK);
     ptrdiff_t off = 0;
     for (int p = 0; p < 2; p++) {
@@ -511,11 +518,15 @@ static fresh try_fresh(int set, int engine, double sd, double slope)
         o.threads = 1;
         o.seed = (uint64_t)k;
         EQ(run(ROWS, F, x, y, NULL, NEW, x + ROWS * F, &o), EPIQ_OK);
-        double hits = 0;
+        double hits = 0, known = 0;
+        for (int i = 0; i < NEW; i++) { /* outside the data it is withheld */
+            known += r->points[i]->predictive.known;
+        }
         for (int i = 0; i < NEW; i++) {
             const epiq_point *p = r->points[i];
-            double off = y[ROWS + i] - p->prediction, share = 1. / (NEW * SETS);
-            hits += (y[ROWS + i] >= p->predictive.lo && y[ROWS + i] <= p->predictive.hi) / (double)NEW;
+            if (!p->predictive.known) continue;
+            double off = y[ROWS + i] - p->prediction, share = 1. / (known * SETS);
+            hits += (y[ROWS + i] >= p->predictive.lo && y[ROWS + i] <= p->predictive.hi) / known;
             f.error2 += off * off * share;
             f.foreseen += (p->predictive.noise + p->prediction_variance.variance) * share;
             f.procedure += engine == EPIQ_ENGINE_INFINITE ? 0 : p->procedural.variance / 2 * share;

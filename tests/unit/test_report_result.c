@@ -99,7 +99,7 @@ TEST(an_observation_has_its_own_paragraph)
     epiq_result r = result(&p, 1);
     lines(&r);
     has(&r, JSON,
-        "\"predictive\": {\"interval\": [13.125, 30.5], \"level\": 0.95, \"method\": \"jackknife+\", \"noise\": 9},\n");
+        "\"predictive\": {\"lo\": 13.125, \"hi\": 30.5, \"level\": 0.95, \"noise_sd\": 3, \"by\": \"leave-one-out\"},\n");
     has(&r, CSV, ",predictive_lo,predictive_hi\n");
     has(&r, CSV, ",13.125,30.5\n");
     p.member_count = 0; /* the kernel predictor itself: no procedure in it */

@@ -29,6 +29,7 @@ static epiq_options small(void)
     o.width = 8;
     o.members = 3;
     o.batches = 2;
+    o.fold_members = 0;
     o.threads = 2;
     return o;
 }

@@ -118,6 +118,7 @@ static void set_up(question *q)
     }
     q->o.methods = EPIQ_IF | EPIQ_EV | EPIQ_BA;
     q->o.members = 5;
+    q->o.fold_members = 0;
     q->o.batches = 4;
     q->o.width = 16;
     q->o.lambda = 0.01;

@@ -180,6 +180,9 @@ typedef struct {
     uint64_t seed;
     ptrdiff_t threads; /* 0: all cores */
     const char *state; /* file that keeps finished members; NULL: none */
+    /* rows left out */
+    ptrdiff_t folds;        /* parts of the rows, each left out once */
+    ptrdiff_t fold_members; /* networks trained without each part: their error, the interval of y; 0: none */
 } epiq_options;
 
 EPIQ_API void epiq_options_init(epiq_options *o, size_t size); /* size: sizeof *o, as the program sees it */
@@ -239,8 +242,8 @@ static inline epiq_data_info epiq_data_describe(const epiq_data *data)
 typedef struct epiq_points epiq_points;
 
 EPIQ_API int epiq_points_new(epiq_ctx *c, const epiq_data *data, epiq_points **out);
-/* where: "mean", "row:I" (rows from 1), or a file with the feature columns as epiq_data_read takes it. Adds one or
- * more points. */
+/* where: "rows" (every row, or at most 1000 of them, asked of networks that have not seen it), "mean", "row:I" or "I"
+ * (rows from 1), or a file with the feature columns as epiq_data_read takes it. Adds one or more points. */
 EPIQ_API int epiq_points_add(epiq_ctx *c, epiq_points *p, const char *where);
 EPIQ_API int epiq_points_add_rows(epiq_ctx *c, epiq_points *p, ptrdiff_t count, const double *x); /* count by d */
 EPIQ_API ptrdiff_t epiq_points_count(const epiq_points *p);
@@ -328,6 +331,8 @@ typedef struct {
     const epiq_influence *const *influential; /* strongest first */
     ptrdiff_t influential_count;
     const struct epiq_corrected *corrected; /* for epiq_point_corrected */
+    ptrdiff_t left_out;                     /* the row that is left out and asked about, from 1; 0: none is. Then the
+                                             * prediction is the mean of networks, `members`, that have not seen it */
 } epiq_point;
 
 /* The influence function with another correction, where its cost was paid anyway; EPIQ_CORRECTION_NONE is as printed.
@@ -369,6 +374,7 @@ typedef struct {
     const struct epiq_combined *given;
     const struct epiq_sweep *const *sweeps; /* when options.sweep requested them */
     ptrdiff_t sweep_count;
+    const struct epiq_summary *summary;
 } epiq_result;
 
 EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

@@ -15,16 +15,21 @@ typedef struct epiq_cost {
     double limit; /* and bytes that it may use: what the machine has free, or options.mem_limit if that is less */
 } epiq_cost;
 
-/* Leave-one-out errors of kernel regression, in target units; with retraining the noise is that which the networks
- * leave. */
+/* Errors on rows that were not seen, in target units: of the networks that answer, where some were trained without
+ * parts of the rows, else of kernel regression without each row. */
 typedef struct epiq_fit_error {
     int known, has_r2;     /* a constant target has no r2 */
-    double loo_rmse, r2;   /* r2 needs has_r2 */
-    double noise_variance; /* of y around the prediction, if equal everywhere */
+    double rmse, r2;       /* r2 needs has_r2 */
+    double noise_variance; /* of y around the prediction: a mean over the rows */
+    ptrdiff_t folds;       /* parts of the rows that networks were trained without; 0: kernel regression */
+    int by_group;          /* rows are left out with their whole group, and noise_variance includes the groups' part */
+    /* kernel regression without each row */
+    int kernel_known;
+    double kernel_rmse, kernel_r2; /* kernel_r2 needs has_r2 */
+    double kernel_noise_variance;  /* if equal everywhere */
     /* n each, in the order of the rows; NULL when leverages were not computed exactly: y, its prediction without it,
      * and the standard deviation of their difference if noise is equal everywhere */
     const double *observed, *loo, *loo_sd;
-    int by_group; /* all of this is without the whole group of each row, and noise_variance includes the groups' part */
 } epiq_fit_error;
 
 typedef struct epiq_training {
@@ -36,7 +41,23 @@ typedef struct epiq_training {
 
 typedef struct epiq_timing {
     double kernel, factor, influence, ev, retrain, ba; /* seconds */
+    double folds;                                      /* of networks trained without a part of the rows */
 } epiq_timing;
+
+/* How sure predictions for rows like those of the table are: over the rows that were left out ("rows" as a point). */
+typedef struct {
+    int known;
+    double q05, median, q95; /* quantiles over the rows */
+} epiq_quantiles;
+typedef struct epiq_summary {
+    ptrdiff_t rows;                          /* left out and asked about; 0: none, and the rest means nothing */
+    epiq_quantiles prediction_sd;            /* standard deviation of the prediction by all networks */
+    epiq_quantiles procedural, data, single; /* variances */
+    epiq_quantiles interval_width, noise_sd; /* of the interval of y; noise where the row lies */
+    double share_data;                       /* of one network's variance, the part of the data: its median */
+    const ptrdiff_t *least_sure;             /* rows, from 1, the least sure first */
+    ptrdiff_t least_sure_count;
+} epiq_summary;
 
 /* How the kernel matrix was solved with, and what that leaves open. */
 typedef struct epiq_solve_info {

@@ -121,7 +121,11 @@ typedef enum {
     X(EPIQ_W_UNCONVERGED_FOLDS, "unconverged_folds", EPIQ_ABOUT_COMPARE,                                               \
       "compare: some networks trained without a fold did not converge")                                                \
     X(EPIQ_W_ENSEMBLE_SIZE, "ensemble_size", EPIQ_ABOUT_RUN,                                                           \
-      "BA alone cannot tell of an ensemble whose size is not the number of batches")
+      "BA alone cannot tell of an ensemble whose size is not the number of batches")                                   \
+    X(EPIQ_W_NO_SKILL, "no_skill", EPIQ_ABOUT_RUN,                                                                     \
+      "on rows they have not seen, the networks predict no better than the mean of the target (R2 is 0 or less)")      \
+    X(EPIQ_W_OUTSIDE_DATA, "outside_data", EPIQ_ABOUT_POINT,                                                           \
+      "a point lies so far from all rows that their errors say nothing of it, and the interval of y is withheld")
 
 typedef enum {
 #define EPIQ_WARNING_ENUM(name, code, scope, meaning) name,
