@@ -180,6 +180,7 @@ typedef struct {
     uint64_t seed;
     ptrdiff_t threads; /* 0: all cores */
     const char *state; /* file that keeps finished members; NULL: none */
+    const char *na; /* texts that mean a missing cell, besides the usual ones, in a comma-separated list; NULL: none */
 } epiq_options;
 
 EPIQ_API void epiq_options_init(epiq_options *o, size_t size); /* size: sizeof *o, as the program sees it */

@@ -121,7 +121,18 @@ typedef enum {
     X(EPIQ_W_UNCONVERGED_FOLDS, "unconverged_folds", EPIQ_ABOUT_COMPARE,                                               \
       "compare: some networks trained without a fold did not converge")                                                \
     X(EPIQ_W_ENSEMBLE_SIZE, "ensemble_size", EPIQ_ABOUT_RUN,                                                           \
-      "BA alone cannot tell of an ensemble whose size is not the number of batches")
+      "BA alone cannot tell of an ensemble whose size is not the number of batches")                                   \
+    X(EPIQ_W_INDEX_COLUMN, "index_column", EPIQ_ABOUT_DATA,                                                            \
+      "the first column, which has no name or is `Unnamed: 0`, numbers or names the rows and was left out")            \
+    X(EPIQ_W_COUNTING_COLUMN, "counting_column", EPIQ_ABOUT_DATA, "a feature counts the rows: 1, 2, 3 and so on")      \
+    X(EPIQ_W_READ_AS_NUMBERS, "read_as_numbers", EPIQ_ABOUT_DATA,                                                      \
+      "numbers written with currencies, percent signs, separators of thousands or decimal commas")                     \
+    X(EPIQ_W_CATEGORIES, "categories", EPIQ_ABOUT_DATA,                                                                \
+      "columns of texts with few values, which became 0/1 columns as by `--onehot`")                                   \
+    X(EPIQ_W_LATIN1, "latin1", EPIQ_ABOUT_DATA, "the file is not UTF-8 and was read as Latin-1")                       \
+    X(EPIQ_W_TWO_VALUES, "two_values", EPIQ_ABOUT_DATA, "the target has two values only, and looks like classes")      \
+    X(EPIQ_W_EXTRA_COLUMNS, "extra_columns", EPIQ_ABOUT_POINT,                                                         \
+      "columns in a file of new rows that the data does not have; `epiq predict` says so on standard error")
 
 typedef enum {
 #define EPIQ_WARNING_ENUM(name, code, scope, meaning) name,

@@ -26,13 +26,28 @@ static int match_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t d, const struct 
         column->name = source; /* also for a file without names */
         column->role = label ? EPIQP_LABEL : EPIQP_NUMBER;
         column->closed = label;
+        column->unit = known->unit ? known->unit[k] : NULL;
         t->feature[k] = (epiqp_feature){column, code};
     }
     return EPIQ_OK;
 }
 
+/* The columns that the data does not have, but for one that numbers the rows. */
+static void list_strangers(const epiqp_table *t, const struct epiqp_columns *known, epiqp_list *strangers)
+{
+    for (ptrdiff_t j = 0; !t->bare && !known->any && j < t->columns; j++) {
+        const char *name = t->column[j].name;
+        ptrdiff_t k = 0;
+        while (k < known->count && strcmp(known->name[k], name) != 0) {
+            k++;
+        }
+        const bool index = !j && (!*name || strcmp(name, EPIQP_UNNAMED) == 0);
+        if (t->column[j].role == EPIQP_SKIP && k == known->count && !index) epiqp_list_add(strangers, name);
+    }
+}
+
 int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct epiqp_columns *known, bool blocks,
-                      epiqp_table *t)
+                      epiqp_table *t, epiqp_list *strangers)
 {
     *t = (epiqp_table){0};
     int status = epiqp_input_open(c, path, &t->in);
@@ -42,8 +57,12 @@ int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct e
     } else if (!(status = epiqp_input_read(c, &t->in, EPIQP_FORMAT_BYTES))) {
         status = epiqp_table_format(t) == EPIQP_TEXT ? epiqp_csv_more(c, t) : epiqp_input_map(c, &t->in);
     }
-    if (status || (status = epiqp_table_begin(c, t))) return status;
-    return match_columns(c, t, d, known);
+    if (status || (status = epiqp_table_begin(c, t)) || (status = epiqp_table_missing(c, t, known->na)) ||
+        (status = match_columns(c, t, d, known))) {
+        return status;
+    }
+    list_strangers(t, known, strangers);
+    return EPIQ_OK;
 }
 
 int epiqp_window_next(epiq_ctx *c, epiqp_table *t, ptrdiff_t most, double *x, ptrdiff_t *count)

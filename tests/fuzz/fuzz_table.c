@@ -76,7 +76,7 @@ static void check_blocks(const char *path, const epiq_data *data, bool whole, pt
     double *x = epiqp_alloc(c, most * data->d, sizeof *x);
     ptrdiff_t count = 1, row = 0;
     epiqp_clear(c);
-    int s = fuzz_status(epiqp_window_open(c, path, data->d, data->columns, true, &t));
+    int s = fuzz_status(epiqp_window_open(c, path, data->d, data->columns, true, &t, &(epiqp_list){0}));
     while (!s && count) {
         count = 0;
         s = fuzz_status(epiqp_window_next(c, &t, most, x, &count));
