@@ -220,7 +220,7 @@ int epiqp_table_put(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, ep
     } else {
         column->numbers++;
         if (cell.kind != EPIQP_IS_NUMBER) note(&t->wrong, line, j, cell.kind, &cell);
-        if (t->csv.delimiter == ';' && memchr(cell.text, '.', (size_t)cell.length)) {
+        if (t->csv.delimiter == ';' && !t->point.line && memchr(cell.text, '.', (size_t)cell.length)) {
             note(&t->point, line, j, EPIQP_IS_OTHER_NOTATION, &cell);
         }
     }
@@ -256,14 +256,15 @@ int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, const char 
 {
     static const struct {
         const char *what, *remedy;
-    } SAID[] = {[EPIQP_IS_MISSING] = {"a missing cell", ""},
-                [EPIQP_IS_INFINITE] = {"not a finite number", "correct the cell, or remove the row"},
-                [EPIQP_IS_TEXT] = {"not a number", "correct the cell"},
-                [EPIQP_IS_UNSEEN] = {"a value that the data does not have", "use one of "},
-                [EPIQP_IS_GARBLED] = {"not UTF-8", "save the file as UTF-8"},
-                [EPIQP_IS_OTHER_UNIT] = {"in another unit than the rest of the data", "write the whole column in one unit"},
-                [EPIQP_IS_OTHER_NOTATION] = {"written otherwise than numbers before it",
-                                             "write all with a decimal comma, or all with a point"}};
+    } SAID[] = {
+        [EPIQP_IS_MISSING] = {"a missing cell", ""},
+        [EPIQP_IS_INFINITE] = {"not a finite number", "correct the cell, or remove the row"},
+        [EPIQP_IS_TEXT] = {"not a number", "correct the cell"},
+        [EPIQP_IS_UNSEEN] = {"a value that the data does not have", "use one of "},
+        [EPIQP_IS_GARBLED] = {"not UTF-8", "save the file as UTF-8"},
+        [EPIQP_IS_OTHER_UNIT] = {"in another unit than the rest of the data", "write the whole column in one unit"},
+        [EPIQP_IS_OTHER_NOTATION] = {"written otherwise than numbers before it",
+                                     "write all with a decimal comma, or all with a point"}};
     for (ptrdiff_t j = 0; whole && j < t->columns; j++) {
         int status = judge_column(c, t, &t->column[j]);
         if (status) return status;

@@ -25,6 +25,7 @@ static epiq_options choose(const uint8_t *bytes, size_t size)
     o.group = if_there(bytes, size, h >> 4 & 1, "gr");
     o.onehot = if_there(bytes, size, h >> 5 & 1, "col");
     o.drop = if_there(bytes, size, h >> 6 & 1, "id");
+    o.na = if_there(bytes, size, h >> 11 & 1, "-3");
     o.features = if_there(bytes, size, (h >> 7 & 7) == 0, o.onehot ? "x1,col" : "x1");
     return o;
 }
