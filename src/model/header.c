@@ -237,8 +237,9 @@ static int feature(reader *r, const char **to, ptrdiff_t step)
     for (int i = 0; i < EPIQP_FEATURE_TEXTS; i++) {
         const char *key = "";
         if (i == 3 && !found(r, ',')) break;
-        if ((i < 3 && (status = expect(r, i ? ',' : '{'))) || (status = text(r, &key)) || (status = expect(r, ':')))
+        if ((i < 3 && (status = expect(r, i ? ',' : '{'))) || (status = text(r, &key)) || (status = expect(r, ':'))) {
             return status;
+        }
         if (strcmp(key, keys[i]) != 0) return lost(r, "a feature's name, column, value and unit");
         if (i == 2 && found(r, 'n')) { /* null, as the arena has it */
             if (r->end - r->p < 3 || memcmp(r->p, "ull", 3) != 0) return lost(r, "null");
