@@ -7,10 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A column of texts becomes 0/1 columns unasked if it has at most MOST_CATEGORIES values, as many as there are months,
- * and on average at least ROWS_EACH rows with each: fewer say little about a value, and many columns are soon as many as
- * the rows. */
-enum { MOST_CATEGORIES = 12, ROWS_EACH = 5 };
 /* Rows from which on whole numbers that rise by 1 are taken for a count of them; doses and settings have fewer steps. */
 enum { ROWS_COUNTED = 10 };
 
@@ -77,7 +73,7 @@ static int refuse_texts(epiq_ctx *c, const epiqp_table *t, const epiqp_column *c
                           "or write them as numbers",
                           file, name.text, first);
     }
-    if (values > MOST_CATEGORIES && values > cells / 2) {
+    if (values > EPIQ_MOST_CATEGORIES && values > cells / 2) {
         return epiqp_fail(c, EPIQ_E_DATA,
                           "%s: column %s holds names or codes, most of them in one row only (its first cell is "
                           "\"%s\"); leave it out with {--drop}",
@@ -98,7 +94,8 @@ static int settle_texts(epiq_ctx *c, const epiqp_table *t, epiqp_column *column,
         make_truth(t, column);
         return EPIQ_OK;
     }
-    if (target || values > MOST_CATEGORIES || values * ROWS_EACH > column->texts || all_values(column, epiqp_is_date)) {
+    if (target || values > EPIQ_MOST_CATEGORIES || values * EPIQ_ROWS_PER_CATEGORY > column->texts ||
+        all_values(column, epiqp_is_date)) {
         return refuse_texts(c, t, column, target);
     }
     column->role = EPIQP_LABEL;
