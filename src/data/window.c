@@ -33,17 +33,20 @@ static int match_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t d, const struct 
 }
 
 /* The columns that the data does not have, but for one that numbers the rows. */
-static void list_strangers(const epiqp_table *t, const struct epiqp_columns *known, epiqp_list *strangers)
+static int list_strangers(epiq_ctx *c, epiqp_table *t, const struct epiqp_columns *known, epiqp_list *strangers)
 {
-    for (ptrdiff_t j = 0; !t->bare && !known->any && j < t->columns; j++) {
-        const char *name = t->column[j].name;
-        ptrdiff_t k = 0;
-        while (k < known->count && strcmp(known->name[k], name) != 0) {
-            k++;
-        }
-        const bool index = !j && (!*name || strcmp(name, EPIQP_UNNAMED) == 0);
-        if (t->column[j].role == EPIQP_SKIP && k == known->count && !index) epiqp_list_add(strangers, name);
+    if (t->bare || known->any) return EPIQ_OK;
+    bool *expected = epiqp_arena_alloc(c, &t->arena, t->columns, sizeof *expected);
+    if (!expected) return EPIQ_E_NOMEM;
+    for (ptrdiff_t k = 0; k < known->count; k++) {
+        const ptrdiff_t j = epiqp_keys_find(&t->names, known->name[k], (ptrdiff_t)strlen(known->name[k]));
+        if (j >= 0) expected[j] = true;
     }
+    expected[0] = expected[0] || !*t->column[0].name || strcmp(t->column[0].name, EPIQP_UNNAMED) == 0;
+    for (ptrdiff_t j = 0; j < t->columns; j++) {
+        if (t->column[j].role == EPIQP_SKIP && !expected[j]) epiqp_list_add(strangers, t->column[j].name);
+    }
+    return EPIQ_OK;
 }
 
 int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct epiqp_columns *known, bool blocks,
@@ -61,8 +64,7 @@ int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct e
         (status = match_columns(c, t, d, known))) {
         return status;
     }
-    list_strangers(t, known, strangers);
-    return EPIQ_OK;
+    return list_strangers(c, t, known, strangers);
 }
 
 int epiqp_window_next(epiq_ctx *c, epiqp_table *t, ptrdiff_t most, double *x, ptrdiff_t *count)

@@ -124,6 +124,8 @@ put("state", "nothing", b"")
 with tempfile.TemporaryDirectory() as folder:
     rows = pathlib.Path(folder) / "rows.csv"
     rows.write_text("x1,col,y\n1,a,1\n2,b,3\n4,a,2\n3,b,5\n")
+    units = pathlib.Path(folder) / "units.csv"  # a feature with a unit, and texts that mean a missing cell
+    units.write_text("x1,col,y\n1 %,a,1\n2 %,b,3\n?,a,2\n3 %,b,5\n")
     ten = pathlib.Path(folder) / "ten.csv"  # the fewest that are retrained without some
     ten.write_text("x1,col,y\n" + "".join(f"{k},a,{k * 7 % 5}\n" for k in range(10)))
     for name, flags in {
@@ -133,9 +135,10 @@ with tempfile.TemporaryDirectory() as folder:
         "own": "--methods ev --members 2 --engine linear --linear-kernel own",
         "infinite": "--methods if,ev --engine infinite --correction none",
         "influence": "--methods if --correction unbiased",
+        "units": "--methods ev --members 2 --missing drop --na ?",
         "retrained": "--methods if,ev --members 2 --replicates 4",
     }.items():
         path = pathlib.Path(folder) / name
         drop = "" if "onehot" in flags else "--drop col"
-        subprocess.run([epiq, "fit", ten if name == "retrained" else rows, "--target", "y", "--width", "2", "--quiet", "-o", path, *flags.split(), *drop.split()], check=True)
+        subprocess.run([epiq, "fit", {"retrained": ten, "units": units}.get(name, rows), "--target", "y", "--width", "2", "--quiet", "-o", path, *flags.split(), *drop.split()], check=True)
         put("model", name, path.read_bytes())
