@@ -38,6 +38,13 @@ static bool is_truth(const char *text, ptrdiff_t length)
     return epiqp_truth(text, length) >= 0;
 }
 
+/* Digits with points and commas, which were no number: decimal commas between commas, most likely. */
+static bool is_like_number(const char *text, ptrdiff_t length)
+{
+    const size_t sign = *text == '-' || *text == '+';
+    return (size_t)length > sign && strspn(text + sign, "0123456789.,") == (size_t)length - sign;
+}
+
 static void make_truth(const epiqp_table *t, epiqp_column *column)
 {
     for (ptrdiff_t i = 0; i < t->rows; i++) {
@@ -55,7 +62,8 @@ static int refuse_texts(epiq_ctx *c, const epiqp_table *t, const epiqp_column *c
     const epiqp_shown name = epiqp_show(column->name);
     const char *file = t->in.name, *first = t->text[column - t->column].shown.text;
     const ptrdiff_t values = column->values.count, cells = column->texts;
-    if (strpbrk(first, "0123456789") && strchr(first, ',')) {
+    const bool dates = all_values(column, epiqp_is_date);
+    if (!dates && all_values(column, is_like_number)) {
         return epiqp_fail(c, EPIQ_E_DATA,
                           "%s: column %s holds no number (its first cell is \"%s\"); write numbers with a decimal "
                           "point and no other marks",
@@ -67,7 +75,7 @@ static int refuse_texts(epiq_ctx *c, const epiqp_table *t, const epiqp_column *c
                           "column of numbers with {--target}",
                           file, name.text, first);
     }
-    if (all_values(column, epiqp_is_date)) {
+    if (dates) {
         return epiqp_fail(c, EPIQ_E_DATA,
                           "%s: column %s holds dates or times (its first cell is \"%s\"); leave it out with {--drop}, "
                           "or write them as numbers",
@@ -95,7 +103,7 @@ static int settle_texts(epiq_ctx *c, const epiqp_table *t, epiqp_column *column,
         return EPIQ_OK;
     }
     if (target || values > EPIQ_MOST_CATEGORIES || values * EPIQ_ROWS_PER_CATEGORY > column->texts ||
-        all_values(column, epiqp_is_date)) {
+        all_values(column, epiqp_is_date) || all_values(column, is_like_number)) {
         return refuse_texts(c, t, column, target);
     }
     column->role = EPIQP_LABEL;

@@ -200,6 +200,7 @@ TEST(names_dates_and_classes_are_refused_with_their_remedy)
     TRUE(!strstr(epiq_message(c), "onehot"));
     refused(rows_of("k,y", 60, "1%s:30,%s"), "times");
     refused(rows_of("k,y", 60, "3.4.20%s,%s"), "dates");
+    refused(rows_of("k,y", 60, "\"%s,5\",%d"), "decimal point");
     refused(rows_of("a,y", 60, "%d,c%s"), "regression");
     refused(rows_of("k,a,y", 1500, "v%d,%s,%s"), "names or codes");
     refused("a,y\n1,2\n?,4\n5,6\n", "na");

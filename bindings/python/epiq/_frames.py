@@ -52,8 +52,18 @@ def _texts(frame: Any, name: str, what: str) -> list[str] | None:
     return [_arrays.text(str(one), f'column "{name}" of {what}') for one in column]
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
 def _read(name: str, texts: list[str], what: str) -> Column:
     values = tuple(dict.fromkeys(texts))
+    if any(map(_is_number, values)):
+        raise InputError(f'column "{name}" of {what} holds numbers as texts (the first is {_arrays.shown(texts[0])}); make it one of numbers')
     if all(value.lower() in _TRUTH for value in values):
         return Column(name, True, ())
     if len(values) > _epiq.MOST_CATEGORIES or len(values) * _epiq.ROWS_PER_CATEGORY > len(texts):

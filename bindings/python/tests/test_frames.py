@@ -48,6 +48,7 @@ def test_what_cannot_be_used_is_named_by_its_column(frame):
     X, y = frame.drop(columns="y"), frame["y"]
     refused = [
         (X.assign(code=[f"B{k}" for k in range(60)]), r'column "code" of X holds 60 different texts in 60 rows'),
+        (X.assign(k=["1,5", "2"] * 30), r'column "k" of X holds numbers as texts'),
         (X.assign(metal=[None, *X["metal"][1:]]), r'X\["metal"\].iloc\[0\] is (None|nan)'),
         (X[["a"]].assign(a=[1.0, np.nan, *X["a"][2:]]), r'X\["a"\].iloc\[1\] is nan'),
         (X[["a"]].assign(b=[[1]] * 60), r'X\["b"\].iloc\[0\] is \[1\]'),
