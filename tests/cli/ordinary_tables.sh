@@ -82,6 +82,7 @@ asked prices prices.csv && alike prices plainprices && notes prices read_as_numb
 asked commas commas.csv && alike commas rows && notes commas read_as_numbers
 asked empty empty.csv --missing drop
 asked gaps gaps.csv --missing drop --na '?,-999' && alike gaps empty
+asked twice gaps.csv --missing drop --na '?' --na -999 && alike twice empty
 asked latin latin.csv && notes latin latin1
 check 'a name in UTF-8' says latin.json 'métal=Köln'
 asked latindropped latin.csv --drop 'métal'
