@@ -213,7 +213,7 @@ static const char *choice(const row *r, int number, size_t *length)
     const char *s = r->info.choices;
     for (; s && number > 0; number--) {
         s = strchr(s, '|');
-        s += s != NULL;
+        s = s ? s + 1 : NULL; /* no arithmetic on null */
     }
     *length = s ? strcspn(s, "|") : 0;
     return s;
