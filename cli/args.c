@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Lists of columns: typing the flag again adds to the list. */
-static const char *const LISTS[] = {"features", "drop", "onehot", NULL};
+static const char *const LISTS[] = {"features", "drop", "onehot", "na", NULL};
 
 bool listed(const char *name, const char *const *list)
 {

@@ -81,6 +81,7 @@ static void print_rows(job *j, ptrdiff_t before, ptrdiff_t count)
 /* What the cells do not show. */
 static void tell(const job *j)
 {
+    if (epiq_reader_note(j->reader)) warn(epiq_reader_note(j->reader));
     if (j->outside) {
         complain(
             CODE_OK,

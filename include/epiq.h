@@ -183,6 +183,7 @@ typedef struct {
     /* rows left out */
     ptrdiff_t folds;        /* parts of the rows, each left out once */
     ptrdiff_t fold_members; /* networks trained without each part: their error, the interval of y; 0: none */
+    const char *na; /* texts that mean a missing cell, besides the usual ones, in a comma-separated list; NULL: none */
 } epiq_options;
 
 EPIQ_API void epiq_options_init(epiq_options *o, size_t size); /* size: sizeof *o, as the program sees it */
@@ -201,7 +202,11 @@ EPIQ_API int epiq_options_set(epiq_ctx *c, epiq_options *o, const char *name, co
 
 typedef struct epiq_data epiq_data;
 
-/* path: CSV, NPY (last column is the target, named y) or NPZ; "-" reads CSV from standard input. */
+/* A column of texts becomes 0/1 features unasked if it has at most so many values, as many as there are months, and so many
+ * rows for each on average: fewer rows say little about a value, and many features are soon as many as the rows. */
+enum { EPIQ_MOST_CATEGORIES = 12, EPIQ_ROWS_PER_CATEGORY = 5 };
+
+/* path: CSV, NPY (last column is the target, named y) or NPZ, packed with gzip or not; "-" reads standard input. */
 EPIQ_API int epiq_data_read(epiq_ctx *c, const char *path, const epiq_options *o, epiq_data **out);
 
 /* From memory: x is n by d, y is n; group is NULL or n labels; with NULL and "same-features" as options.group, rows

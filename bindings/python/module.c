@@ -68,7 +68,9 @@ static int start(PyObject *module)
     if (!call_end_all_at_exit(module)) return -1;
     if (PyModule_AddIntConstant(module, "OPTION_COLUMNS", EPIQ_OPTION_COLUMNS) ||
         PyModule_AddIntConstant(module, "OPTION_FILE", EPIQ_OPTION_FILE) ||
-        PyModule_AddIntConstant(module, "FOR_COMBINE", EPIQ_FOR_COMBINE)) {
+        PyModule_AddIntConstant(module, "FOR_COMBINE", EPIQ_FOR_COMBINE) ||
+        PyModule_AddIntConstant(module, "MOST_CATEGORIES", EPIQ_MOST_CATEGORIES) ||
+        PyModule_AddIntConstant(module, "ROWS_PER_CATEGORY", EPIQ_ROWS_PER_CATEGORY)) {
         return -1;
     }
     return PyModule_AddStringConstant(module, "version", epiq_version());

@@ -67,6 +67,8 @@ static const row TABLE[] = {
     TEXT(onehot, "onehot", CHOOSES, "COL", "turn a text column into 0/1 columns; repeatable"),
     TEXT(group, "group", CHOOSES, "COL|same-features",
          "rows with the same value here, or with the same features, are repeated measurements of one thing"),
+    TEXT(na, "na", CHOOSES, "A,B",
+         "texts that mean a missing cell, besides empty ones, NA, N/A, NaN and null; repeatable"),
     CHOICE(missing, "missing", CHOOSES, "refuse", "refuse|drop", "rows that lack a cell"),
     CHOICE(scale, "scale", MODEL | TABLES, "standard", "standard|minmax|none", "scaling of features and target"),
 #undef SECTION
@@ -214,7 +216,7 @@ static const char *choice(const row *r, int number, size_t *length)
     const char *s = r->info.choices;
     for (; s && number > 0; number--) {
         s = strchr(s, '|');
-        s += s != NULL;
+        s = s ? s + 1 : NULL; /* no arithmetic on null */
     }
     *length = s ? strcspn(s, "|") : 0;
     return s;

@@ -1,5 +1,5 @@
 /* cell.c - the meaning of one cell of text: a number in C's decimal notation, whatever the locale of the host
- * program, a missing value, an infinity, or something else.
+ * program, a missing value, an infinity, or something else; and numbers as people write them, with marks.
  */
 #include "data/table.h"
 
@@ -75,6 +75,7 @@ static bool parse(const char *text, const char *end, locale_t plain, double *val
 
 epiqp_cell epiqp_cell_number(const char *text, ptrdiff_t length, locale_t plain)
 {
+    const epiqp_cell whole = {EPIQP_IS_TEXT, NAN, text, length};
     while (length > 0 && (*text == ' ' || *text == '\t')) { /* spaces inside quotes */
         text++;
         length--;
@@ -85,6 +86,7 @@ epiqp_cell epiqp_cell_number(const char *text, ptrdiff_t length, locale_t plain)
     epiqp_cell cell = {EPIQP_IS_NUMBER, NAN, text, length};
     if (!parse(text, text + length, plain, &cell.value)) {
         cell.kind = kind_of(text, length);
+        if (cell.kind == EPIQP_IS_TEXT) cell = whole; /* as a label column has it */
     } else if (!isfinite(cell.value)) {
         cell.kind = EPIQP_IS_INFINITE;
     }
@@ -95,4 +97,130 @@ epiqp_cell epiqp_cell_label(const char *text, ptrdiff_t length)
 {
     const bool missing = kind_of(text, length) == EPIQP_IS_MISSING;
     return (epiqp_cell){missing ? EPIQP_IS_MISSING : EPIQP_IS_TEXT, NAN, text, length};
+}
+
+/* ---- what people write ---- */
+
+static bool equal(const char *text, ptrdiff_t length, const char *word)
+{
+    return (size_t)length == strlen(word) && strncasecmp(text, word, (size_t)length) == 0;
+}
+
+int epiqp_truth(const char *text, ptrdiff_t length)
+{
+    if (equal(text, length, "true") || equal(text, length, "yes")) return 1;
+    return equal(text, length, "false") || equal(text, length, "no") ? 0 : -1;
+}
+
+static ptrdiff_t digits_at(const char *p, const char *end)
+{
+    const char *start = p;
+    while (p < end && digit(*p)) {
+        p++;
+    }
+    return p - start;
+}
+
+/* Three whole numbers with '-', '/' or '.' between, or two with ':', at the beginning. */
+bool epiqp_is_date(const char *text, ptrdiff_t length)
+{
+    const char *end = text + length, *p = text;
+    ptrdiff_t first = digits_at(p, end);
+    p += first;
+    if (!first || first > 4 || p == end || !strchr("-/.:", *p)) return false;
+    const char between = *p++;
+    const ptrdiff_t second = digits_at(p, end);
+    p += second;
+    if (second < 1 || second > 2) return false;
+    return between == ':' || (p < end && *p == between && digits_at(p + 1, end) > 0);
+}
+
+typedef struct {
+    const char *p, *end;
+} span;
+
+static void trim(span *s)
+{
+    while (s->p < s->end && *s->p == ' ') {
+        s->p++;
+    }
+    for (bool more = true; more && s->p < s->end;) {
+        const bool space = s->end[-1] == ' ', fixed = s->end - s->p >= 2 && !memcmp(s->end - 2, "\xC2\xA0", 2);
+        s->end -= fixed ? 2 : space;
+        more = space || fixed;
+    }
+}
+
+/* Takes a currency from the beginning, or a currency or a percent sign from the end. */
+static const char *take_unit(span *s)
+{
+    static const char *const UNITS[] = {"%", "$", "\xE2\x82\xAC", "\xC2\xA3", "\xC2\xA5"}; /* euro, pound, yen */
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++) {
+        const ptrdiff_t size = (ptrdiff_t)strlen(UNITS[i]);
+        const bool fits = s->end - s->p > size, first = fits && i && !memcmp(s->p, UNITS[i], (size_t)size);
+        if (!first && (!fits || memcmp(s->end - size, UNITS[i], (size_t)size) != 0)) continue;
+        s->p += first ? size : 0;
+        s->end -= first ? 0 : size;
+        trim(s);
+        return UNITS[i];
+    }
+    return NULL;
+}
+
+/* Copies digits, if there are from `least` to `most` of them. */
+static bool take_digits(span *s, ptrdiff_t least, ptrdiff_t most, char **out)
+{
+    const ptrdiff_t count = digits_at(s->p, s->end);
+    if (count < least || count > most) return false;
+    memcpy(*out, s->p, (size_t)count);
+    s->p += count;
+    *out += count;
+    return true;
+}
+
+/* The number without what groups its digits by three and with a point for `comma`, ended by a zero byte. False: it is
+ * not written so. */
+static bool ungroup(span s, char group, char comma, char *out)
+{
+    const ptrdiff_t all = s.end - s.p, first = digits_at(s.p, s.end);
+    const bool grouped = first < all && s.p[first] == group;
+    if (!take_digits(&s, 1, grouped ? 3 : all, &out)) return false;
+    while (s.p < s.end && *s.p == group) {
+        s.p++;
+        if (!take_digits(&s, 3, 3, &out)) return false;
+    }
+    if (s.p < s.end && *s.p == comma) {
+        s.p++;
+        *out++ = '.';
+        if (!take_digits(&s, 1, all, &out)) return false;
+    }
+    memcpy(out, s.p, (size_t)(s.end - s.p)); /* an exponent, or what makes it no number */
+    out[s.end - s.p] = '\0';
+    return true;
+}
+
+bool epiqp_cell_marked(epiqp_cell *cell, char delimiter, locale_t plain, const char **unit)
+{
+    enum { LONGEST = 48 };
+    char number[LONGEST + 2] = "-";
+    span s = {cell->text, cell->text + cell->length};
+    *unit = NULL;
+    trim(&s);
+    char sign = '\0';
+    for (int k = 0; k < 2; k++) { /* -$5 or $-5 */
+        if (s.p < s.end && (*s.p == '-' || *s.p == '+') && !sign) {
+            sign = *s.p++;
+        }
+        if (!*unit) *unit = take_unit(&s);
+    }
+    const bool commas = delimiter == ';' && memchr(s.p, ',', (size_t)(s.end - s.p));
+    if (s.end == s.p || s.end - s.p > LONGEST || !ungroup(s, commas ? '.' : ',', commas ? ',' : '.', number + 1)) {
+        return false;
+    }
+    const char *from = number + (sign != '-');
+    const epiqp_cell read = epiqp_cell_number(from, (ptrdiff_t)strlen(from), plain);
+    if (read.kind != EPIQP_IS_NUMBER) return false;
+    cell->kind = EPIQP_IS_NUMBER;
+    cell->value = read.value;
+    return true;
 }

@@ -75,6 +75,10 @@ int epiqp_columns_choose(epiq_ctx *c, epiqp_table *t, const epiq_options *o, epi
     ptrdiff_t features = 0;
     for (ptrdiff_t j = 0; j < t->columns; j++) {
         epiqp_column *column = &t->column[j];
+        const bool nameless = !*column->name, named = !nameless && strcmp(column->name, EPIQP_UNNAMED) != 0;
+        column->most_values = MOST_ONEHOT;
+        column->index = j == 0 && !named && !marks[j] && !o->features;
+        if (column->index) column->most_values = PTRDIFF_MAX;
         if (marks[j] & TARGET) {
             *target = column;
             column->role = EPIQP_NUMBER;
@@ -85,8 +89,7 @@ int epiqp_columns_choose(epiq_ctx *c, epiqp_table *t, const epiq_options *o, epi
         } else if (o->features ? marks[j] & FEATURES : !(marks[j] & DROP)) {
             column->feature = true;
             column->role = marks[j] & ONEHOT ? EPIQP_LABEL : EPIQP_NUMBER;
-            column->most_values = MOST_ONEHOT;
-            features++;
+            features += !nameless;
         }
     }
     return features ? EPIQ_OK

@@ -128,10 +128,15 @@ static int ragged(epiq_ctx *c, const epiqp_table *t, ptrdiff_t line, ptrdiff_t f
     if (found == 1 && only->length == 0) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s:%td: the line is blank, but rows follow; remove it", t->in.name, line);
     }
-    return epiqp_fail(c, EPIQ_E_DATA,
-                      "%s:%td: the row has %td cell%s where the %s has %td; quote cells that hold a '%s'", t->in.name,
-                      line, found, found == 1 ? "" : "s", t->bare ? "first" : "header", t->columns,
-                      t->csv.delimiter == '\t' ? "tab" : (char[]){t->csv.delimiter, '\0'});
+    const char *few = found == 1 ? "" : "s", *first = t->bare ? "first" : "header";
+    if (found < t->columns) {
+        return epiqp_fail(c, EPIQ_E_DATA,
+                          "%s:%td: the row has %td cell%s where the %s has %td; write them all, empty or not",
+                          t->in.name, line, found, few, first, t->columns);
+    }
+    return epiqp_fail(
+        c, EPIQ_E_DATA, "%s:%td: the row has %td cell%s where the %s has %td; quote cells that hold a '%s'", t->in.name,
+        line, found, few, first, t->columns, t->csv.delimiter == '\t' ? "tab" : (char[]){t->csv.delimiter, '\0'});
 }
 
 static int fill_row(epiq_ctx *c, epiqp_table *t, scanner *s)
@@ -214,12 +219,15 @@ int epiqp_csv_more(epiq_ctx *c, epiqp_table *t)
     epiqp_input *in = &t->in;
     memmove(in->bytes, in->bytes + t->csv.at, (size_t)(in->size - t->csv.at));
     t->csv.moved += t->csv.at;
+    t->csv.decoded -= epiqp_min(t->csv.at, t->csv.decoded);
     in->size -= t->csv.at;
     t->csv.at = 0;
     for (ptrdiff_t size = epiqp_max(WINDOW, in->size + WINDOW / 2); in->more; size *= 2) {
         const ptrdiff_t old = in->size;
         int status = epiqp_input_read(c, in, size);
-        if (status || (t->lines && (status = refuse_zeros(c, t, old)))) return status;
+        if (status || (t->lines && ((status = refuse_zeros(c, t, old)) || (status = epiqp_text_decode(c, t))))) {
+            return status;
+        }
         if ((t->csv.whole = complete(t)) > 0) break;
         if (in->size > LONGEST + WINDOW) { /* one record, which is refused when it is read, or a long header */
             in->more = in->more && !t->lines;
@@ -258,13 +266,13 @@ static int read_names(epiq_ctx *c, epiqp_table *t, scanner *s)
 
 int epiqp_csv_open(epiq_ctx *c, epiqp_table *t)
 {
+    int status;
+    if ((status = epiqp_foreign_refuse(c, t)) || (status = refuse_zeros(c, t, 0)) ||
+        (status = epiqp_text_decode(c, t))) {
+        return status;
+    }
     char *start = (char *)t->in.bytes;
     const ptrdiff_t size = t->in.size;
-    if (size >= 2 && (!memcmp(start, "\xFF\xFE", 2) || !memcmp(start, "\xFE\xFF", 2))) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is UTF-16 text; save it as CSV in UTF-8", t->in.name);
-    }
-    int status = refuse_zeros(c, t, 0);
-    if (status) return status;
     char *first = start + (size >= 3 && !memcmp(start, "\xEF\xBB\xBF", 3) ? 3 : 0);
     scanner s = {first, start + size, first, 1, delimiter_of(first), t->in.name};
     if (finished(&s)) {

@@ -69,10 +69,11 @@ static int make_room(epiq_ctx *c, epiq_data *data, ptrdiff_t n, ptrdiff_t d, ptr
     data->y = epiqp_arena_alloc(c, &data->arena, n, sizeof *data->y);
     data->group = epiqp_arena_alloc(c, &data->arena, n, sizeof *data->group);
     data->columns = epiqp_arena_alloc(c, &data->arena, 1, sizeof *data->columns);
-    const char **names = epiqp_arena_alloc(c, &data->arena, 3 * d + columns, sizeof *names);
+    const char **names = epiqp_arena_alloc(c, &data->arena, 4 * d + columns, sizeof *names);
     if (!data->x_given || !data->y || !data->group || !data->columns || !names) return EPIQ_E_NOMEM;
     data->feature = names;
-    *data->columns = (struct epiqp_columns){columns, names + 3 * d, names + d, names + 2 * d};
+    *data->columns = (struct epiqp_columns){
+        .count = columns, .name = names + 4 * d, .source = names + d, .value = names + 2 * d, .unit = names + 3 * d};
     return EPIQ_OK;
 }
 
@@ -89,6 +90,7 @@ static int add_features(epiq_ctx *c, epiqp_table *t, const epiqp_column *column,
         t->feature[*k] = (epiqp_feature){column, label ? v : -1};
         data->columns->source[*k] = source;
         data->columns->value[*k] = value;
+        data->columns->unit[*k] = column->unit; /* a constant of the program */
         data->feature[*k] = name;
     }
     return EPIQ_OK;
@@ -135,8 +137,9 @@ static int build(epiq_ctx *c, epiqp_table *t, const epiqp_column *target, const 
 static int read_table(epiq_ctx *c, const char *path, const epiq_options *o, epiqp_table *t, epiq_data *data)
 {
     epiqp_column *target = NULL, *group = NULL;
-    *t = (epiqp_table){0};
+    *t = (epiqp_table){.whole = true};
     int status = epiqp_input_open(c, path, &t->in);
+    t->in.limit = (double)o->mem_limit;
     if (status || (status = epiqp_input_read_all(c, &t->in))) return status;
     epiqp_sha256 sum = epiqp_sha256_start(); /* of the file as it is: reading text changes the bytes */
     epiqp_sha256_add(&sum, t->in.bytes, (size_t)t->in.size);
@@ -147,7 +150,10 @@ static int read_table(epiq_ctx *c, const char *path, const epiq_options *o, epiq
                           "%s: the array has %d dimension%s; it must be rows by columns, the target last, at least 2",
                           t->in.name, t->bare, t->bare == 1 ? "" : "s and 1 column");
     }
-    if ((status = epiqp_columns_choose(c, t, o, &target, &group)) || (status = epiqp_table_fill(c, t))) return status;
+    if ((status = epiqp_table_missing(c, t, o->na)) || (status = epiqp_columns_choose(c, t, o, &target, &group)) ||
+        (status = epiqp_table_fill(c, t))) {
+        return status;
+    }
     if (t->rows < FEW_ROWS) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s: there %s; at least %d rows are needed", t->in.name,
                           t->rows    ? "is only one row"
@@ -155,12 +161,15 @@ static int read_table(epiq_ctx *c, const char *path, const epiq_options *o, epiq
                                      : "is no row",
                           FEW_ROWS);
     }
+    if ((status = epiqp_columns_settle(c, t, target, &data->warnings))) return status;
     const bool refuse = o->missing != EPIQ_MISSING_DROP;
     status = epiqp_table_judge(c, t, true, refuse ? "fill it in, or leave such rows out with {--missing} drop" : NULL);
     if (status) return status;
     epiqp_input_close(c, &t->in); /* everything needed is in the cells; freeing the bytes now lowers the peak */
     if ((status = keep_complete(c, t, data))) return status;
-    return build(c, t, target, group, data);
+    if ((status = build(c, t, target, group, data)) || !o->na) return status;
+    data->columns->na = epiqp_arena_printf(c, &data->arena, "%s", o->na);
+    return data->columns->na ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
 /* The first step: the caller's options in a struct of our own, and an empty table. */

@@ -15,6 +15,9 @@ struct epiqp_columns {
     const char **name;   /* count: every column of the file, used or not */
     const char **source; /* d: the column a feature comes from */
     const char **value;  /* d: the value for which a one-hot feature is 1; NULL: the number itself */
+    const char **unit;   /* d: "%" or a currency that the numbers of the column are written with; NULL: none */
+    const char *na;      /* texts that mean a missing cell, as the option names them; NULL: none */
+    bool any;            /* other columns of a file of points are as expected: it is not known which the data had */
 };
 
 struct epiq_data {
@@ -55,9 +58,10 @@ struct epiq_points {
     epiqp_arena arena;
     const epiq_data *data;
     ptrdiff_t count, room;
-    double *x;       /* count by d, scaled */
-    const char **at; /* count: "mean", "row:7", "new.csv:3" (third row of the file), "3" (third of an array) */
-    ptrdiff_t *left_out; /* count: the row of the data that is left out and asked about, from 0; -1: none is */
+    double *x;               /* count by d, scaled */
+    const char **at;         /* count: "mean", "row:7", "new.csv:3" (third row of the file), "3" (third of an array) */
+    epiqp_warnings warnings; /* about the files that points came from */
+    ptrdiff_t *left_out;     /* count: the row of the data that is left out and asked about, from 0; -1: none is */
 };
 
 /* ---- matrix.c: numbers computed elsewhere ---- */

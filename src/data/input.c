@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int unreadable(epiq_ctx *c, const epiqp_input *in)
+int epiqp_input_fails(epiq_ctx *c, const epiqp_input *in)
 {
     return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be read", in->name, strerror(errno));
 }
@@ -23,7 +23,21 @@ int epiqp_input_open(epiq_ctx *c, const char *path, epiqp_input *in)
     *in = (epiqp_input){.more = true};
     snprintf(in->name, sizeof in->name, "%.3s%.*s", cut ? "..." : "", (int)most + 3, standard ? "standard input" : end);
     in->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    return in->fd < 0 ? unreadable(c, in) : EPIQ_OK;
+    return in->fd < 0 ? epiqp_input_fails(c, in) : EPIQ_OK;
+}
+
+/* Some more bytes, of up to `size`; the first ones tell whether the file is packed. */
+static int read_some(epiq_ctx *c, epiqp_input *in, ptrdiff_t size)
+{
+    if (in->gzip) return epiqp_gzip_read(c, in, size - in->size);
+    const ptrdiff_t most = in->begun ? size : epiqp_min(size, EPIQP_GZIP_BYTES);
+    const ssize_t got = read(in->fd, in->bytes + in->size, (size_t)(most - in->size));
+    if (got < 0) return errno == EINTR ? EPIQ_OK : epiqp_input_fails(c, in);
+    in->size += got;
+    in->more = got != 0;
+    if (in->begun || in->size < EPIQP_GZIP_BYTES) return EPIQ_OK;
+    in->begun = true;
+    return epiqp_gzip_begin(c, in);
 }
 
 int epiqp_input_read(epiq_ctx *c, epiqp_input *in, ptrdiff_t size)
@@ -32,14 +46,16 @@ int epiqp_input_read(epiq_ctx *c, epiqp_input *in, ptrdiff_t size)
     if (!bytes) return EPIQ_E_NOMEM;
     in->bytes = bytes;
     while (in->size < size && in->more) {
-        ssize_t got = read(in->fd, bytes + in->size, (size_t)(size - in->size));
-        if (got < 0 && errno != EINTR) return unreadable(c, in);
-        in->size += epiqp_max(got, 0);
-        in->more = got != 0;
+        int status = read_some(c, in, size);
+        if (status) return status;
         if (epiqp_cancel_requested(c)) {
             epiqp_clear_cancel(c);
             return epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request while reading %s", in->name);
         }
+    }
+    if (in->gzip && (double)in->size > in->limit) {
+        return epiqp_fail(c, EPIQ_E_NOMEM, "%s unpacks to more than the %.1f GB that may be used; give it fewer rows",
+                          in->name, in->limit / 1e9);
     }
     bytes[in->size] = '\0';
     return EPIQ_OK;
@@ -73,8 +89,9 @@ static void close_file(epiqp_input *in)
 int epiqp_input_map(epiq_ctx *c, epiqp_input *in)
 {
     struct stat about;
-    if (!is_file(in, &about) || about.st_size < 1 || lseek(in->fd, 0, SEEK_CUR) != in->size) {
-        return epiqp_input_read_all(c, in); /* a pipe, a device, or a file whose beginning was read before */
+    if (in->gzip || !is_file(in, &about) || about.st_size < 1 || lseek(in->fd, 0, SEEK_CUR) != in->size) {
+        return epiqp_input_read_all(
+            c, in); /* a packed file, a pipe, a device, or a file whose beginning was read before */
     }
     void *map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, in->fd, 0);
     if (map == MAP_FAILED) {
@@ -93,6 +110,7 @@ int epiqp_input_map(epiq_ctx *c, epiqp_input *in)
 
 void epiqp_input_close(epiq_ctx *c, epiqp_input *in)
 {
+    epiqp_gzip_end(c, in);
     if (in->mapped) {
         munmap(in->bytes, (size_t)in->size);
     } else {

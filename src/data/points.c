@@ -12,7 +12,7 @@ int epiq_points_new(epiq_ctx *c, const epiq_data *data, epiq_points **out)
     epiqp_clear(c);
     *out = epiqp_alloc(c, 1, sizeof **out);
     if (!*out) return EPIQ_E_NOMEM;
-    **out = (epiq_points){.data = data};
+    **out = (epiq_points){.data = data, .warnings.arena = &(*out)->arena};
     return EPIQ_OK;
 }
 
@@ -107,28 +107,20 @@ static int add_row(epiq_ctx *c, epiq_points *p, const char *where, const char *t
 
 /* ---- from a file ---- */
 
-/* Columns that the data's file does not have suggest a wrong file, so they are refused. */
-static int refuse_strangers(epiq_ctx *c, epiqp_table *t, const struct epiqp_columns *known)
+static int read_points(epiq_ctx *c, const char *path, epiqp_table *t, epiq_points *p, double **given)
 {
+    const epiq_data *data = p->data;
     epiqp_list strangers = {0};
-    for (ptrdiff_t j = 0; j < known->count; j++) {
-        ptrdiff_t number = epiqp_keys_find(&t->names, known->name[j], (ptrdiff_t)strlen(known->name[j]));
-        if (number >= 0) t->column[number].known = true;
-    }
-    for (ptrdiff_t j = 0; j < t->columns; j++) {
-        if (!t->column[j].known) epiqp_list_add(&strangers, t->column[j].name);
-    }
-    if (!strangers.count) return EPIQ_OK;
-    return epiqp_fail(c, EPIQ_E_DATA, "%s: the data has no column %s; remove %s from the file", t->in.name,
-                      epiqp_list_end(&strangers), strangers.count == 1 ? "it" : "them");
-}
-
-static int read_points(epiq_ctx *c, const char *path, epiqp_table *t, const epiq_data *data, double **given)
-{
-    int status = epiqp_window_open(c, path, data->d, data->columns, false, t);
-    if (status || (!t->bare && (status = refuse_strangers(c, t, data->columns))) || (status = epiqp_table_fill(c, t)) ||
+    int status = epiqp_window_open(c, path, data->d, data->columns, false, t, &strangers);
+    if (status || (status = epiqp_table_fill(c, t)) ||
         (status = epiqp_table_judge(c, t, false, "a point needs a value for every feature"))) {
         return status;
+    }
+    if (strangers.count) {
+        status = epiqp_warn(c, &p->warnings, EPIQ_W_EXTRA_COLUMNS, EPIQP_STRANGERS, t->in.name,
+                            strangers.count == 1 ? "" : "s", epiqp_list_end(&strangers),
+                            strangers.count == 1 ? "is" : "are");
+        if (status) return status;
     }
     if (!t->rows) return epiqp_fail(c, EPIQ_E_DATA, "%s: there is no row to ask about; add at least one", t->in.name);
     ptrdiff_t items;
@@ -144,7 +136,7 @@ static int add_file(epiq_ctx *c, epiq_points *p, const char *path)
 {
     epiqp_table t;
     double *given = NULL;
-    int status = read_points(c, path, &t, p->data, &given);
+    int status = read_points(c, path, &t, p, &given);
     if (given) {
         char *prefix = epiqp_arena_printf(c, &p->arena, "%s:", path);
         status = prefix ? add(c, p, t.rows, given, prefix, true) : EPIQ_E_NOMEM;

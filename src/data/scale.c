@@ -88,11 +88,26 @@ static int scale_features(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *c
                       constant.count, constant.count == 1 ? " has" : "s have", epiqp_list_end(&constant));
 }
 
+/* A target with only two values looks like classes. In fewer rows than these two may well be all that numbers take. */
+static int warn_of_classes(epiq_ctx *c, epiq_data *data, const moments *s)
+{
+    enum { ROWS = 10 };
+    ptrdiff_t k = 0;
+    while (k < data->n && (data->y[k] == s->least || data->y[k] == s->most)) {
+        k++;
+    }
+    if (data->n < ROWS || k < data->n || s->least == s->most) return EPIQ_OK;
+    return epiqp_warn(c, &data->warnings, EPIQ_W_TWO_VALUES,
+                      "the target %s has only two values, %.6g and %.6g, which look like classes; epiq is for "
+                      "regression, and takes them for numbers",
+                      epiqp_show(data->target).text, s->least, s->most);
+}
+
 static int scale_target(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *coarse)
 {
     moments s = measure(data->n, 1, data->y);
     int status = choose(c, scale, data->target, &s, &data->y_shift, &data->y_factor, coarse);
-    if (status) return status;
+    if (status || (status = warn_of_classes(c, data, &s))) return status;
     for (ptrdiff_t i = 0; i < data->n; i++) {
         data->y[i] = epiqp_scaled(data->y[i], data->y_shift, data->y_factor);
     }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 1 << 20 }; /* a wider table is probably a mistake; the columns alone would take 200 MB */
+enum { MOST_COLUMNS = 1 << 20 }; /* a wider table is probably a mistake; the columns alone would take 250 MB */
 
 /* ---- columns ---- */
 
@@ -27,17 +27,22 @@ int epiqp_table_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t count)
     return EPIQ_OK;
 }
 
+int epiqp_table_nameless(epiq_ctx *c, const epiqp_table *t, ptrdiff_t j)
+{
+    return epiqp_fail(c, EPIQ_E_DATA,
+                      "%s: column %td of %td has no name; give it one in the header (%s it if it only numbers "
+                      "the rows)",
+                      t->in.name, j + 1, t->columns, t->matrix ? "or remove" : "then {--drop}");
+}
+
 static int check_names(epiq_ctx *c, epiqp_table *t)
 {
     for (ptrdiff_t j = 0; j < t->columns; j++) {
         const char *name = t->column[j].name;
         ptrdiff_t number = epiqp_keys_add(c, &t->names, name, (ptrdiff_t)strlen(name));
         if (number < 0) return EPIQ_E_NOMEM;
-        if (!*name) {
-            return epiqp_fail(c, EPIQ_E_DATA,
-                              "%s: column %td of %td has no name; give it one in the header (%s it if it only numbers "
-                              "the rows)",
-                              t->in.name, j + 1, t->columns, t->matrix ? "or remove" : "then {--drop}");
+        if (!*name && (j || t->matrix)) { /* the first one may number the rows: pandas and R write it so */
+            return epiqp_table_nameless(c, t, j);
         }
         if (number < j) {
             return epiqp_fail(c, EPIQ_E_DATA,
@@ -76,8 +81,12 @@ epiqp_column *epiqp_table_column(epiq_ctx *c, epiqp_table *t, const char *name, 
             snprintf(near, sizeof near, " (did you mean \"%s\"?)", epiqp_show(other).text);
         }
     }
-    epiqp_fail(c, EPIQ_E_DATA, "%s: there is no column \"%s\" %s%s; the file has %s", t->in.name, shown.text, why, near,
-               epiqp_table_list(t, &(epiqp_list){0}));
+    const char *only = t->columns == 1 && !t->bare ? t->column[0].name : "";
+    epiqp_fail(c, EPIQ_E_DATA, "%s: there is no column \"%s\" %s%s; the file has %s%s", t->in.name, shown.text, why,
+               near, epiqp_table_list(t, &(epiqp_list){0}),
+               *only == '#'        ? ": remove lines before the header"
+               : strchr(only, ' ') ? ": separate the cells by commas, not by spaces"
+                                   : "");
     return NULL;
 }
 
@@ -125,21 +134,95 @@ static int put_label(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, e
     return EPIQ_OK;
 }
 
+int epiqp_table_missing(epiq_ctx *c, epiqp_table *t, const char *list)
+{
+    int status = list ? epiqp_csv_names(c, "{--na}", list, &t->na.texts) : EPIQ_OK;
+    if (status || !list) return status;
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    t->na.value = epiqp_arena_alloc(c, &t->arena, t->na.texts.count, sizeof *t->na.value);
+    for (ptrdiff_t k = 0; plain && t->na.value && k < t->na.texts.count; k++) {
+        const char *text = epiqp_keys_text(&t->na.texts, k);
+        const epiqp_cell cell = epiqp_cell_number(text, (ptrdiff_t)strlen(text), plain);
+        if (cell.kind == EPIQP_IS_NUMBER) t->na.value[t->na.values++] = cell.value;
+    }
+    if (plain) freelocale(plain);
+    if (!plain) return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
+    return t->na.value ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+static bool means_missing(const epiqp_table *t, const epiqp_cell *cell)
+{
+    if (cell->kind != EPIQP_IS_NUMBER) return epiqp_keys_find(&t->na.texts, cell->text, cell->length) >= 0;
+    ptrdiff_t k = 0;
+    while (k < t->na.values && t->na.value[k] != cell->value) {
+        k++;
+    }
+    return k < t->na.values;
+}
+
+/* A number freed of its marks. All of a column must have the same unit, or none; those of points that of the data, or none. */
+static void put_marked(epiqp_table *t, ptrdiff_t line, ptrdiff_t j, const epiqp_cell *cell, const char *unit)
+{
+    epiqp_column *column = &t->column[j];
+    const bool comma = t->csv.delimiter == ';' && memchr(cell->text, ',', (size_t)cell->length);
+    if (comma) note(&t->comma, line, j, EPIQP_IS_OTHER_NOTATION, cell);
+    if (unit && (column->unit ? strcmp(column->unit, unit) != 0 : !t->whole)) {
+        note(&t->wrong, line, j, EPIQP_IS_OTHER_UNIT, cell);
+    } else if (unit) {
+        column->unit = unit;
+    }
+    column->units += unit != NULL;
+    if (!t->mark.line) t->mark_value = cell->value;
+    note(&t->mark, line, j, cell->kind, cell);
+    column->numbers++;
+    column->marked++;
+}
+
+/* A text in a column of numbers. If all of the column are texts, its cells are the numbers of their values, as those of
+ * a label column are; what becomes of it is decided when all have been read. */
+static int put_text(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, epiqp_cell *cell)
+{
+    epiqp_column *column = &t->column[j];
+    const char *unit;
+    const int truth = t->matrix || t->whole ? -1 : epiqp_truth(cell->text, cell->length);
+    if (!t->matrix && epiqp_cell_marked(cell, t->csv.delimiter, t->csv.plain, &unit)) {
+        put_marked(t, line, j, cell, unit);
+    } else if (truth >= 0) {
+        cell->value = truth;
+        column->numbers++;
+    } else if (!t->whole) {
+        note(&t->wrong, line, j, cell->kind, cell);
+    } else {
+        note(&t->text[j], line, j, cell->kind, cell);
+        column->texts++;
+        if (column->numbers || column->values.count > column->most_values) return EPIQ_OK;
+        if (!epiqp_text_is_clean(cell->text, cell->length)) note(&t->wrong, line, j, EPIQP_IS_GARBLED, cell);
+        const ptrdiff_t number = epiqp_keys_add(c, &column->values, cell->text, cell->length);
+        cell->value = (double)number;
+        return number < 0 ? EPIQ_E_NOMEM : EPIQ_OK;
+    }
+    return EPIQ_OK;
+}
+
 int epiqp_table_put(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, epiqp_cell cell)
 {
     epiqp_column *column = &t->column[j];
     int status = EPIQ_OK;
+    if (t->na.texts.count && means_missing(t, &cell)) cell.kind = EPIQP_IS_MISSING;
     if (cell.kind == EPIQP_IS_MISSING) {
         note(&t->gap, line, j, cell.kind, &cell);
         cell.value = NAN;
     } else if (column->role == EPIQP_LABEL) {
         status = put_label(c, t, line, j, &cell);
         column->numbers++;
+    } else if (cell.kind == EPIQP_IS_TEXT) {
+        status = put_text(c, t, line, j, &cell);
     } else {
-        const bool text = cell.kind == EPIQP_IS_TEXT;
-        column->numbers += !text;
+        column->numbers++;
         if (cell.kind != EPIQP_IS_NUMBER) note(&t->wrong, line, j, cell.kind, &cell);
-        if (text && !*column->first_text.text) column->first_text = epiqp_show_part(cell.text, cell.length);
+        if (t->csv.delimiter == ';' && !t->point.line && memchr(cell.text, '.', (size_t)cell.length)) {
+            note(&t->point, line, j, EPIQP_IS_OTHER_NOTATION, &cell);
+        }
     }
     t->cell[t->rows * t->used + column->slot] = cell.value;
     return status;
@@ -147,36 +230,48 @@ int epiqp_table_put(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, ep
 
 static int judge_column(epiq_ctx *c, const epiqp_table *t, const epiqp_column *column)
 {
-    const char *first = column->first_text.text;
     if (column->role == EPIQP_SKIP || column->numbers || !t->rows) return EPIQ_OK;
-    if (!*first) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%s: column %s has no value in any row; %s", t->in.name,
-                          epiqp_show(column->name).text,
-                          column->feature ? "leave it out with {--drop}" : "name another column");
+    return epiqp_fail(c, EPIQ_E_DATA, "%s: column %s has no value in any row; %s", t->in.name,
+                      epiqp_show(column->name).text,
+                      column->feature ? "leave it out with {--drop}" : "name another column");
+}
+
+/* The first cell that cannot be used, texts among numbers included. */
+static epiqp_place first_wrong(const epiqp_table *t)
+{
+    epiqp_place first = t->wrong;
+    for (ptrdiff_t j = 0; t->text && j < t->columns; j++) {
+        const epiqp_place *p = &t->text[j];
+        if (t->column[j].texts && p->line && precedes(p->line, p->column, &first)) first = *p;
     }
-    return epiqp_fail(c, EPIQ_E_DATA, "%s: column %s holds no number (its first cell is \"%s\"); %s", t->in.name,
-                      epiqp_show(column->name).text, first,
-                      strchr(first, ',') ? "write numbers with a decimal point and no other marks"
-                      : column->feature
-                          ? "leave it out with {--drop}, or turn its values into 0/1 columns with {--onehot}"
-                          : "name a column of numbers with {--target}");
+    if (t->comma.line && t->point.line) { /* the later of the two contradicts what came before */
+        const bool comma = precedes(t->point.line, t->point.column, &t->comma);
+        const epiqp_place *p = comma ? &t->comma : &t->point;
+        if (precedes(p->line, p->column, &first)) first = *p;
+    }
+    return first;
 }
 
 int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, const char *missing_remedy)
 {
     static const struct {
         const char *what, *remedy;
-    } SAID[] = {[EPIQP_IS_MISSING] = {"a missing cell", ""},
-                [EPIQP_IS_INFINITE] = {"not a finite number", "correct the cell, or remove the row"},
-                [EPIQP_IS_TEXT] = {"not a number", "correct the cell"},
-                [EPIQP_IS_UNSEEN] = {"a value that the data does not have", "use one of "},
-                [EPIQP_IS_GARBLED] = {"not UTF-8", "save the file as UTF-8"}};
+    } SAID[] = {
+        [EPIQP_IS_MISSING] = {"a missing cell", ""},
+        [EPIQP_IS_INFINITE] = {"not a finite number", "correct the cell, or remove the row"},
+        [EPIQP_IS_TEXT] = {"not a number", "correct the cell"},
+        [EPIQP_IS_UNSEEN] = {"a value that the data does not have", "use one of "},
+        [EPIQP_IS_GARBLED] = {"not UTF-8", "save the file as UTF-8"},
+        [EPIQP_IS_OTHER_UNIT] = {"in another unit than the rest of the data", "write the whole column in one unit"},
+        [EPIQP_IS_OTHER_NOTATION] = {"written otherwise than numbers before it",
+                                     "write all with a decimal comma, or all with a point"}};
     for (ptrdiff_t j = 0; whole && j < t->columns; j++) {
         int status = judge_column(c, t, &t->column[j]);
         if (status) return status;
     }
-    const bool gap = missing_remedy && t->gap.line && precedes(t->gap.line, t->gap.column, &t->wrong);
-    const epiqp_place *p = gap ? &t->gap : &t->wrong;
+    const epiqp_place wrong = first_wrong(t);
+    const bool gap = missing_remedy && t->gap.line && precedes(t->gap.line, t->gap.column, &wrong);
+    const epiqp_place *p = gap ? &t->gap : &wrong;
     if (!p->line) return EPIQ_OK;
     const epiqp_column *column = &t->column[p->column - 1];
     const epiqp_shown name = epiqp_show(column->name);
@@ -184,7 +279,7 @@ int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, const char 
     if (p->kind == EPIQP_IS_TEXT && strchr(shown, ',')) {
         remedy = "write it with a decimal point and no other marks";
     } else if (p->kind == EPIQP_IS_TEXT && column->feature) {
-        remedy = "correct the cell, or leave the column out with {--drop}";
+        remedy = "correct the cell, leave the column out with {--drop}, or name what means a missing cell with {--na}";
     }
     epiqp_list values = {0};
     for (ptrdiff_t v = 0; p->kind == EPIQP_IS_UNSEEN && v < column->values.count; v++) {
@@ -222,6 +317,7 @@ int epiqp_table_fill(epiq_ctx *c, epiqp_table *t)
         used += t->column[j].role != EPIQP_SKIP;
     }
     t->used = used;
+    if (t->whole && !(t->text = epiqp_arena_alloc(c, &t->arena, t->columns, sizeof *t->text))) return EPIQ_E_NOMEM;
     return t->fill(c, t);
 }
 
@@ -244,6 +340,7 @@ void epiqp_table_close(epiq_ctx *c, epiqp_table *t)
     }
     if (t->csv.plain) freelocale(t->csv.plain);
     epiqp_keys_free(c, &t->names);
+    epiqp_keys_free(c, &t->na.texts);
     epiqp_free(c, t->column);
     epiqp_free(c, t->cell);
     epiqp_input_close(c, &t->in);

@@ -19,6 +19,9 @@ typedef struct {
     bool mapped;          /* bytes is a mapping of the file; otherwise a zero byte follows */
     unsigned char *bytes; /* reading text writes into them, reading arrays does not */
     ptrdiff_t size, room;
+    bool begun;              /* the first bytes have been read, which tell whether it is packed */
+    struct epiqp_gzip *gzip; /* it is, and bytes are what it unpacks to; NULL: as in the file */
+    double limit;            /* bytes that a packed file may unpack to; 0: what the machine has free */
 } epiqp_input;
 
 int epiqp_input_open(epiq_ctx *c, const char *path, epiqp_input *in); /* whatever it returns, close it */
@@ -26,6 +29,14 @@ int epiqp_input_read(epiq_ctx *c, epiqp_input *in, ptrdiff_t size);   /* until i
 int epiqp_input_read_all(epiq_ctx *c, epiqp_input *in);               /* until it is complete */
 int epiqp_input_map(epiq_ctx *c, epiqp_input *in);                    /* the same, if possible as a mapping */
 void epiqp_input_close(epiq_ctx *c, epiqp_input *in);                 /* keeps the name */
+int epiqp_input_fails(epiq_ctx *c, const epiqp_input *in);            /* with the reason in errno */
+
+/* ---- gunzip.c: a packed file, unpacked while it is read ---- */
+
+enum { EPIQP_GZIP_BYTES = 2 };                      /* by which such a file is recognised */
+int epiqp_gzip_begin(epiq_ctx *c, epiqp_input *in); /* if the bytes read are those; else nothing happens */
+int epiqp_gzip_read(epiq_ctx *c, epiqp_input *in, ptrdiff_t size); /* up to so many more bytes; may be none */
+void epiqp_gzip_end(epiq_ctx *c, epiqp_input *in);
 
 /* ---- cell.c: the meaning of one cell of text ---- */
 
@@ -35,7 +46,9 @@ typedef enum {
     EPIQP_IS_INFINITE,
     EPIQP_IS_TEXT,
     EPIQP_IS_UNSEEN,
-    EPIQP_IS_GARBLED
+    EPIQP_IS_GARBLED,
+    EPIQP_IS_OTHER_UNIT,
+    EPIQP_IS_OTHER_NOTATION
 } epiqp_kind;
 
 typedef struct {
@@ -49,6 +62,12 @@ typedef struct {
 epiqp_cell epiqp_cell_number(const char *text, ptrdiff_t length, locale_t plain);
 epiqp_cell epiqp_cell_label(const char *text, ptrdiff_t length);
 
+/* A number with marks, "$1,154", "77 %" or, where semicolons separate the cells, "1.154,5": makes the text a number, and
+ * *unit what it is written with ("$", "%"; NULL: nothing). False: it is none. */
+bool epiqp_cell_marked(epiqp_cell *cell, char delimiter, locale_t plain, const char **unit);
+int epiqp_truth(const char *text, ptrdiff_t length);    /* 1: true or yes, 0: false or no, in any case; -1: neither */
+bool epiqp_is_date(const char *text, ptrdiff_t length); /* or a time of day */
+
 /* ---- table.c ---- */
 
 typedef enum { EPIQP_SKIP, EPIQP_NUMBER, EPIQP_LABEL } epiqp_role;
@@ -58,14 +77,17 @@ typedef struct {
     /* set when columns are chosen */
     epiqp_role role;
     bool feature;          /* is a feature, and may be left out */
+    bool index;            /* left out if it only numbers or names the rows */
     ptrdiff_t most_values; /* of a label column */
     bool closed;           /* of a label column: new values are refused */
-    bool known;            /* of the points: the data's file has a column of this name */
     /* set when cells are read */
-    ptrdiff_t slot;         /* place among the columns in use */
-    epiqp_keys values;      /* of a label column; its cells are numbers of these */
-    ptrdiff_t numbers;      /* cells with a number, or with a label */
-    epiqp_shown first_text; /* the first cell that is not a number; empty: none */
+    ptrdiff_t slot;    /* place among the columns in use */
+    epiqp_keys values; /* of a label column, or one of texts alone; its cells are numbers of these */
+    ptrdiff_t numbers; /* cells with a number, or with a label */
+    ptrdiff_t texts;   /* of a number column: other cells */
+    ptrdiff_t marked;  /* cells with a number that had to be freed of marks */
+    ptrdiff_t units;   /* those of them with a unit */
+    const char *unit;  /* the first one's; of the points: that of the data */
 } epiqp_column;
 
 /* A feature is the number in its column, or with code >= 0 whether the label there is that value. */
@@ -88,6 +110,9 @@ typedef struct {
     bool big, fortran;
 } epiqp_array;
 
+/* Of a text; ASCII until something else is found. Bytes in Latin-1 are made UTF-8 when they are read. */
+typedef enum { EPIQP_ASCII, EPIQP_UTF8, EPIQP_LATIN1 } epiqp_encoding;
+
 typedef struct epiqp_table epiqp_table;
 struct epiqp_table {
     epiqp_input in;
@@ -96,6 +121,7 @@ struct epiqp_table {
     bool lines;  /* positions are file:line:column, not row and column of an array */
     int bare;    /* dimensions of a single array, whose columns have no names; 0: columns have names */
     bool matrix; /* set by the caller: all cells are numbers; if the first line is too, columns have no names */
+    bool whole;  /* set by the caller: texts are kept until the whole column has been read and can be judged */
     ptrdiff_t rows, columns, used;
     ptrdiff_t most, before; /* of a file read in blocks of rows: rows of a block (0: all), rows of earlier blocks */
     epiqp_column *column;
@@ -104,13 +130,24 @@ struct epiqp_table {
     ptrdiff_t features;
     double *cell; /* rows by used; NaN where missing */
     ptrdiff_t cell_room, column_room;
-    epiqp_place wrong, gap; /* the first cell that cannot be used, the first that is missing */
+    epiqp_place wrong, gap;   /* the first cell that cannot be used, the first that is missing */
+    epiqp_place *text;        /* columns: the first cell of a number column that is no number, if all texts are kept */
+    epiqp_place comma, point; /* where semicolons separate: the first number with a decimal comma, and with a point */
+    epiqp_place mark;         /* the first number with marks, and what it was read as */
+    double mark_value;
+    struct {
+        epiqp_keys texts;
+        double *value; /* values, of those that are numbers */
+        ptrdiff_t values;
+    } na; /* what means a missing cell besides the usual words */
     struct {
         ptrdiff_t at, line; /* where the next row begins */
         char delimiter;
-        locale_t plain;  /* numbers are in C's notation */
-        ptrdiff_t whole; /* if there is more to read: end of the last complete record in bytes */
-        ptrdiff_t moved; /* bytes of the file before the first of bytes */
+        locale_t plain;    /* numbers are in C's notation */
+        ptrdiff_t whole;   /* if there is more to read: end of the last complete record in bytes */
+        ptrdiff_t moved;   /* bytes of the file before the first of bytes */
+        ptrdiff_t decoded; /* bytes whose encoding has been looked at */
+        epiqp_encoding encoding;
     } csv;
     epiqp_array *array; /* of NPY and NPZ */
     ptrdiff_t arrays;
@@ -129,9 +166,26 @@ void epiqp_table_features(const epiqp_table *t, double *x); /* as given: rows by
  * missing_remedy: the end of the sentence about a missing cell; NULL: cells may be missing. */
 int epiqp_table_judge(epiq_ctx *c, const epiqp_table *t, bool whole, const char *missing_remedy);
 
+/* Texts that mean a missing cell, in a list as of --na; before cells are read. */
+int epiqp_table_missing(epiq_ctx *c, epiqp_table *t, const char *list);
+
+/* ---- latin.c ---- */
+
+int epiqp_text_decode(epiq_ctx *c, epiqp_table *t); /* the bytes that were read since the last call */
+
+/* ---- foreign.c ---- */
+
+int epiqp_foreign_refuse(epiq_ctx *c, const epiqp_table *t); /* fails if the file is of a format that is not read */
+
+/* ---- ordinary.c: what is made, unasked, of columns that hold other things than numbers ---- */
+
+/* After the cells have been read; refuses a column that cannot be used, and warns of what a person should know. */
+int epiqp_columns_settle(epiq_ctx *c, epiqp_table *t, const epiqp_column *target, epiqp_warnings *w);
+
 /* For the readers of each format. */
-int epiqp_table_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t count); /* makes room, checks the count */
-int epiqp_table_row(epiq_ctx *c, epiqp_table *t);                      /* makes room for one more row */
+int epiqp_table_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t count);    /* makes room, checks the count */
+int epiqp_table_nameless(epiq_ctx *c, const epiqp_table *t, ptrdiff_t j); /* fails with a message about that column */
+int epiqp_table_row(epiq_ctx *c, epiqp_table *t);                         /* makes room for one more row */
 int epiqp_table_put(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, epiqp_cell cell); /* a cell of that row */
 int epiqp_csv_open(epiq_ctx *c, epiqp_table *t);
 int epiqp_csv_more(epiq_ctx *c, epiqp_table *t); /* drops the records that were read, reads at least one more */
@@ -153,9 +207,13 @@ int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_key
 
 /* ---- window.c: the same features in another file ---- */
 
-/* blocks: the file is read one block of rows at a time, so that it may have any length. Whatever it returns, close t. */
+#define EPIQP_UNNAMED "Unnamed: 0" /* pandas' name for an index that was written without one and read again */
+#define EPIQP_STRANGERS "%s: column%s %s, which the data does not have, %s ignored"
+
+/* blocks: the file is read one block of rows at a time, so that it may have any length. Whatever it returns, close t.
+ * strangers: the columns that the data does not have, which are ignored. */
 int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct epiqp_columns *known, bool blocks,
-                      epiqp_table *t);
+                      epiqp_table *t, epiqp_list *strangers);
 int epiqp_window_next(epiq_ctx *c, epiqp_table *t, ptrdiff_t most, double *x, ptrdiff_t *count); /* the next block */
 
 /* ---- columns.c, data.c, scale.c ---- */

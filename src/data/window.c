@@ -26,13 +26,31 @@ static int match_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t d, const struct 
         column->name = source; /* also for a file without names */
         column->role = label ? EPIQP_LABEL : EPIQP_NUMBER;
         column->closed = label;
+        column->unit = known->unit ? known->unit[k] : NULL;
         t->feature[k] = (epiqp_feature){column, code};
     }
     return EPIQ_OK;
 }
 
+/* The columns that the data does not have, but for one that numbers the rows. */
+static int list_strangers(epiq_ctx *c, epiqp_table *t, const struct epiqp_columns *known, epiqp_list *strangers)
+{
+    if (t->bare || known->any) return EPIQ_OK;
+    bool *expected = epiqp_arena_alloc(c, &t->arena, t->columns, sizeof *expected);
+    if (!expected) return EPIQ_E_NOMEM;
+    for (ptrdiff_t k = 0; k < known->count; k++) {
+        const ptrdiff_t j = epiqp_keys_find(&t->names, known->name[k], (ptrdiff_t)strlen(known->name[k]));
+        if (j >= 0) expected[j] = true;
+    }
+    expected[0] = expected[0] || !*t->column[0].name || strcmp(t->column[0].name, EPIQP_UNNAMED) == 0;
+    for (ptrdiff_t j = 0; j < t->columns; j++) {
+        if (t->column[j].role == EPIQP_SKIP && !expected[j]) epiqp_list_add(strangers, t->column[j].name);
+    }
+    return EPIQ_OK;
+}
+
 int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct epiqp_columns *known, bool blocks,
-                      epiqp_table *t)
+                      epiqp_table *t, epiqp_list *strangers)
 {
     *t = (epiqp_table){0};
     int status = epiqp_input_open(c, path, &t->in);
@@ -42,8 +60,11 @@ int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct e
     } else if (!(status = epiqp_input_read(c, &t->in, EPIQP_FORMAT_BYTES))) {
         status = epiqp_table_format(t) == EPIQP_TEXT ? epiqp_csv_more(c, t) : epiqp_input_map(c, &t->in);
     }
-    if (status || (status = epiqp_table_begin(c, t))) return status;
-    return match_columns(c, t, d, known);
+    if (status || (status = epiqp_table_begin(c, t)) || (status = epiqp_table_missing(c, t, known->na)) ||
+        (status = match_columns(c, t, d, known))) {
+        return status;
+    }
+    return list_strangers(c, t, known, strangers);
 }
 
 int epiqp_window_next(epiq_ctx *c, epiqp_table *t, ptrdiff_t most, double *x, ptrdiff_t *count)

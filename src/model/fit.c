@@ -128,17 +128,17 @@ static const void *copied(epiq_ctx *c, epiq_model *m, const void *from, ptrdiff_
 
 static int copy_names(epiq_ctx *c, epiq_model *m, const epiq_data *data)
 {
-    const char **names = epiqp_arena_alloc(c, &m->arena, 3 * m->d, sizeof *names);
+    const char **names = epiqp_arena_alloc(c, &m->arena, EPIQP_FEATURE_TEXTS * m->d, sizeof *names);
     m->target = epiqp_arena_printf(c, &m->arena, "%s", data->target);
     m->version = EPIQ_VERSION;
     if (!names || !m->target) return EPIQ_E_NOMEM;
-    m->feature = names;
-    m->columns = (struct epiqp_columns){.source = names + m->d, .value = names + 2 * m->d};
+    epiqp_model_texts(m, names);
     for (ptrdiff_t k = 0; k < m->d; k++) {
         const struct epiqp_columns *known = data->columns;
         m->feature[k] = epiqp_arena_printf(c, &m->arena, "%s", data->feature[k]);
         m->columns.source[k] = epiqp_arena_printf(c, &m->arena, "%s", known->source[k]);
         m->columns.value[k] = known->value[k] ? epiqp_arena_printf(c, &m->arena, "%s", known->value[k]) : NULL;
+        m->columns.unit[k] = known->unit[k]; /* a constant of the program */
         if (!m->feature[k] || !m->columns.source[k] || (known->value[k] && !m->columns.value[k])) return EPIQ_E_NOMEM;
     }
     memcpy(m->sha256, data->sha256, sizeof m->sha256);

@@ -228,15 +228,19 @@ const char *epiqp_header_note(const epiqp_header *h, const char *key)
     return NULL;
 }
 
-/* {"name": "colour=red", "column": "colour", "value": "red"}, in this order, to to[0], to[step] and to[2 * step] */
+/* {"name": "colour=red", "column": "colour", "value": "red"}, and perhaps "unit", in this order, to to[0], to[step] and so
+ * on */
 static int feature(reader *r, const char **to, ptrdiff_t step)
 {
-    static const char *const keys[] = {"name", "column", "value"};
+    static const char *const keys[EPIQP_FEATURE_TEXTS] = {"name", "column", "value", "unit"};
     int status;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < EPIQP_FEATURE_TEXTS; i++) {
         const char *key = "";
-        if ((status = expect(r, i ? ',' : '{')) || (status = text(r, &key)) || (status = expect(r, ':'))) return status;
-        if (strcmp(key, keys[i]) != 0) return lost(r, "a feature's name, column and value");
+        if (i == 3 && !found(r, ',')) break;
+        if ((i < 3 && (status = expect(r, i ? ',' : '{'))) || (status = text(r, &key)) || (status = expect(r, ':'))) {
+            return status;
+        }
+        if (strcmp(key, keys[i]) != 0) return lost(r, "a feature's name, column, value and unit");
         if (i == 2 && found(r, 'n')) { /* null, as the arena has it */
             if (r->end - r->p < 3 || memcmp(r->p, "ull", 3) != 0) return lost(r, "null");
             r->p += 3;
@@ -250,10 +254,9 @@ static int feature(reader *r, const char **to, ptrdiff_t step)
 int epiqp_header_features(epiq_ctx *c, const char *file, const char *json, ptrdiff_t d, epiq_model *m)
 {
     reader r = {c, file, json, json, json + strlen(json), &m->arena};
-    const char **names = epiqp_arena_alloc(c, &m->arena, 3 * d, sizeof *names);
+    const char **names = epiqp_arena_alloc(c, &m->arena, EPIQP_FEATURE_TEXTS * d, sizeof *names);
     if (!names) return EPIQ_E_NOMEM;
-    m->feature = names;
-    m->columns = (struct epiqp_columns){.source = names + d, .value = names + 2 * d};
+    epiqp_model_texts(m, names);
     int status = expect(&r, '[');
     for (ptrdiff_t k = 0; !status && k < d; k++) {
         if (k && (status = expect(&r, ','))) break;

@@ -56,6 +56,13 @@ struct epiq_model {
     } small;
 };
 
+enum { EPIQP_FEATURE_TEXTS = 4 }; /* of each feature: its name, column, value and unit */
+static inline void epiqp_model_texts(epiq_model *m, const char **texts) /* EPIQP_FEATURE_TEXTS times d */
+{
+    m->feature = texts;
+    m->columns = (struct epiqp_columns){.source = texts + m->d, .value = texts + 2 * m->d, .unit = texts + 3 * m->d};
+}
+
 epiq_model *epiqp_model_alloc(epiq_ctx *c);
 void epiqp_model_list_contents(epiq_model *m);       /* has, and the counts of ensembles, from the options */
 int epiqp_model_prepare(epiq_ctx *c, epiq_model *m); /* from the tensors to what follows from them */

@@ -62,12 +62,12 @@ static void put_note(writer *w, const char *key, const char *value)
 /* A list as JSON inside a string, because the metadata may hold strings only. */
 static void put_features(writer *w, const epiq_model *m)
 {
-    static const char *const KEY[] = {"{\"name\":", ",\"column\":", ",\"value\":"};
+    static const char *const KEY[EPIQP_FEATURE_TEXTS] = {"{\"name\":", ",\"column\":", ",\"value\":", ",\"unit\":"};
     writer list = {.c = w->c};
     for (ptrdiff_t k = 0; k < m->d; k++) {
-        const char *texts[] = {m->feature[k], m->columns.source[k], m->columns.value[k]};
+        const char *texts[] = {m->feature[k], m->columns.source[k], m->columns.value[k], m->columns.unit[k]};
         put(&list, k ? "," : "[");
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < (texts[3] ? 4 : 3); i++) {
             put(&list, "%s", KEY[i]);
             put_string(&list, texts[i]);
         }

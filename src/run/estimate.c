@@ -368,8 +368,11 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
                         .warnings = &a->warnings};
     epiqp_plan plan;
     bool ended_early = false;
-    for (ptrdiff_t k = 0; !s && k < data->warnings.count; k++) {
-        s = epiqp_warn(c, pb.warnings, data->warnings.list[k].kind, "%s", data->warnings.list[k].message);
+    const epiqp_warnings *const before[] = {&data->warnings, &at->warnings};
+    for (ptrdiff_t b = 0; b < 2; b++) {
+        for (ptrdiff_t k = 0; !s && k < before[b]->count; k++) {
+            s = epiqp_warn(c, pb.warnings, before[b]->list[k].kind, "%s", before[b]->list[k].message);
+        }
     }
     if (!s) s = plan_and_run(&pb, at, &own, request, &plan, a, &ended_early);
     if (!s) s = epiqp_answer_complete(c, a, request->forecast_only ? 0 : at->count);

@@ -119,14 +119,14 @@ ln -s later link
 expect_exit 2 'later' "$epiq" estimate good.csv "${quick[@]}" --state link --json later
 expect_exit 2 'kept-wal' "$epiq" estimate good.csv "${quick[@]}" --state kept --json kept-wal
 expect_exit 1 '' "$epiq" study list --json list.json
-# labels that are not UTF-8: cleaned, two could become one
-printf 'a,c,y\n1,K\xf6ln,1\n2,K\xe4ln,2\n3,Bonn,3\n4,Bonn,4\n' >latin.csv
+# labels that are neither UTF-8 nor Latin-1: cleaned, two could become one
+printf 'a,c,y\n1,K\x81ln,1\n2,K\x8dln,2\n3,Bonn,3\n4,Bonn,4\n' >latin.csv
 expect_exit 2 'latin.csv:2:2' "$epiq" estimate latin.csv --target y --onehot c
 expect_exit 2 '"gr.n"' "$epiq" estimate good.csv --target "$(printf 'gr\xfcn')"
 printf 'c,c=x,y\nx,1,2\ny,2,3\nx,3,4\ny,4,5\n' >twice.csv
 expect_exit 2 '--onehot' "$epiq" estimate twice.csv --target y --onehot c
-printf 'a;y\n1,5;2,5\n2,5;3,5\n3,7;4,9\n' >commas.csv
-expect_exit 2 '' "$epiq" estimate commas.csv --target y
+printf 'a;y\n1,5;2,5\n2,5;3.5\n3,7;4,9\n' >commas.csv
+expect_exit 2 'commas.csv:3:2' "$epiq" estimate commas.csv --target y
 # an unwritable output is noticed before the work: this would take minutes
 expect_exit 2 'missing/result' timeout 5 "$epiq" estimate good.csv --target y --members 100000 --json missing/result
 

@@ -25,6 +25,7 @@ static epiq_options choose(const uint8_t *bytes, size_t size)
     o.group = if_there(bytes, size, h >> 4 & 1, "gr");
     o.onehot = if_there(bytes, size, h >> 5 & 1, "col");
     o.drop = if_there(bytes, size, h >> 6 & 1, "id");
+    o.na = if_there(bytes, size, h >> 11 & 1, "-3");
     o.features = if_there(bytes, size, (h >> 7 & 7) == 0, o.onehot ? "x1,col" : "x1");
     return o;
 }
@@ -76,7 +77,7 @@ static void check_blocks(const char *path, const epiq_data *data, bool whole, pt
     double *x = epiqp_alloc(c, most * data->d, sizeof *x);
     ptrdiff_t count = 1, row = 0;
     epiqp_clear(c);
-    int s = fuzz_status(epiqp_window_open(c, path, data->d, data->columns, true, &t));
+    int s = fuzz_status(epiqp_window_open(c, path, data->d, data->columns, true, &t, &(epiqp_list){0}));
     while (!s && count) {
         count = 0;
         s = fuzz_status(epiqp_window_next(c, &t, most, x, &count));

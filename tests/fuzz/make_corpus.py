@@ -2,7 +2,7 @@
 """Make the seeds of tests/fuzz/corpus: small files of every kind that the readers know, with nothing but Python's library
 and the command. What libFuzzer has found since lies beside them under names made of checksums.
 Usage: tests/fuzz/make_corpus.py build/epiq"""
-import io, pathlib, sqlite3, struct, subprocess, sys, tempfile, zipfile
+import gzip, io, pathlib, sqlite3, struct, subprocess, sys, tempfile, zipfile
 
 corpus = pathlib.Path(__file__).parent / "corpus"
 epiq = pathlib.Path(sys.argv[1]).resolve()
@@ -42,6 +42,17 @@ put("csv", "tabs", "x1\tx2\ty\n1\t2\t3\n4\t\t6\n7\tNA\t9\n8\t1\t2\n3\t3\t3")
 put("csv", "missing", "x1,y\n1,2\nnan,3\n,4\n5,inf\n6,7\n8,9\n")
 put("csv", "bom", "\ufeffx1,caf\u00e9,y\r1,2,3\r4,5,6\r")
 put("csv", "numbers", "x1,y\n123456789012345678901234567890,1e-320\n1e308,-1e308\n+.5e-7,5.\n0x10,1\n")
+put("csv", "index", ",x1,y\n0,5,1\n1,7,2\n2,6,4\n")
+put("csv", "unnamed", "Unnamed: 0,x1,y\n4,5,1\n1,7,2\n2,6,4\n")
+put("csv", "truth", "x1,x2,y\nTrue,no,1\nFalse,NO,2\nTRUE,Yes,4\n")
+put("csv", "categories", "x1,k,y\n" + "".join(f"{i},{'uvw'[i * i % 3]},{i % 5}\n" for i in range(15)))
+put("csv", "marks", 'x1,x2,y\n"$1,154",77 %,1\n-$5,3%,2\n$0.25,"1,000 %",4\n')
+put("csv", "commas", "x1;x2;y\n1,5;2,5;3\n2;1.154,25;4\n-3,7;4,9e-1;5\n")
+put("csv", "latin1", "x1,temp\u00e9rature,y\n1,2,3\n4,5,6\n".encode("latin-1"))
+put("csv", "dates", "x1,day,y\n1,2024-01-05,3\n4,2024-01-06,6\n5,2024-02-06,7\n")
+put("csv", "json", '[{"x1": 1, "y": 2}]')
+put("csv", "gzip", gzip.compress(b"x1,x2,y\n1,2,3\n4,5,6\n7,8,10\n", mtime=0))
+put("csv", "gzip-two", gzip.compress(b"x1,y\n1,2\n", mtime=0) + gzip.compress(b"3,4\n5,7\n", mtime=0))
 put("npy", "f8", npy("<f8", (3, 2), doubles(1, 2, 3, 4, 5, 7)))
 put("npy", "f8-fortran", npy("<f8", (3, 2), doubles(1, 2, 3, 4, 5, 7), fortran=True, version=2))
 put("npy", "f4-big", npy(">f4", (2, 3), struct.pack(">6f", 1, 2, 3, 4, 5, 7), version=3))
@@ -113,6 +124,8 @@ put("state", "nothing", b"")
 with tempfile.TemporaryDirectory() as folder:
     rows = pathlib.Path(folder) / "rows.csv"
     rows.write_text("x1,col,y\n1,a,1\n2,b,3\n4,a,2\n3,b,5\n")
+    units = pathlib.Path(folder) / "units.csv"  # a feature with a unit, and texts that mean a missing cell
+    units.write_text("x1,col,y\n1 %,a,1\n2 %,b,3\n?,a,2\n3 %,b,5\n")
     ten = pathlib.Path(folder) / "ten.csv"  # the fewest that are retrained without some
     ten.write_text("x1,col,y\n" + "".join(f"{k},a,{k * 7 % 5}\n" for k in range(10)))
     for name, flags in {
@@ -122,9 +135,10 @@ with tempfile.TemporaryDirectory() as folder:
         "own": "--methods ev --members 2 --engine linear --linear-kernel own",
         "infinite": "--methods if,ev --engine infinite --correction none",
         "influence": "--methods if --correction unbiased",
+        "units": "--methods ev --members 2 --missing drop --na ?",
         "retrained": "--methods if,ev --members 2 --replicates 4",
     }.items():
         path = pathlib.Path(folder) / name
         drop = "" if "onehot" in flags else "--drop col"
-        subprocess.run([epiq, "fit", ten if name == "retrained" else rows, "--target", "y", "--width", "2", "--quiet", "-o", path, *flags.split(), *drop.split()], check=True)
+        subprocess.run([epiq, "fit", {"retrained": ten, "units": units}.get(name, rows), "--target", "y", "--width", "2", "--quiet", "-o", path, *flags.split(), *drop.split()], check=True)
         put("model", name, path.read_bytes())

@@ -213,7 +213,8 @@ TEST(bad_cells_are_named_by_place)
 {
     refused("a,age,y\n1,2,3\n4,n/b,6\n", "rows.csv:3:2:");
     refused("a,age,y\n1,2,3\n4,5,0x6\n", "rows.csv:3:3:");
-    refused("a;age;y\n1;2,5;3\n4;5;6\n", "\"2,5\"");
+    refused("a;age;y\n1;2,5;3\n4.5;5;6\n", "rows.csv:3:1:");
+    refused("a,age,y\n1,\"2,5\",3\n4,5,6\n", "\"2,5\"");
     refused("a,y\n1,2\ninf,4\n", "rows.csv:3:1:");
     refused("a,y\n1,2\n3,1e999\n", "rows.csv:3:2:");
     refused("a,y\n1,2\n3,\n", "rows.csv:3:2:");
@@ -227,7 +228,7 @@ TEST(bad_cells_are_named_by_place)
     }
     refused("a,y\n1,bad\nNA,4\n", "\"bad\""); /* the first in the file */
     refused("a,y\n1,\nbad,4\n", ":2:2:");
-    refused("a,y\n1,2\nx\x1B[31m\x07\xFFy,4\n", "\"x?[31m??y\"");
+    refused("a,y\n1,2\nx\x1B[31m\x07\x81y,4\n", "\"x?[31m??y\"");
     refused("a,y\n1,2\n123456789a123456789b123456789c123456789d123456789e,4\n",
             "\"123456789a123456789b123456789c123456789d1234...\"");
 }
@@ -291,16 +292,19 @@ TEST(rows_with_missing_cells_are_left_out_on_request)
     refused_with("a,k,g,z,y\n1,u,g,,1\n,u,g,,x\n2,u,g,,3\n", &o, EPIQ_E_DATA, ":3:5:");
 }
 
-/* A name is shown, and one of two that look alike is refused; labels tell rows apart, and replaced they might no longer. */
-TEST(text_that_is_not_utf8_is_replaced_in_names_and_refused_in_labels)
+/* A name is shown, and one of two that look alike is refused; labels tell rows apart, and replaced they might no longer.
+ * The byte 81, and characters of UTF-8, say that the text is not Latin-1 either. */
+TEST(text_in_no_known_encoding_is_replaced_in_names_and_refused_in_labels)
 {
     epiq_options o = options();
     o.onehot = "k";
-    refused_with("k,a,y\nr,1,2\nr\xC3,2,3\n", &o, EPIQ_E_DATA, ":3:1:");
+    refused_with("k,a,y\nr,1,2\nr\x81,2,3\n", &o, EPIQ_E_DATA, ":3:1:");
+    refused_with("\xEF\xBB\xBFk,a,y\nr,1,2\nr\xC3,2,3\n", &o, EPIQ_E_DATA, ":3:1:");
     epiq_data *data = read_text("k,\xFF\x61\xC3\xA9\xED\xA0\x80,y\nr,1,2\n\xE2\x82\xAC,2,3\n", &o);
     EQ(status, EPIQ_OK);
     STR(data->feature[0], "k=r");
     STR(data->feature[1], "k=\xE2\x82\xAC");
     STR(data->feature[2], "\xEF\xBF\xBD\x61\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+    TRUE(!warning(data, "latin1"));
     epiq_data_free(c, data);
 }

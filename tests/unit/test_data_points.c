@@ -133,7 +133,6 @@ TEST(points_are_scaled_as_the_data)
     static const struct {
         const char *text, *part;
     } bad[] = {{"a,y\n1,2\n", "\"b\""},
-               {"a,b,extra,more\n1,2,3,4\n", NULL},
                {"a,b\n1,2\n3,NA\n", "rows.csv:3:2:"},
                {"a,b\n1,2\n3,x\n", "rows.csv:3:2:"},
                {"a,b\nx,2\n", "rows.csv:2:1:"},
@@ -144,6 +143,12 @@ TEST(points_are_scaled_as_the_data)
         EQ(add_text(p, bad[i].text), EPIQ_E_DATA);
         SAYS(epiq_message(c), bad[i].part);
     }
+    EQ(add_text(p, "a,b,extra,y,more\n6,20,x,1,\n"), EPIQ_OK); /* columns that the data has not are ignored */
+    EQ(epiq_points_count(p), 7);
+    EQ(memcmp(p->x + 12, p->x + 2, 2 * sizeof *p->x), 0);
+    EQ(p->warnings.count, 1);
+    EQ(p->warnings.list[0].kind, EPIQ_W_EXTRA_COLUMNS);
+    SAYS(p->warnings.list[0].message, "extra, more");
     static const char *const malformed[] = {"row:", "row:0", "row:x", "row:-1", "row:1x", "row:1.5", "row: 1"};
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
         EQ(epiq_points_add(c, p, malformed[i]), EPIQ_E_USAGE);
@@ -157,7 +162,7 @@ TEST(points_are_scaled_as_the_data)
     EQ(epiq_points_add_rows(c, p, 2, more), EPIQ_E_DATA);
     SAYS(epiq_message(c), "at[1][1]");
     EQ(epiq_points_add_rows(c, p, 0, more), EPIQ_E_DATA);
-    EQ(epiq_points_count(p), 6);
+    EQ(epiq_points_count(p), 7);
     epiq_points_free(c, p);
     epiq_points_free(c, NULL);
     epiq_data_free(c, data);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -68,7 +69,20 @@ def shown(value: object) -> str:
     return whole if len(whole) <= 40 else whole[:37] + "..."
 
 
-def _from_objects(a: NDArray[Any], name: str) -> Floats:
+def cell(what: str, column: str, row: int) -> str:
+    """A cell of a data frame, as Python reaches it."""
+    return f'{what}["{column}"].iloc[{row}]'
+
+
+def _place(value: object, name: str, where: Sequence[Any]) -> str:
+    """An item of an array, or of a data frame with names."""
+    names = names_of(value, name)
+    if names is not None and len(where) == 2:
+        return cell(name, names[where[1]], where[0])
+    return name + "".join(f"[{k}]" for k in where)
+
+
+def _from_objects(a: NDArray[Any], name: str, given: object) -> Floats:
     """Numbers one by one; what is missing becomes NaN, and the library has its sentence for that."""
     out = np.empty(a.size)
     for i, value in enumerate(a.ravel()):
@@ -77,8 +91,8 @@ def _from_objects(a: NDArray[Any], name: str) -> Floats:
                 raise TypeError
             out[i] = np.nan if value is None or type(value).__name__ == "NAType" else float(value)
         except (TypeError, ValueError, OverflowError):
-            place = "".join(f"[{k}]" for k in np.unravel_index(i, a.shape))
-            raise InputError(f"{name}{place} is {shown(value)}; only real numbers can be used: "
+            place = _place(given, name, np.unravel_index(i, a.shape))
+            raise InputError(f"{place} is {shown(value)}; only real numbers can be used: "
                              "encode such columns as numbers, or leave them out") from None
     return out.reshape(a.shape)
 
@@ -92,7 +106,7 @@ def numbers(value: Any, name: str, *, single: bool = False) -> Reals:
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{name} cannot be read as an array: {error}") from error
     if a.dtype.kind == "O":
-        a = _from_objects(a, name)
+        a = _from_objects(a, name, value)
     elif a.dtype.kind not in "biuf":
         hint = "; load the file first" if isinstance(value, (str, os.PathLike)) else ""
         raise InputError(f"{name} is an array of {a.dtype}; only real numbers can be used{hint}")
@@ -117,6 +131,11 @@ def matrix(value: Any, name: str, rows: str, columns: str) -> Floats:
         )
     if a.ndim != 2:
         raise InputError(f"{name} has {_dimensions(a)}; it must be {rows} by {columns}")
+    if names_of(value, name) is not None and not np.isfinite(a).all():  # of arrays the library says it
+        where = np.argwhere(~np.isfinite(a))[0]
+        raise InputError(
+            f"{_place(value, name, where)} is {a[tuple(where)]:g}; only finite numbers can be used, so leave that row out"
+        )
     return np.asarray(a, dtype=np.float64)
 
 
@@ -176,18 +195,22 @@ def labels(value: Any, name: str) -> NDArray[np.int64] | str | None:
     return np.ascontiguousarray(inverse, dtype=np.int64).reshape(-1)
 
 
-def _by_name(at: Any, names: tuple[str, ...] | None, target: str | None) -> Any:
-    """A data frame's columns in the order of the features they are named after."""
-    own = names_of(at, "at")
-    if own is None or names is None or own == names:
-        return at
+def by_name(frame: Any, own: tuple[str, ...], names: tuple[str, ...], what: str, target: str | None) -> Any:
+    """A data frame's columns in the order of the features they are named after; others are ignored."""
+    if own == names:
+        return frame
     for name in names:
         if name not in own:
-            raise InputError(f'at has no column "{name}", a feature of X; its columns are {", ".join(own)}')
-    for name in own:
-        if name not in names and name != target:
-            raise InputError(f'X has no column "{name}"; remove it from at')
-    return at[list(names)]
+            raise InputError(f'{what} has no column "{name}", a feature of X; its columns are {", ".join(own)}')
+    others = [name for name in own if name not in names and name != target]
+    if others:
+        warnings.warn(f"{what} has columns that X does not have, which are ignored: {', '.join(others)}", stacklevel=5)
+    return frame[list(names)]
+
+
+def _by_name(at: Any, names: tuple[str, ...] | None, target: str | None) -> Any:
+    own = names_of(at, "at")
+    return at if own is None or names is None else by_name(at, own, names, "at", target)
 
 
 def points(

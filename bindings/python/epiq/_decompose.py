@@ -6,7 +6,7 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from . import _arrays, _epiq, _options
+from . import _arrays, _epiq, _frames, _options
 from ._arrays import Points
 from ._options import Options
 from ._result import Result
@@ -23,7 +23,8 @@ def decompose(
     Parameters
     ----------
     X : array_like, rows by features
-        Anything NumPy reads, data frames too: their column names are taken over.
+        Anything NumPy reads, data frames too: their column names are taken over, true and false become 1 and 0, texts with
+        few values 0/1 features.
     y : array_like, one number a row
     at : array_like, str or list of str, optional
         Where to ask: points by features, or ``"mean"``, ``"row:3"`` (rows from 1), a CSV or NPY file. By default the mean row.
@@ -55,9 +56,10 @@ def decompose(
     >>> round(float(result.prediction[0]), 2)
     0.32
     """
-    names, target = _arrays.names_of(X, "X"), _arrays.name_of(y, "y")
-    rows = _arrays.matrix(X, "X", "rows", "features")
-    array, where = _arrays.points(at, rows.shape[1], names, target)
+    coded, plan = _frames.encode(X, "X")
+    names, target = _arrays.names_of(coded, "X"), _arrays.name_of(y, "y")
+    rows = _arrays.matrix(coded, "X", "rows", "features")
+    array, where = _arrays.points(_frames.apply(at, plan, "at", target), rows.shape[1], names, target)
     typed = ["X", "y"] + ([] if at is None else ["at" if where is None else f"at={at!r}"])
     labels, texts = _options.grouped(_arrays.labels(group, "group"), _options.texts("decompose", options))
     told = [] if group is None else [f"group={group!r}" if isinstance(group, str) else "group=group"]

@@ -11,6 +11,8 @@ version: str
 OPTION_COLUMNS: int
 OPTION_FILE: int
 FOR_COMBINE: int
+MOST_CATEGORIES: int
+ROWS_PER_CATEGORY: int
 
 class Error(Exception): ...
 class InputError(Error, ValueError): ...

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, Unpack, overlo
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _arrays, _model
+from . import _arrays, _frames, _model
 from ._arrays import Floats
 from ._decompose import decompose
 from ._model import Model, model_from_bytes
@@ -93,7 +93,10 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
 
     Features and target are scaled inside (scale="standard"). There is no sample_weight: the theory has none.
 
-    After fit: n_features_in_, feature_names_in_ (of data frames), seed_, warnings_ (a code and a message each) and model_,
+    Texts in columns of a data frame, true and false or a few categories, become 0/1 features, each of which counts in
+    n_features_in_; other frames are read in the same way.
+
+    After fit: n_features_in_, feature_names_in_ (of data frames of numbers), seed_, warnings_ (a code and a message each) and model_,
     of which model_.to_bytes() is a file for `epiq predict`.
 
     Examples
@@ -175,9 +178,11 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         ``groups``: labels, one for each row; rows with equal labels are repeated measurements of one thing and count together.
         ``"same-features"``: rows with equal features do.
         """
-        rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        coded, self._plan = _frames.encode(X, "X")
+        rows, targets = validate_data(self, coded, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         self.seed_ = seed_of(self.random_state)
-        names = getattr(self, "feature_names_in_", None)
+        self._names = coded.columns if self._plan else getattr(self, "feature_names_in_", None)
+        names = self._names
         table = _Named(rows, names), _Named(targets, name=_arrays.name_of(y, "y")), _arrays.labels(groups, "groups")
         options = self._options()
         self.model_ = _model.fit(*table, function=type(self).__name__, options=options)
@@ -233,7 +238,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         It trains again, which takes as long as ``fit`` did, because a model keeps only what predictions need; the networks
         are the same, and so are the numbers but for rounding. Ask for all points in one call.
         """
-        at = _Named(self._check(X), getattr(self, "feature_names_in_", None))
+        at = _Named(self._check(X), self._names)
         (rows, targets, labels), fitted = self._fitted
         return decompose(rows, targets, at, group=labels, **{**fitted, **options})
 
@@ -250,7 +255,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
     def _check(self, X: ArrayLike) -> Floats:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        rows: Floats = validate_data(self, X, dtype=np.float64, reset=False)
+        rows: Floats = validate_data(self, _frames.apply(X, self._plan, "X"), dtype=np.float64, reset=False)
         return rows
 
     def _ask(self, rows: Floats, parts: Sequence[str]) -> dict[str, Floats]:

@@ -107,9 +107,11 @@ def test_data_frames_with_holes(table):
     frame["b"] = frame["b"].astype("Float64")
     assert epiq.decompose(frame, y, **QUICK).json["points"] == epiq.decompose(X, y, **QUICK).json["points"]
     frame.loc[3, "b"] = pandas.NA
-    assert refused(frame, y) == "x[3][1] is nan; only finite numbers can be used, so leave that row out"
-    frame["b"] = "text"
-    assert refused(frame, y) == "X[0][1] is 'text'; only real numbers can be used: " + ENCODE
+    assert refused(frame, y) == 'X["b"].iloc[3] is nan; only finite numbers can be used, so leave that row out'
+    frame["b"] = 1j
+    assert refused(frame, y).startswith("X is an array of complex128")
+    frame["b"] = [[1]] * len(frame)
+    assert refused(frame, y) == 'X["b"].iloc[0] is [1]; only real numbers can be used: ' + ENCODE
 
 
 class Locked:

@@ -91,8 +91,8 @@ def test_names_and_groups_are_taken_over(table, cli, tmp_path):
     assert np.array_equal(file.prediction, there.prediction)
     with pytest.raises(epiq.InputError, match='at has no column "x"'):
         epiq.decompose(features, y, points[["rooms", "tax, yearly"]], **QUICK)
-    with pytest.raises(epiq.InputError, match='X has no column "z"'):
-        epiq.decompose(features, y, points.assign(z=1), **QUICK)
+    with pytest.warns(UserWarning, match="ignored: z"):
+        assert np.array_equal(epiq.decompose(features, frame["price"], points.assign(z=1), **QUICK).prediction, there.prediction)
     with pytest.raises(epiq.InputError, match='features 1 and 3 are both named "a"'):
         epiq.decompose(features.set_axis(["a", "b", "a"], axis=1), y, **QUICK)
     assert epiq.decompose(pandas.DataFrame(X), y, **QUICK).json["data"]["features"] == ["x1", "x2", "x3"]
