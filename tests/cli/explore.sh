@@ -37,7 +37,7 @@ expect_ok "$epiq" explore - "${quick[@]}" --candidates candidates.csv --batch 3 
 check '--csv -: nothing but CSV, from standard input the same' cmp "$out" all.csv
 expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 3 --threads 1 --csv -
 check 'threads change nothing' cmp "$out" all.csv
-expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 3 --quiet
+expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 3 --quiet --csv quiet.csv
 check 'quiet' test ! -s "$out" -a ! -s "$err"
 
 # the score before any pick is made of what estimate says
