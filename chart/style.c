@@ -11,12 +11,19 @@ typedef enum { LIGHT, DARK, PAPER } scheme;
 static const struct {
     const char *name, *in[PAPER + 1];
 } COLOURS[] = {
-    {"back", {"#fff", "#12161c", "#fff"}},      {"ink", {"#1b1f24", "#e6edf3", "#000"}},
-    {"soft", {"#57606a", "#9aa7b4", "#444"}},   {"rule", {"#d0d7de", "#39424d", "#aaa"}},
-    {"stripe", {"#f6f8fa", "#1a2028", "#fff"}}, {"note", {"#8a4b00", "#ffc56e", "#6b3a00"}},
-    {"s0", {"#0065a3", "#6cb6ff", "#0065a3"}},  {"s1", {"#b84a00", "#ff9d5c", "#b84a00"}},
-    {"s2", {"#007a58", "#3fd3a3", "#007a58"}},  {"s3", {"#a03a78", "#f29ac8", "#a03a78"}},
-    {"s4", {"#7a5c00", "#e3bf4f", "#7a5c00"}},  {"s5", {"#5a4fcf", "#b3a9ff", "#5a4fcf"}},
+    {"back", {"#fff", "#12161c", "#fff"}},
+    {"ink", {"#1b1f24", "#e6edf3", "#000"}},
+    {"soft", {"#57606a", "#9aa7b4", "#444"}},
+    {"rule", {"#d0d7de", "#39424d", "#aaa"}},
+    {"stripe", {"#f6f8fa", "#1a2028", "#fff"}},
+    {"note", {"#8a4b00", "#ffc56e", "#6b3a00"}},
+    {"shade", {"rgba(0,0,0,.3)", "rgba(255,255,255,.3)", "transparent"}},
+    {"s0", {"#0065a3", "#6cb6ff", "#0065a3"}},
+    {"s1", {"#b84a00", "#ff9d5c", "#b84a00"}},
+    {"s2", {"#007a58", "#3fd3a3", "#007a58"}},
+    {"s3", {"#a03a78", "#f29ac8", "#a03a78"}},
+    {"s4", {"#7a5c00", "#e3bf4f", "#7a5c00"}},
+    {"s5", {"#5a4fcf", "#b3a9ff", "#5a4fcf"}},
 };
 static const char *const DASHES[SVG_COLOURS] = {"none", "7 4", "2 4", "9 3 2 3", "12 4", "5 2"};
 
@@ -24,6 +31,8 @@ static const char *const PICTURE[] = {
     "svg "
     "text{font-size:12px;fill:@ink}text.mid{text-anchor:middle}text.end{text-anchor:end}text.name{font-weight:600}\n",
     "svg .grid{stroke:@rule;stroke-width:1;opacity:.6}svg .axis{stroke:@soft;fill:none}\n",
+    "svg text.tag{paint-order:stroke;stroke:@back;stroke-width:3px;stroke-linejoin:round}\n",
+    "svg .rug{stroke:@soft;stroke-width:1;opacity:.45}\n",
     "svg .rule{stroke:@ink;stroke-width:1.3;stroke-dasharray:5 4}\n",
     "svg g>.line{fill:none;stroke-width:2;stroke-linecap:round;stroke-linejoin:round}\n",
     "svg g>.band{stroke:none;opacity:.22}svg g>.edge{fill:none;stroke-width:1.3;stroke-dasharray:4 3}\n",
@@ -44,7 +53,12 @@ static const char *const PAGE[] = {
     ".small{color:var(--soft);font-size:.9rem}.answer{font-size:1.2rem;line-height:1.5;max-width:50rem}\n",
     ".warnings li{color:var(--note)}a{color:var(--s0)}\n",
     ".across{grid-column:1/-1}.across .box{margin-bottom:.5rem}\n",
-    ".box{position:relative;overflow-x:auto;margin:1rem 0 1.5rem}\n",
+    /* a table that is wider than its box has a shadow at the side to which it can be moved */
+    ".box{position:relative;overflow-x:auto;margin:1rem 0 1.5rem;background:",
+    "linear-gradient(to right,var(--back) 40%,transparent) 0 0/3rem 100% no-repeat local,",
+    "linear-gradient(to left,var(--back) 40%,transparent) 100% 0/3rem 100% no-repeat local,",
+    "linear-gradient(to right,var(--shade),transparent) 0 0/.9rem 100% no-repeat scroll,",
+    "linear-gradient(to left,var(--shade),transparent) 100% 0/.9rem 100% no-repeat scroll}\n",
     ".box:focus-visible,summary:focus-visible{outline:2px solid var(--s0);outline-offset:2px}\n",
     "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n",
     "caption{text-align:left;font-weight:600;padding:0 0 .5rem}\n",
@@ -63,6 +77,7 @@ static const char *const PAGE[] = {
     "caption.aside{position:absolute;width:1px;height:1px;padding:0;overflow:hidden;clip-path:inset(50%)}\n",
     ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;margin:.4rem 0;font-size:.9rem}\n",
     ".key{width:28px;height:14px;margin-right:.4rem;vertical-align:-2px}\n",
+    ".words{max-width:46rem;font-size:.9rem;margin:0}.words dt{font-weight:600;margin-top:.5rem}.words dd{margin:0}\n",
     "summary{cursor:pointer;padding:.3rem 0}code{overflow-wrap:anywhere;font-size:.9em}\n",
     "@page{margin:14mm}\n",
     "@media print{body{font-size:9.5pt}main{max-width:none;padding:0}h1{font-size:16pt}\n",

@@ -11,6 +11,8 @@ enum {
     BAR = 13,         /* height of a bar in it */
     LINE_HEIGHT = 18, /* of a title or the name of an svg_axis */
     CROWD = 60,       /* marks of a series from which they are small and let others shine through */
+    LABELS_MAX = 64,  /* of marks in one panel; more would not be read */
+    LABEL_HIGH = 13,
     TITLED_MAX = 400, /* marks of a series that say their numbers when pointed at; more would only swell the file */
 };
 
@@ -19,6 +21,10 @@ typedef struct {
     const svg_panel *p;
     svg_axis x, y;
     double left, right, top, bottom; /* the frame */
+    int label_count;                 /* labels of marks so far, and where they are */
+    struct {
+        double x, y, wide;
+    } label[LABELS_MAX];
 } drawing;
 
 static bool on_paper(const drawing *g, const svg_series *s, ptrdiff_t i)
@@ -33,6 +39,12 @@ static bool has_bar(const svg_series *s, ptrdiff_t i)
            (fabs(s->hi[i]) <= SVG_HUGEST || (s->kind == SVG_MARKS && isnan(s->hi[i])));
 }
 
+/* Half the length of the error bar along x; 0: there is none. */
+static double x_error(const svg_series *s, ptrdiff_t i)
+{
+    return s->x_error && s->x_error[i] > 0 && s->x_error[i] <= SVG_HUGEST ? s->x_error[i] : 0;
+}
+
 static void see_all(drawing *g)
 {
     const svg_panel *p = g->p;
@@ -40,7 +52,8 @@ static void see_all(drawing *g)
         const svg_series *s = &p->series[k];
         for (ptrdiff_t i = 0; i < s->count; i++) {
             if (!on_paper(g, s, i)) continue;
-            svg_axis_see(&g->x, s->x[i]);
+            svg_axis_see(&g->x, s->x[i] - x_error(s, i));
+            svg_axis_see(&g->x, s->x[i] + x_error(s, i));
             svg_axis_see(&g->y, s->y[i]);
             if (has_bar(s, i)) {
                 svg_axis_see(p->rows ? &g->x : &g->y, s->lo[i]);
@@ -86,7 +99,7 @@ static void fit(drawing *g)
     if (p->rows) {
         g->y.lo = -0.5;
         g->y.hi = p->row_count - 0.5;
-    } else {
+    } else if (!p->y_bare) {
         svg_axis_ticks(&g->y, p->height / 50);
     }
     double label = 0; /* characters of the longest */
@@ -103,10 +116,32 @@ static void fit(drawing *g)
     g->y.to = p->rows ? g->bottom : g->top;
 }
 
+enum { NAME_MOST = 400 };
+
+/* A name that is too long for its label is cut there; here only what says that the axis is logarithmic would be lost. */
+static void axis_name(const char *name, bool log, char out[static NAME_MOST])
+{
+    snprintf(out, NAME_MOST, log ? "%.360s (log scale)" : "%.390s", name);
+}
+
+static void draw_rug(const drawing *g)
+{
+    const svg_panel *p = g->p;
+    bool any = false;
+    for (ptrdiff_t i = 0; p->rug && i < p->rug_count; i++) {
+        if (!svg_drawable(&g->x, p->rug[i])) continue;
+        fprintf(g->out, "%sM%.1f %.1fv-6", any ? "" : "<path class=\"rug\" d=\"", svg_place(&g->x, p->rug[i]),
+                g->bottom);
+        any = true;
+    }
+    fputs(any ? "\"/>\n" : "", g->out);
+}
+
 static void draw_axes(const drawing *g)
 {
     const svg_panel *p = g->p;
     FILE *out = g->out;
+    char name[NAME_MOST];
     double last = -1e9;
     for (int k = 0; k < g->y.ticks; k++) {
         double y = svg_place(&g->y, g->y.tick[k]);
@@ -130,12 +165,17 @@ static void draw_axes(const drawing *g)
         double x = p->rows ? 4 : g->left;
         svg_label(out, "name", x, LINE_HEIGHT - 4, (p->width - x) / 1.1, p->title); /* bold is wider */
     }
-    if (p->y_name) svg_label(out, "start", 4, g->top - 11, p->width - 8, p->y_name);
-    if (p->x_name) {
-        double half = fmin(SVG_CHARACTER * text_width(p->x_name), p->width) / 2; /* centred, but not past the edge */
-        double x = fmax(fmin((g->left + g->right) / 2, p->width - half), half);
-        svg_label(out, "mid", x, g->bottom + 17 + LINE_HEIGHT, p->width, p->x_name);
+    if (p->y_name) {
+        axis_name(p->y_name, p->log_y, name);
+        svg_label(out, "start", 4, g->top - 11, p->width - 8, name);
     }
+    if (p->x_name) {
+        axis_name(p->x_name, p->log_x, name);
+        double half = fmin(SVG_CHARACTER * text_width(name), p->width) / 2; /* centred, but not past the edge */
+        double x = fmax(fmin((g->left + g->right) / 2, p->width - half), half);
+        svg_label(out, "mid", x, g->bottom + 17 + LINE_HEIGHT, p->width, name);
+    }
+    draw_rug(g);
     for (int k = 0; k < p->rule_count; k++) {
         const bool vertical = p->rules[k].vertical;
         const svg_axis *a = vertical ? &g->x : &g->y;
@@ -210,11 +250,69 @@ static void draw_marks(const drawing *g, const svg_series *s)
             fprintf(g->out, "<path class=\"bar\" d=\"M%.1f %.1f%c%.1f\"/>", across ? from : x, across ? y : from,
                     across ? 'H' : 'V', to);
         }
+        if (x_error(s, i) > 0) {
+            fprintf(g->out, "<path class=\"bar\" d=\"M%.1f %.1fH%.1f\"/>", bar_end(&g->x, s->x[i] - x_error(s, i)), y,
+                    bar_end(&g->x, s->x[i] + x_error(s, i)));
+        }
         svg_mark_open(g->out, s->look, x, y, s->count < CROWD ? 3.4 : 2.4);
         if (s->count <= TITLED_MAX) draw_title(g, s, i);
         svg_mark_close(g->out, s->look);
-        if (s->labels) svg_label(g->out, "start", x + 6, y - 4, g->right - x, s->labels[i]);
         putc('\n', g->out);
+    }
+}
+
+/* ---- labels of marks: each beside its mark, where no other label is and no mark that has one ---- */
+
+static bool label_fits(const drawing *g, double x, double y, double wide)
+{
+    bool fits = x >= g->left + 1 && x + wide <= g->p->width - 1 && y - LABEL_HIGH >= g->top - 4 && y <= g->bottom - 2;
+    for (int k = 0; fits && k < g->label_count; k++) {
+        fits =
+            x >= g->label[k].x + g->label[k].wide || x + wide <= g->label[k].x || fabs(y - g->label[k].y) >= LABEL_HIGH;
+    }
+    return fits;
+}
+
+static bool keep_label(drawing *g, double x, double y, double wide)
+{
+    if (g->label_count == LABELS_MAX) return false;
+    g->label[g->label_count].x = x;
+    g->label[g->label_count].y = y;
+    g->label[g->label_count++].wide = wide;
+    return true;
+}
+
+static void place_label(drawing *g, double x, double y, const char *text)
+{
+    static const double STEPS[] = {-4, 11, -14, 21, -24, 31, -34, 41}; /* down from the mark, the nearest first */
+    const double wide = SVG_CHARACTER * text_width(text) + 2;
+    for (size_t k = 0; k < 2 * (sizeof STEPS / sizeof *STEPS); k++) {
+        const double left = k % 2 ? x - 6 - wide : x + 6, base = y + STEPS[k / 2];
+        if (!label_fits(g, left, base, wide)) continue;
+        if (k > 3) { /* so far off that a line must join them */
+            fprintf(g->out, "<path class=\"grid\" d=\"M%.1f %.1fL%.1f %.1f\"/>", x, y, k % 2 ? x - 7 : x + 7, base - 4);
+        }
+        if (keep_label(g, left, base, wide)) svg_label(g->out, "tag", left, base, wide + 1, text);
+        putc('\n', g->out);
+        return;
+    }
+}
+
+static void draw_labels(drawing *g)
+{
+    for (int pass = 0; pass < 2; pass++) { /* the marks' own places first, so that no label is put on one */
+        for (ptrdiff_t k = 0; k < g->p->series_count; k++) {
+            const svg_series *s = &g->p->series[k];
+            for (ptrdiff_t i = 0; s->labels && i < s->count; i++) {
+                if (!on_paper(g, s, i)) continue;
+                const double x = svg_place(&g->x, s->x[i]), y = svg_place(&g->y, s->y[i]);
+                if (pass) {
+                    place_label(g, x, y, s->labels[i]);
+                } else if (g->label_count < LABELS_MAX / 2) {
+                    keep_label(g, x - 4, y + 5, 8);
+                }
+            }
+        }
     }
 }
 
@@ -256,6 +354,7 @@ void svg_inside(FILE *out, const svg_panel *p)
     if (any) {
         draw_axes(&g);
         draw_series(&g);
+        draw_labels(&g);
     } else {
         svg_label(out, "mid", p->width / 2.0, svg_height(p) / 2.0, p->width, "nothing to draw");
     }

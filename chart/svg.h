@@ -29,6 +29,7 @@ typedef struct {
     const double *x, *y;
     const double *lo, *hi;     /* of y (of x where rows have names): a band, error bars at marks; NULL: none */
     const char *const *labels; /* beside each mark; NULL: none */
+    const double *x_error;     /* half the length of error bars along x, of marks; NULL: none */
 } svg_series;
 
 /* A straight line across the panel at one value. */
@@ -44,7 +45,8 @@ typedef struct {
     const char *label, *describe; /* for those who cannot see it: what it is, what it shows */
     const char *x_name, *y_name;
     int width, height; /* of the drawing's own units; it scales with the page */
-    bool log_x, log_y;
+    bool log_x, log_y; /* the name of such an axis says so */
+    bool y_bare;       /* y only keeps marks apart: no numbers along it */
     double y_lo, y_hi; /* both 0: as the data ask; given, several panels can be compared */
     double x_lo, x_hi;
     const double *x_ticks; /* NULL: round numbers */
@@ -55,6 +57,8 @@ typedef struct {
     ptrdiff_t series_count;
     const svg_rule *rules;
     int rule_count;
+    const double *rug; /* values that short lines along the x axis mark; NULL: none */
+    ptrdiff_t rug_count;
 } svg_panel;
 
 void svg_draw(FILE *out, const svg_panel *p);

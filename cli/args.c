@@ -83,10 +83,10 @@ const char *near_miss(const char *name, const char *(*candidate)(const void *fro
 {
     static char text[128];
     const char *best = NULL, *other;
-    int fewest = 2 + (int)strlen(name) / 3; /* farther than that it is a guess */
+    int fewest = epiqp_edits_likely(name) + 1;
     for (ptrdiff_t i = 0; (other = candidate(from, i)); i++) {
-        /* typing only the beginning counts as one edit */
-        int edits = *name && strncmp(name, other, strlen(name)) == 0 ? 1 : epiqp_edit_distance(name, other);
+        /* typing only the beginning is as near as can be */
+        int edits = *name && strncmp(name, other, strlen(name)) == 0 ? 0 : epiqp_edit_distance(name, other);
         if (edits < fewest) {
             fewest = edits;
             best = other;

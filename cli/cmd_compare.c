@@ -97,8 +97,7 @@ const verb VERB_COMPARE = {
     .name = "compare",
     .operand = "DATA",
     .usage = "DATA --target COL [--width N,N,..] [--lambda X,X,..] [flags]",
-    .summary = "which network? The error of every combination of widths, depths and lambdas against how unsure it is, "
-               "and one to start with",
+    .summary = "which network? Widths, depths and penalties compared by error and by how sure they are; recommends one",
     .flags = FLAGS,
     .takes = EPIQ_FOR_COMPARE,
     .reads = true,

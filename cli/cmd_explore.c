@@ -37,6 +37,8 @@ static int find(question *q, cli *c)
         j->ran.methods = j->ranking->estimate->ran->methods;
         q->answer.run.options = &j->ran;
         q->answer.found.ranking = j->ranking;
+        q->answer.found.candidates = q->at;
+        q->answer.found.features = &q->answer.run.data; /* which is filled in before anything is written */
         q->answer.found.result = j->ranking->estimate;
     }
     return status;
@@ -185,7 +187,7 @@ const verb VERB_EXPLORE = {
     .name = "explore",
     .operand = "DATA",
     .usage = "DATA --target COL --candidates FILE [flags] | --loop [flags]",
-    .summary = "which points to measure next: candidates ranked by what their predictions promise and lack",
+    .summary = "which points to measure next: candidates ranked by predicted value and uncertainty",
     .flags = FLAGS,
     .takes = EPIQ_FOR_EXPLORE,
     .reads = true,

@@ -27,16 +27,26 @@ static int need(const cli *c, const char *name, const char *what)
 
 static int fill(cli *c, epiq_plan_request *e)
 {
-    const char *goal = args_value(c, "goal"), *budget = args_value(c, "budget");
-    if (!goal == !budget) {
-        return complain(CODE_USAGE, "%s; give --goal V, a variance to reach, or --budget C, an amount to spend",
-                        goal ? "--goal and --budget are two questions" : "there is nothing to plan for");
+    const char *sd = args_value(c, "goal-sd"), *variance = args_value(c, "goal"), *budget = args_value(c, "budget"),
+               *goal = sd         ? "goal-sd"
+                       : variance ? "goal"
+                                  : NULL;
+    if (!goal == !budget || (sd && variance)) {
+        return complain(CODE_USAGE,
+                        "%s; give --goal-sd S, a standard deviation to reach (or --goal V, its square), or --budget C, "
+                        "an amount to spend",
+                        goal ? "--goal-sd, --goal and --budget are different questions"
+                             : "there is nothing to plan for");
     }
     int code = need(c, "price-row", "what one more row costs, in the unit of --price-training");
     code = code ? code : need(c, "price-training", "what training one network costs, in the unit of --price-row");
     code = code ? code : args_real(c, "price-row", -INFINITY, INFINITY, &e->price_row);
     code = code ? code : args_real(c, "price-training", -INFINITY, INFINITY, &e->price_training);
-    code = code ? code : args_real(c, goal ? "goal" : "budget", -INFINITY, INFINITY, &e->amount);
+    code = code ? code : args_real(c, goal ? goal : "budget", -INFINITY, INFINITY, &e->amount);
+    if (!code && sd && !(e->amount > 0)) {
+        code = complain(CODE_USAGE, "--goal-sd is \"%s\"; it must be above 0, in the units of the target", sd);
+    }
+    if (sd) e->amount *= e->amount;
     code = code ? code : args_own_option(c, "methods");
     if (code) return code;
     e->size = sizeof *e;
@@ -67,8 +77,11 @@ static const flag FLAGS[] = {
     FLAG("price-row", "Plan", "A", "", "what one more row costs, in any unit"),
     FLAG("price-training", "Plan", "B", "",
          "what training one network costs, in the same unit; new rows mean training every network again"),
-    FLAG("goal", "Plan", "V", "", "find the cheapest mix of rows and networks that reaches this variance"),
-    FLAG("budget", "Plan", "C", "", "find the mix of least variance that costs at most this"),
+    FLAG("goal-sd", "Plan", "S", "",
+         "find the cheapest mix of rows and networks whose prediction has this standard deviation, in the target's "
+         "units"),
+    FLAG("goal", "Plan", "V", "", "the same with a variance, the square of that"),
+    FLAG("budget", "Plan", "C", "", "find the mix that is surest for at most this cost"),
     FLAG("methods", "Plan", "if,ev,ba|auto", "auto",
          "how to estimate the two parts: any two of if, ev, ba; auto chooses them and says why"),
     FLAG("at", "Points", "mean|row:I|FILE", "mean",
@@ -85,9 +98,9 @@ static const flag FLAGS[] = {
 const verb VERB_PLAN = {
     .name = "plan",
     .operand = "DATA",
-    .usage = "DATA --target COL --price-row A --price-training B --goal V",
-    .summary = "more rows or more networks? The cheapest mix that reaches a variance, or the best use of a budget; "
-               "there are the rows of DATA now, and --ensemble-size networks (0: as many as batches)",
+    .usage = "DATA --target COL --price-row A --price-training B --goal-sd S",
+    .summary = "more rows or more networks? The cheapest mix that reaches a standard deviation, or the best use of a "
+               "budget; there are the rows of DATA now, and --ensemble-size networks (0: all that are trained)",
     .flags = FLAGS,
     .takes = EPIQ_FOR_PLAN,
     .reads = true,

@@ -13,10 +13,12 @@
 static int list_studies(void)
 {
     const study_info *s;
+    puts("epiq study NAME runs one of these (J: data sets drawn for each cell of its table):\n");
     for (ptrdiff_t i = 0; (s = study_list(i)); i++) {
-        printf("%-16s%s%s\n%16s%s\n", s->name, s->title, s->real_data ? " (needs --data-dir)" : "", "", s->sizes);
+        printf("%-16s%s%s\n%20s--quick  %s\n%20s(usual)  %s\n%20s--full   %s\n", s->name, s->title,
+               s->real_data ? " (needs --data-dir)" : "", "", s->sizes[STUDY_QUICK], "", s->sizes[STUDY_USUAL], "",
+               s->sizes[STUDY_FULL]);
     }
-    puts("\nUnder each title: what --quick, a plain run and --full do.");
     return CODE_OK;
 }
 
@@ -121,9 +123,10 @@ static int study_stopped(const question *q)
 
 static int run(cli *c)
 {
-    if (strcmp(c->operand, "list") == 0) {
-        return c->given_count ? complain(CODE_USAGE, "study list only prints; leave --%s out", c->given[0].name)
-                              : list_studies();
+    if (!c->operand || strcmp(c->operand, "list") == 0) {
+        return !c->given_count ? list_studies()
+               : c->operand    ? complain(CODE_USAGE, "study list only prints; leave --%s out", c->given[0].name)
+                               : complain(CODE_USAGE, "which study? epiq study lists them");
     }
     if (!study_called(c->operand)) {
         return complain(CODE_USAGE, "there is no study \"%s\"; %s", c->operand,
@@ -164,7 +167,8 @@ static const flag FLAGS[] = {
 const verb VERB_STUDY = {
     .name = "study",
     .operand = "NAME",
-    .usage = "list | NAME [--quick|--full] [--reps J] [flags]",
+    .operand_optional = true,
+    .usage = "[list] | NAME [--quick|--full] [--reps J] [flags]",
     .summary = "how far to trust the numbers: ground truth, coverage, the paper's tables side by side",
     .flags = FLAGS,
     .takes = EPIQ_FOR_STUDY,

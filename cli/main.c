@@ -72,6 +72,16 @@ static const verb *find_verb(const char *name)
     return *v || strcmp(name, VERB_OPTIONS.name) != 0 ? *v : &VERB_OPTIONS;
 }
 
+/* About a word that is no verb: a file is to be estimated from, a verb may be misspelled. */
+static int not_a_verb(const char *name)
+{
+    if (access(name, R_OK) == 0 || strchr(name, '/') || strchr(name, '.')) {
+        return complain(CODE_USAGE, "\"%s\" is not a verb of epiq; did you mean epiq estimate %s?", name, name);
+    }
+    return complain(CODE_USAGE, "\"%s\" is not a verb of epiq; %s", name,
+                    near_miss(name, verb_name, VERBS, "", "epiq --help lists them"));
+}
+
 static bool is_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
@@ -99,10 +109,7 @@ static int dispatch(int argc, char **argv)
     bool help = strcmp(argv[1], "help") == 0;
     const char *name = argv[help ? 2 : 1];
     const verb *v = find_verb(name);
-    if (!v) {
-        return complain(CODE_USAGE, "\"%s\" is not a verb of epiq; %s", name,
-                        near_miss(name, verb_name, VERBS, "", "epiq --help lists them"));
-    }
+    if (!v) return not_a_verb(name);
     if (help || wants_help(argc, argv)) {
         help_verb(v);
         return CODE_OK;

@@ -82,10 +82,12 @@ bool names_stdout(const char *path)
     return descriptor_of(path) == STDOUT_FILENO;
 }
 
-/* A signal interrupts a blocked write and requests a stop. */
+/* A signal interrupts a blocked write and requests a stop. A reader of standard output that has enough, as head has, is no
+ * failure to report: the exit code is that of other programs, which the signal would have ended. */
 static int unwritable(const char *path)
 {
     const char *name = names_stdout(path) ? "standard output" : path;
+    if (errno == EPIPE && names_stdout(path)) return CODE_SIGNAL + SIGPIPE;
     if (errno == EINTR && watch_signal()) {
         return complain(CODE_SIGNAL + watch_signal(), "stopped while writing %s", name);
     }

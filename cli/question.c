@@ -79,11 +79,22 @@ static int work(cli *c, question *q, outputs *o)
     return code;
 }
 
+/* A table that is only read, and nothing to show for it. */
+static int refuse_silence(const cli *c, const question *q)
+{
+    const bool kept = args_value(c, "json") || args_value(c, "csv") || args_value(c, "report") ||
+                      args_value(c, "pictures") || q->page || c->options.state;
+    if (q->load != load_table || !args_value(c, "quiet") || kept) return CODE_OK;
+    return complain(CODE_USAGE, "--quiet prints nothing, and no file is named for the answer; add --json, --csv or "
+                                "--report FILE, or leave --quiet out");
+}
+
 int run_question(cli *c, question *q)
 {
     outputs o = {0};
     study_crew *crew = q->crew;
-    int code = crew ? open_crew(c, crew) : CODE_OK;
+    int code = refuse_silence(c, q);
+    code = code || !crew ? code : open_crew(c, crew);
     code = code ? code : work(c, q, &o);
     outputs_drop(&o);
     epiq_result_free(c->ctx, q->result);

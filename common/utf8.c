@@ -48,23 +48,40 @@ size_t epiqp_json_char(const char *text, char out[EPIQP_JSON_CHAR])
     return size ? size : 1;
 }
 
+static bool same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 int epiqp_edit_distance(const char *a, const char *b)
 {
     size_t m = strlen(a), n = strlen(b);
     if (m > EPIQP_EDITS_MOST || n > EPIQP_EDITS_MOST) return EPIQP_EDITS_MOST;
-    int row[EPIQP_EDITS_MOST + 1]; /* row i of the table of distances between the first i of a and the first j of b */
+    /* Rows i, i - 1 and i - 2 of the table of distances between the first i of a and the first j of b, by i modulo 3. */
+    int rows[3][EPIQP_EDITS_MOST + 1];
     for (size_t j = 0; j <= n; j++) {
-        row[j] = (int)j;
+        rows[0][j] = (int)j;
     }
     for (size_t i = 1; i <= m; i++) {
-        int diagonal = row[0];
+        int *row = rows[i % 3];
+        const int *above = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
         row[0] = (int)i;
         for (size_t j = 1; j <= n; j++) {
-            int replaced = diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
-            int inserted = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-            diagonal = row[j];
-            row[j] = replaced < inserted ? replaced : inserted;
+            const bool swapped = i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]);
+            row[j] = least(above[j - 1] + !same(a[i - 1], b[j - 1]), 1 + least(above[j], row[j - 1]));
+            if (swapped) row[j] = least(row[j], 1 + before[j - 2]);
         }
     }
-    return row[n];
+    return rows[m % 3][n];
+}
+
+int epiqp_edits_likely(const char *typed)
+{
+    const int length = (int)strlen(typed);
+    return length < 3 ? 0 : length < 8 ? 1 : length / 4;
 }

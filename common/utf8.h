@@ -21,8 +21,13 @@ bool epiqp_is_unsafe_char(unsigned code);
 enum { EPIQP_JSON_CHAR = 8 };
 size_t epiqp_json_char(const char *text, char out[EPIQP_JSON_CHAR]);
 
-/* Insertions, deletions and replacements from a to b, ignoring case; EPIQP_EDITS_MOST if a name is longer than that. */
+/* Insertions, deletions, replacements and swaps of neighbours from a to b, ignoring case; EPIQP_EDITS_MOST if a name is
+ * longer than that. */
 enum { EPIQP_EDITS_MOST = 64 };
 int epiqp_edit_distance(const char *a, const char *b);
+
+/* The edits up to which another name may be meant by the one typed: none for one or two characters, one for up to
+ * seven, and another for each four more. */
+int epiqp_edits_likely(const char *typed);
 
 #endif

@@ -1,5 +1,5 @@
-/* compare.c - a comparison for people and programs: models in the order of their error with their variance, the front and the
- * choice marked; on the page also error against variance. JSON and CSV: docs/json.md.
+/* compare.c - a comparison for people and programs: models in the order of their error with their standard deviation, the
+ * front and the choice marked; on the page also error against standard deviation, and the errors of networks and kernel apart. JSON and CSV: docs/json.md.
  */
 #include "report/doc.h"
 #include "report/manifest.h"
@@ -23,13 +23,42 @@ static phrase error_name(const epiq_comparison *r)
     return phrase_of(r->by_cv ? "%td-fold error" : loo_name(r), r->folds);
 }
 
-static bool biases_differ(const epiq_comparison *r)
+/* What differs between the models, which is what they are called by. */
+typedef struct {
+    bool width, depth, lambda, bias;
+} differing;
+
+static differing what_differs(const epiq_comparison *r)
 {
-    bool differ = false;
+    differing by = {0};
     for (ptrdiff_t i = 1; i < r->model_count; i++) {
-        differ = differ || r->models[i]->bias != r->models[0]->bias;
+        const epiq_compared *m = r->models[i], *first = r->models[0];
+        by.width = by.width || m->width != first->width;
+        by.depth = by.depth || m->depth != first->depth;
+        by.lambda = by.lambda || m->lambda != first->lambda;
+        by.bias = by.bias || m->bias != first->bias;
     }
-    return differ;
+    return by;
+}
+
+/* "1e-4", "0.5" */
+static phrase lambda_text(double lambda)
+{
+    const int power = (int)floor(log10(lambda) + 1e-9);
+    return lambda > 0 && lambda < 0.1 ? phrase_of("%.3ge%d", lambda / pow(10, power), power)
+                                      : phrase_of("%.3g", lambda);
+}
+
+/* "w 256, λ 1e-3": width, depth, lambda and bias, as far as they differ. */
+static const char *model_name(picture *p, const epiq_compared *m, differing by)
+{
+    char text[4][40] = {""};
+    if (by.width) snprintf(text[0], sizeof text[0], ", w %td", m->width);
+    if (by.depth) snprintf(text[1], sizeof text[1], ", depth %td", m->depth);
+    if (by.lambda) snprintf(text[2], sizeof text[2], ", λ %.30s", lambda_text(m->lambda).text);
+    if (by.bias) snprintf(text[3], sizeof text[3], ", bias %g", m->bias);
+    const char *all = picture_text(p, "%s%s%s%s", text[0], text[1], text[2], text[3]);
+    return *all ? all + 2 : "the model"; /* there is only one */
 }
 
 void compare_sorted(const epiq_comparison *r, ptrdiff_t most, ptrdiff_t *order)
@@ -46,97 +75,197 @@ void compare_sorted(const epiq_comparison *r, ptrdiff_t most, ptrdiff_t *order)
     }
 }
 
+/* ---- pictures ---- */
+
+enum { AGAINST, ERRORS };
+enum { NAMED_MAX = 16, ROWS_MAX = 30 }; /* models with their names beside them; drawn one below the other */
+
 static void add_model(const ink *a, const epiq_comparison *r, const epiq_compared *m)
 {
     const epiq_part *v = &m->variance;
-    ink_add(a, deciding_error(r, m)->rmse, v->variance, v->has_interval ? v->lo : NAN, interval_upper(v));
+    ink_add(a, deciding_error(r, m)->rmse, part_sd(v), sqrt(interval_lower(v)), sqrt(interval_upper(v)));
+}
+
+/* Models by error and standard deviation. Error bars along both axes: models whose bars overlap are not ranked. */
+static void draw_against(doc *d, const epiq_comparison *r, const ptrdiff_t *order)
+{
+    const ptrdiff_t n = r->model_count;
+    const differing by = what_differs(r);
+    picture *p =
+        pictures_add(&d->set, AGAINST, 0, "error-against-standard-deviation", "Error against standard deviation");
+    const ink line = picture_ink(p, SVG_LINE, NULL, 0, n, false),
+              beaten = picture_ink(p, SVG_MARKS, "beaten in both", 2, n, true),
+              front = picture_ink(p, SVG_MARKS, "on the front", 0, n, true),
+              choice = picture_ink(p, SVG_MARKS, "the choice", 1, 1, true);
+    double *error = pictures_room(&d->set, 2 * n + 1, sizeof *error);
+    const char **name = pictures_room(&d->set, 2 * n + 1, sizeof *name);
+    if (d->set.failed) return;
+    const ink *const marks[] = {&beaten, &front, &choice};
+    for (int k = 0; k < 3; k++) {
+        marks[k]->series->x_error = error + k * n;
+        marks[k]->series->labels = n <= NAMED_MAX || k ? name + k * n : NULL;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) { /* by error: the front is joined in that order */
+        const epiq_compared *m = r->models[order[i]];
+        if (!deciding_error(r, m)->known || !m->variance.known) continue;
+        const int k = order[i] == r->choice ? 2 : m->front ? 1 : 0;
+        error[k * n + marks[k]->series->count] = deciding_error(r, m)->se;
+        name[k * n + marks[k]->series->count] = model_name(p, m, by);
+        add_model(marks[k], r, m);
+        if (m->front) add_model(&line, r, m);
+    }
+    beaten.series->hollow = choice.series->ink = true;
+    beaten.series->name = beaten.series->count ? beaten.series->name : NULL;
+    front.series->name = front.series->count ? front.series->name : NULL;
+    line.series->name = line.series->count > 1 ? "the front" : NULL;
+    picture_axes(p, 480, 330,
+                 picture_text(p, r->by_cv ? "%s of %s" : "%s error of %s", error_name(r).text, d->run->data.target),
+                 picture_text(p, "std dev of the predicted %s", d->run->data.target));
+    p->panel.log_y = true;
+    p->panel.describe = "Marks for models with error bars, the front joined by a line, the choice marked.";
+    p->caption = picture_text(
+        p,
+        "Each mark is a model: the farther left the smaller its error, the lower the surer it is. Lines across are one "
+        "standard error of the error, lines upwards the %.4g %% interval of the standard deviation: models whose lines "
+        "overlap may well be equal.",
+        100 * d->run->options->level);
+}
+
+static void add_error(const ink *a, const epiq_rmse *e, ptrdiff_t row)
+{
+    if (e->known) ink_add(a, e->rmse, (double)row, e->rmse - e->se, e->rmse + e->se);
+}
+
+/* Model by model: the error of the networks, and apart from it that of kernel regression. */
+static void draw_errors(doc *d, const epiq_comparison *r, const ptrdiff_t *order)
+{
+    const ptrdiff_t n = r->model_count < ROWS_MAX ? r->model_count : ROWS_MAX;
+    const differing by = what_differs(r);
+    picture *p = pictures_add(&d->set, ERRORS, 0, "errors", "Errors on rows not seen");
+    const char **names = pictures_room(&d->set, n, sizeof *names),
+               *trained = picture_text(
+                   p, "%s, %td folds",
+                   d->run->options->engine == EPIQ_ENGINE_INFINITE ? "kernel regression" : "networks", r->folds),
+               *kernel = picture_text(p, "kernel regression, %s", loo_name(r));
+    const ink cv = picture_ink(p, SVG_MARKS, r->by_cv ? trained : NULL, 0, n, true),
+              loo = picture_ink(p, SVG_MARKS, kernel, 2, n, true);
+    if (d->set.failed) return;
+    loo.series->hollow = true;
+    loo.series->shift = r->by_cv ? 5 : 0;
+    cv.series->shift = -3;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const epiq_compared *m = r->models[order[i]];
+        names[i] = model_name(p, m, by);
+        if (r->by_cv) add_error(&cv, &m->cv, i);
+        add_error(&loo, &m->loo, i);
+    }
+    picture_rows(p, names, n);
+    picture_axes(p, 440, 0, picture_text(p, "error (root mean square) of %s", d->run->data.target), NULL);
+    p->caption =
+        picture_text(p,
+                     "The smallest error first, with one standard error. Kernel regression is the limit of "
+                     "infinitely wide networks: the same for every width, and no judge of narrow ones.%s",
+                     n < r->model_count ? picture_text(p, " Drawn are the first %td of %td.", n, r->model_count) : "");
+    p->panel.describe = "A line per model: marks with error bars for networks and for kernel regression.";
 }
 
 static void draw(doc *d, const epiq_comparison *r, const ptrdiff_t *order)
 {
     if (!d->page || r->choice < 0) return;
-    const ptrdiff_t n = r->model_count;
-    const phrase error = error_name(r);
-    picture *p = pictures_add(&d->set, 0, 0, "error-against-variance", "Error against variance");
-    const ink beaten = picture_ink(p, SVG_MARKS, "beaten in both", 2, n, false),
-              line = picture_ink(p, SVG_LINE, NULL, 0, n, false),
-              front = picture_ink(p, SVG_MARKS, "its models, with the variance's interval", 0, n, true),
-              choice = picture_ink(p, SVG_MARKS, "the choice", 1, 1, false);
-    for (ptrdiff_t i = 0; i < n; i++) { /* by error: the front is joined in that order */
-        const epiq_compared *m = r->models[order[i]];
-        if (!deciding_error(r, m)->known || !m->variance.known) continue;
-        add_model(m->front ? &front : &beaten, r, m);
-        if (m->front) add_model(&line, r, m);
-    }
-    add_model(&choice, r, r->models[r->choice]);
-    beaten.series->hollow = choice.series->ink = true;
-    line.series->name = line.series->count > 1 ? "the front" : NULL;
-    picture_axes(p, 420, 290, error.text, "variance");
-    p->panel.log_y = true;
-    p->panel.describe = "Marks for models, the front joined by a line, the choice marked.";
-    p->caption = "Each mark is a model: the farther left the smaller its error, the lower the surer it is. No model is "
-                 "both left of and below one on the front.";
-    doc_picture(d, 0, 0);
+    draw_against(d, r, order);
+    draw_errors(d, r, order);
+    doc_page(d, "<div class=\"figures\">\n");
+    doc_picture(d, AGAINST, 0);
+    doc_picture(d, ERRORS, 0);
+    doc_page(d, "</div>\n");
 }
 
-static doc_cell cell_error(const epiq_rmse *e)
+/* ---- words and numbers ---- */
+
+static doc_cell cell_error(const epiq_rmse *e, bool page)
 {
-    return e->known ? cell_words("%.4g +- %.2g", e->rmse, e->se) : cell_text("");
+    doc_cell cell = cell_text("");
+    if (!e->known) return cell;
+    cell = cell_words(page ? "%.3g ± %.2g" : "%.3g +- %.2g", e->rmse, e->se);
+    cell.value = e->rmse;
+    cell.se = e->se;
+    return cell;
+}
+
+/* What all models have in common, which is no column of the table. */
+static void write_common(doc *d, const epiq_comparison *r)
+{
+    const epiq_compared *m = r->models[0];
+    const differing by = what_differs(r);
+    const bool wide = d->run->options->engine != EPIQ_ENGINE_INFINITE;
+    doc_sentence(d, true, d->page ? "<p>All models have " : "All models have ");
+    doc_sentence(d, wide && !by.width, "width %td, ", m->width);
+    doc_sentence(d, !by.depth, "depth %td, ", m->depth);
+    doc_sentence(d, !by.lambda, "lambda %s, ", lambda_text(m->lambda).text);
+    doc_sentence(d, !by.bias, "bias %g, ", m->bias);
+    doc_sentence(d, true, d->page ? "and %td rows to learn from.</p>\n" : "and %td rows to learn from.\n",
+                 d->run->data.rows);
+}
+
+static doc_cell cell_lambda(double lambda)
+{
+    doc_cell cell = cell_words("%s", lambda_text(lambda).text);
+    cell.value = lambda;
+    return cell;
+}
+
+static void write_row(doc *d, const epiq_comparison *r, ptrdiff_t index)
+{
+    const epiq_compared *m = r->models[index];
+    const bool chosen = index == r->choice;
+    const char *name = chosen ? "choice" : m->front ? "front" : "", *sign = chosen ? ">" : m->front ? "*" : "";
+    doc_row(d, chosen, NULL, cell_text(name), cell_text(sign), cell_words("%td", m->width), cell_words("%td", m->depth),
+            cell_lambda(m->lambda), cell_number(m->bias), cell_error(&m->cv, d->page), cell_error(&m->loo, d->page),
+            cell_sd_interval(&m->variance), cell_number(part_sd(&m->procedural)), cell_number(part_sd(&m->data)));
 }
 
 static void write_table(doc *d, const epiq_comparison *r, const ptrdiff_t *order, ptrdiff_t rows)
 {
-    const bool wide = d->run->options->engine != EPIQ_ENGINE_INFINITE, bias = biases_differ(r), cv = r->by_cv;
-    const phrase error = error_name(r), level = phrase_of("%.4g %% interval", 100 * d->run->options->level);
+    const differing by = what_differs(r);
+    const phrase error = error_name(r), kernel = phrase_of(r->by_cv ? "kernel regression" : "kernel's %s", loo_name(r)),
+                 level = phrase_of("std dev (%.4g %% interval)", 100 * d->run->options->level);
+    const char *width = by.width ? "width" : NULL, *depth = by.depth ? "depth" : NULL,
+               *lambda = by.lambda ? "lambda" : NULL, *bias = by.bias ? "bias" : NULL;
     const doc_column columns[] = {
         {"", .align = DOC_LEFT | DOC_NAME},
         {NULL, "", .gap = 2, .width = 1},
-        {wide ? "width" : NULL, wide ? "width" : NULL, .width = 7},
-        {"depth", "depth", .width = 7},
-        {"lambda", "lambda", 0, 6, 3, .width = 10},
-        {bias ? "bias" : NULL, bias ? "bias" : NULL, 0, 6, 3, .width = 8},
-        {cv ? error.text : NULL, .digits = 4},
-        {cv ? "±" : NULL, NULL, 0, 2, .name = "se"},
-        {NULL, cv ? error.text : NULL, .gap = 2, .width = -16},
-        {loo_name(r), .digits = 4},
-        {"±", NULL, 0, 2, .name = "se"},
-        {NULL, loo_name(r), .gap = 2, .width = -16},
-        {"variance", "variance", 0, 4, 4, .gap = 2, .width = -10},
-        {NULL, level.text, .gap = 2},
-        {"between", NULL, 0, 3, .name = "lo"},
-        {"and", NULL, 0, 3, .name = "hi"},
-        {"procedural", .digits = 4},
-        {"data", .digits = 4},
+        {width, width, .width = 7},
+        {depth, depth, .width = 7},
+        {lambda, lambda, 0, 6, 3, .width = 10},
+        {bias, bias, 0, 6, 3, .width = 8},
+        {r->by_cv ? error.text : NULL, r->by_cv ? error.text : NULL, .gap = 2, .width = -16},
+        {kernel.text, kernel.text, .gap = 2, .width = -17},
+        {level.text, level.text, .gap = 2, .width = -24, .plain_digits = 3},
+        {"retraining", "retraining", 0, 3, 3, .gap = 2, .width = 10},
+        {"data", "data", 0, 3, 3, .gap = 2, .width = 8},
     };
     doc_heading(d, "The models");
+    write_common(d, r);
+    doc_say(d, "\n");
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = "The models in the order of their error"});
     for (ptrdiff_t i = 0; i < rows; i++) {
-        const epiq_compared *m = r->models[order[i]];
-        const bool chosen = order[i] == r->choice;
-        const char *name = chosen ? "choice" : m->front ? "front" : "", *sign = chosen ? ">" : m->front ? "*" : "";
-        doc_row(d, chosen, NULL, cell_text(name), cell_text(sign), cell_words("%td", m->width),
-                cell_words("%td", m->depth), cell_number(m->lambda), cell_number(m->bias),
-                cell_number(m->cv.known ? m->cv.rmse : NAN), cell_number(m->cv.known ? m->cv.se : NAN),
-                cell_error(&m->cv), cell_number(m->loo.known ? m->loo.rmse : NAN),
-                cell_number(m->loo.known ? m->loo.se : NAN), cell_error(&m->loo), cell_variance(&m->variance),
-                m->variance.known && m->variance.has_interval ? cell_words("%s", interval_text(&m->variance).text)
-                                                              : cell_text(""),
-                cell_number(interval_lower(&m->variance)), cell_upper(&m->variance), cell_variance(&m->procedural),
-                cell_variance(&m->data));
+        write_row(d, r, order[i]);
     }
     doc_table_close(d);
     doc_when(d, rows < r->model_count, "... and %td more with larger errors: {--csv} and {--json} have all.\n",
              r->model_count - rows);
     doc_say(d,
-            "\n  * nothing beats it in both error and variance   > the choice, one of these   +- one standard error\n"
-            "  %s is the error of infinitely wide networks, the same for every width\n\n",
-            loo_name(r));
-    doc_note(
-        d,
-        "After ± stands one standard error. %s is the error of infinitely wide networks, the same for every width. "
-        "The variance is that of an ensemble of %td, data + procedural/%td; procedural is that of one network.",
-        r->by_group ? "Leave-group-out, each row predicted without its whole group," : "Leave-one-out",
-        r->ensemble_size, r->ensemble_size);
+            "\n  * nothing beats it in both error and std dev   > the choice, one of these   +- one standard error\n"
+            "  kernel regression: %s error of infinitely wide networks, the same for every width\n"
+            "  std dev: of the mean of %td networks' predictions; its parts: data, and retraining (of one network)\n\n",
+            loo_name(r), r->ensemble_size);
+    doc_note(d,
+             "After ± stands one standard error. %s is that of infinitely wide networks, the same for every width. "
+             "The standard deviation is that of the mean of %td networks' predictions at the points asked about; "
+             "retraining (of one network) and data are its two parts, as standard deviations.",
+             r->by_group ? "Kernel regression's error, each row predicted without its whole group,"
+                         : "Kernel regression's leave-one-out error",
+             r->ensemble_size);
 }
 
 static void write_head(doc *d, const epiq_comparison *r)
@@ -147,9 +276,7 @@ static void write_head(doc *d, const epiq_comparison *r)
     doc_say(d, "; %.3g s\n", d->run->seconds);
     doc_when(d, r->by_cv && r->members, "The error of a fold is that of the mean of %td networks trained without it.\n",
              r->ensemble_size);
-    doc_say(d, "The variance is that of an ensemble of %td", r->ensemble_size);
-    doc_when(d, r->members, "; its procedural part is the spread of %td networks, roughly known", r->members);
-    doc_say(d, ".\n\n");
+    doc_when(d, r->members, "Retraining is the spread of %td networks, roughly known.\n", r->members);
 }
 
 /* Its options as a sentence for the page or as flags for the text, then the reason. */
@@ -161,9 +288,9 @@ static phrase answer_of(const epiq_comparison *r, const report_run *run, bool fl
     if (run->options->engine != EPIQ_ENGINE_INFINITE) {
         width = phrase_of(flags ? "--width %td " : "width %td, ", m->width);
     }
-    if (biases_differ(r)) bias = phrase_of(flags ? " --bias %g" : ", bias %g", m->bias);
-    return phrase_of(flags ? "%s--depth %td --lambda %g%s. %s" : "Start with %sdepth %td and lambda %g%s. %s",
-                     width.text, m->depth, m->lambda, bias.text, r->reason);
+    if (what_differs(r).bias) bias = phrase_of(flags ? " --bias %g" : ", bias %g", m->bias);
+    return phrase_of(flags ? "%s--depth %td --lambda %s%s. %s" : "Start with %sdepth %td and lambda %s%s. %s",
+                     width.text, m->depth, lambda_text(m->lambda).text, bias.text, r->reason);
 }
 
 static void describe(doc *d)
@@ -186,6 +313,8 @@ static void describe(doc *d)
     } else {
         doc_say(d, "%s\n", r->reason);
     }
+    doc_glossary(d, WORD_PARTS | WORD_ENSEMBLE | WORD_KERNEL | WORD_LOO | WORD_LAMBDA | WORD_FRONT | WORD_INTERVAL |
+                        WORD_LOG | (r->by_cv ? WORD_FOLDS : 0));
     doc_close(d,
               FIELDS(FACT_SHA(run), FIELD("seed", SEED, &run->options->seed), FIELD("models", COUNT, &r->model_count),
                      FIELD("folds", COUNT, &r->folds), FIELD("networks trained", COUNT, &r->trainings),

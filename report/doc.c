@@ -133,6 +133,17 @@ doc_cell cell_number(double v)
     return (doc_cell){.value = v, .se = NAN, .lo = NAN, .hi = NAN};
 }
 
+doc_cell cell_sd_interval(const epiq_part *p)
+{
+    doc_cell cell = cell_number(NAN);
+    if (!p->known) return cell;
+    cell = cell_words(p->has_interval ? "%.3g (%s)" : "%.3g", part_sd(p), sd_interval_text(p).text);
+    cell.value = part_sd(p);
+    cell.lo = sqrt(interval_lower(p));
+    cell.hi = sqrt(interval_upper(p));
+    return cell;
+}
+
 doc_cell cell_upper(const epiq_part *p)
 {
     doc_cell cell = cell_text("open");

@@ -43,6 +43,27 @@ void doc_open(doc *d, const char *verb, const char *title, const char *answer);
 /* The last section: the command and the version that ran, the facts, seconds and memory, and every option to unfold
  * (NULL: none). */
 void doc_close(doc *d, const field *facts, const epiq_options *options);
+/* Before it: what the words used on the page mean (glossary.c). */
+enum {
+    WORD_PARTS = 1,
+    WORD_NOISE = 1 << 1,
+    WORD_ENSEMBLE = 1 << 2,
+    WORD_EV = 1 << 3,
+    WORD_IF = 1 << 4,
+    WORD_RETRAIN = 1 << 5,
+    WORD_BA = 1 << 6,
+    WORD_INFINITE = 1 << 7,
+    WORD_KERNEL = 1 << 8,
+    WORD_LOO = 1 << 9,
+    WORD_FOLDS = 1 << 10,
+    WORD_LAMBDA = 1 << 11,
+    WORD_FRONT = 1 << 12,
+    WORD_PLAN = 1 << 13,
+    WORD_SCORE = 1 << 14,
+    WORD_INTERVAL = 1 << 15,
+    WORD_LOG = 1 << 16,
+};
+void doc_glossary(doc *d, unsigned words);
 /* Markup as html_print writes it, if the condition holds; doc_note: a paragraph in small print. */
 #define doc_page_when(d, condition, ...) doc_sentence(d, (d)->page && (condition), __VA_ARGS__)
 #define doc_page(d, ...) doc_page_when(d, true, __VA_ARGS__)
@@ -110,6 +131,8 @@ doc_cell cell_text(const char *text);
 doc_cell cell_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
 doc_cell cell_number(double v); /* not finite: empty, in the text "unknown" */
 #define cell_variance(part) cell_number(part_variance(part))
+/* On the page in full: the standard deviation of a part as the value, its interval as lo and hi. */
+doc_cell cell_sd_interval(const epiq_part *p);
 doc_cell cell_upper(const epiq_part *p); /* "open" if it cannot be known */
 #define CELLS_INTERVAL(p) cell_words("%s", interval_text(p).text), cell_number(interval_lower(p)), cell_upper(p)
 

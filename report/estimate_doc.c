@@ -188,8 +188,10 @@ static void write_sweeps(doc *d)
         return;
     }
     const phrase caption = phrase_of(
-        "One feature moves along each axis, the others stay as at %s: where the line is steep the feature matters, "
-        "where the bands widen the answer is less sure.%s",
+        "One feature moves along each axis, the others stay as at %s; the features that change the prediction most "
+        "come "
+        "first. Where the band widens the prediction is less sure; short lines along the axis are rows, and where "
+        "there are none the networks extrapolate.%s",
         d->r->point_count > 1 ? "the first point" : "the point asked for",
         d->r->sweep_count < d->run->data.features
             ? " Features that do not vary are left out, and of very many those least correlated with the target."
@@ -273,6 +275,17 @@ static void write_combined_end(doc *d)
               NULL);
 }
 
+/* Words of the page, by what was computed. */
+static unsigned words_used(const epiq_result *r)
+{
+    const int methods = r->ran->methods;
+    const epiq_point *at = r->points[0];
+    return WORD_PARTS | WORD_INTERVAL | WORD_ENSEMBLE | (methods & EPIQ_IF ? WORD_IF : 0) |
+           (at->member_count ? WORD_EV | WORD_LOG : 0) | (methods & EPIQ_BA ? WORD_BA : 0) |
+           (at->data.method == EPIQ_BY_RETRAIN ? WORD_RETRAIN : 0) | (at->infinite.known ? WORD_INFINITE : 0) |
+           (at->predictive.known ? WORD_NOISE : 0) | (r->fit->known ? WORD_KERNEL | WORD_LOO : 0);
+}
+
 static void describe_text(doc *d)
 {
     const phrase needed = members_needed(d->r, d->run);
@@ -311,6 +324,7 @@ void estimate_describe(doc *d)
     if (!d->run->given) write_sweeps(d);
     write_fit(d);
     doc_warnings(d);
+    doc_glossary(d, words_used(d->r));
     if (d->run->given) {
         write_combined_end(d);
     } else {

@@ -201,34 +201,14 @@ static void estimate_json(FILE *out, const report_answer *a, const report_run *r
 
 /* ---- CSV ---- */
 
-/* A spreadsheet would compute it. */
-static bool is_formula(const char *s)
-{
-    char *end;
-    strtod(s, &end); /* -1 is a number */
-    return *s && strchr("=+-@\t", *s) && *end;
-}
-
-/* Control characters and broken UTF-8 as on a page, since a terminal may show the file; a formula behind an apostrophe, which is
- * how spreadsheets write text that looks like one. */
-static void put_quoted(FILE *out, const char *s)
-{
-    const char *quote = s[strcspn(s, ",\"\n")] ? "\"" : "";
-    fprintf(out, "%s%s", quote, is_formula(s) ? "'" : "");
-    while (*s) {
-        fputs(*s == '"' ? "\"" : "", out);
-        s += put_character(out, s);
-    }
-    fprintf(out, "%s,", quote);
-}
-
 static void estimate_csv(FILE *out, const report_answer *a)
 {
 #define PREDICTIVE(name, member) FIELD(name, REAL, p->predictive.known ? &p->predictive.member : NULL)
 #define PART(member) FIELD(#member, VARIANCE, &p->member), FIELD(#member, INTERVAL, &p->member)
     const epiq_point none = {.at = "at"}, *p = &none; /* of which the names of the columns are written */
     for (ptrdiff_t i = 0; p; p = a->result->points[i++]) {
-        put_quoted(out, p->at);
+        csv_text(out, p->at);
+        putc(',', out);
         csv_line(out, p == &none,
                  FIELDS(FIELD("prediction", REAL, &p->prediction),
                         FIELD("prediction_variance", VARIANCE, &p->prediction_variance), PART(procedural), PART(data),

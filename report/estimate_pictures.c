@@ -6,6 +6,7 @@
 #include <math.h>
 
 enum { WIDTH = 380, HEIGHT = 260, PANEL_WIDTH = 300, PANEL_HEIGHT = 230, LEVELS = 99 };
+#define SWEEP_NAME "prediction ± 2 of its standard deviations"
 enum { ROWS_MAX = 30, DOTS_MAX = 2000 }; /* points or rows named one below the other; drawn as dots */
 
 /* The step that takes at most so many of all things: more marks are one blot, and swell the file. */
@@ -20,7 +21,7 @@ static picture *add(doc *d, estimate_picture kind, ptrdiff_t point, const char *
     const char *at = d->r->points[point]->at;
     if (d->r->point_count == 1) return pictures_add(&d->set, kind, point, name, title);
     return pictures_add(&d->set, kind, point, phrase_of("point-%td-%s", point + 1, name).text,
-                        phrase_of("%s, at %s%s", title, point_prefix(at), at).text);
+                        phrase_of("%s (at %s%s)", title, point_prefix(at), at).text);
 }
 
 typedef struct {
@@ -65,6 +66,12 @@ static const char *draw_stacked(doc *d, picture *p, const stacked_row *rows, ptr
     return cut ? " A line that reaches the right edge goes on beyond it." : "";
 }
 
+/* What an axis of variances is called. */
+static const char *squared_units(const doc *d, picture *p, const char *what)
+{
+    return picture_text(p, "%s, in squared units of %s", what, d->run->data.target);
+}
+
 static void draw_parts(doc *d, ptrdiff_t point)
 {
     const epiq_point *at = d->r->points[point];
@@ -87,7 +94,7 @@ static void draw_parts(doc *d, ptrdiff_t point)
     if (!count) return;
     picture *p = add(d, PICTURE_PARTS, point, "decomposition", "Where the variance comes from");
     const char *cut = draw_stacked(d, p, rows, count, "estimate");
-    picture_axes(p, WIDTH, HEIGHT, "variance, in squared units of the target", NULL);
+    picture_axes(p, WIDTH, HEIGHT, squared_units(d, p, "variance"), NULL);
     p->caption = picture_text(p,
                               "The longer a bar, the less sure the prediction: more training shrinks only the hollow "
                               "(procedural) piece, more rows only the filled (data) piece.%s",
@@ -130,12 +137,12 @@ static void draw_members(doc *d, ptrdiff_t point)
     }
     const double highest = pile(&a, at, each, lo, hi);
     picture_rule(p, at->prediction, true, "the prediction: their mean");
-    picture_axes(p, WIDTH, highest > 12 ? HEIGHT : 200, picture_text(p, "predicted %s", d->run->data.target),
-                 "networks, counted upwards");
+    picture_axes(p, WIDTH, highest > 12 ? HEIGHT : 160, picture_text(p, "predicted %s", d->run->data.target), NULL);
+    p->panel.y_bare = true;
     p->panel.y_hi = fmax(4, highest) + 1;
     p->caption = picture_text(p,
-                              "Each dot is %s trained on all rows, from %.4g to %.4g; the wider they lie, the more "
-                              "retraining would change the answer.",
+                              "Each dot is %s trained on all rows, from %.4g to %.4g; dots near each other are "
+                              "piled up. The wider they lie, the more retraining would change the answer.",
                               name, lo, hi);
     p->panel.describe =
         picture_text(p, "Dots of the predictions of %td networks, and a line at their mean %.6g.", m, at->prediction);
@@ -174,8 +181,8 @@ static void draw_ev(doc *d, ptrdiff_t point)
     const epiq_point *at = d->r->points[point];
     ptrdiff_t m = at->member_count, count = m - 1 < EV_MAX ? m - 1 : EV_MAX;
     if (!at->procedural.known || at->procedural.method != EPIQ_BY_EV || m < 3) return;
-    picture *p = add(d, PICTURE_EV, point, "members-ev", "Were there enough members?");
-    const char *name = picture_text(p, "EV with its %.4g %% interval", 100 * d->run->options->level);
+    picture *p = add(d, PICTURE_EV, point, "members-ev", "Were there enough networks?");
+    const char *name = picture_text(p, "estimate with its %.4g %% interval", 100 * d->run->options->level);
     const ink a = picture_ink(p, SVG_LINE, name, 1, count, true);
     fill_ev(p, &a, count, at, d->run->options->level);
     if (at->infinite.known) {
@@ -186,10 +193,10 @@ static void draw_ev(doc *d, ptrdiff_t point)
     p->panel.y_lo /= 1.1;
     p->panel.y_hi *= 1.1;
     p->panel.log_y = true;
-    picture_axes(p, WIDTH, HEIGHT, "members", "procedural variance");
-    p->caption = "The procedural variance from the first 2, 3, … members: once the line stays level inside a narrow "
-                 "band, more members would tell little new about it.";
-    p->panel.describe = picture_text(p, "A line with a band over the number of members, ending at %.4g for %td.",
+    picture_axes(p, WIDTH, HEIGHT, "networks", "procedural variance");
+    p->caption = "The procedural variance (of retraining) from the first 2, 3, … networks: once the line stays level "
+                 "inside a narrow band, more networks would tell little new about it.";
+    p->panel.describe = picture_text(p, "A line with a band over the number of networks, ending at %.4g for %td.",
                                      at->procedural.variance, m);
 }
 
@@ -216,6 +223,14 @@ static void draw_influential(doc *d, ptrdiff_t point)
         picture_text(p, "Bars for the %td rows that move the prediction most, the strongest first.", count);
 }
 
+/* ---- sweeps ---- */
+
+/* Two standard deviations of the prediction; 0: they are not known. */
+static double sweep_reach(const epiq_point *at)
+{
+    return at->prediction_variance.known ? 2 * part_sd(&at->prediction_variance) : 0;
+}
+
 /* The same prediction axis for every feature, so that they can be compared. */
 static void see_sweeps(const epiq_result *r, double *lo, double *hi)
 {
@@ -225,9 +240,8 @@ static void see_sweeps(const epiq_result *r, double *lo, double *hi)
     for (ptrdiff_t k = 0; (w = r->sweeps[k]); k++) {
         for (ptrdiff_t i = 0; i < w->count; i++) {
             const epiq_point *p = w->points[i];
-            double wide = 2 * fmax(fmax(part_sd(&p->data), part_sd(&p->procedural)), 0);
-            *lo = fmin(*lo, p->prediction - wide);
-            *hi = fmax(*hi, p->prediction + wide);
+            *lo = fmin(*lo, p->prediction - sweep_reach(p));
+            *hi = fmax(*hi, p->prediction + sweep_reach(p));
         }
     }
     double air = 0.04 * (*hi - *lo);
@@ -235,42 +249,86 @@ static void see_sweeps(const epiq_result *r, double *lo, double *hi)
     *hi += air;
 }
 
-/* The prediction along the feature, or a band of two standard deviations of a part around it; false: no part is known. */
-static bool fill_sweep(const ink *a, const epiq_sweep *w, bool procedural)
+/* How far apart the predictions along a sweep are: the effect of the feature. */
+static double sweep_range(const epiq_sweep *w)
 {
-    bool known = false;
+    double lo = INFINITY, hi = -INFINITY;
     for (ptrdiff_t i = 0; i < w->count; i++) {
-        const epiq_point *at = w->points[i];
-        const epiq_part *part = procedural ? &at->procedural : &at->data;
-        const double wide = 2 * part_sd(part);
-        known = known || part->known;
-        ink_add(a, w->value[i], at->prediction, at->prediction - wide, at->prediction + wide);
+        lo = fmin(lo, w->points[i]->prediction);
+        hi = fmax(hi, w->points[i]->prediction);
     }
-    return known;
+    return hi - lo;
 }
 
-static void draw_sweep(doc *d, ptrdiff_t k, double lo, double hi)
+/* The sweeps with the largest effect first. */
+static const epiq_sweep **sorted_sweeps(doc *d)
 {
-    static const char *const NAMES[] = {"± 2 std dev, data", "± 2 std dev, procedural, of one network", "prediction"};
-    const epiq_sweep *w = d->r->sweeps[k];
+    const epiq_sweep **order = pictures_room(&d->set, d->r->sweep_count, sizeof *order);
+    for (ptrdiff_t i = 0; order && i < d->r->sweep_count; i++) {
+        ptrdiff_t k = i;
+        for (; k > 0 && sweep_range(order[k - 1]) < sweep_range(d->r->sweeps[i]); k--) {
+            order[k] = order[k - 1];
+        }
+        order[k] = d->r->sweeps[i];
+    }
+    return order;
+}
+
+/* The prediction along the feature, with two of its standard deviations to either side where they are known. */
+static void fill_sweep(const ink *a, const epiq_sweep *w)
+{
+    for (ptrdiff_t i = 0; i < w->count; i++) {
+        const epiq_point *at = w->points[i];
+        const double wide = at->prediction_variance.known ? sweep_reach(at) : NAN;
+        ink_add(a, w->value[i], at->prediction, at->prediction - wide, at->prediction + wide);
+    }
+}
+
+/* A feature with two values, as 0 and 1: marks with error bars, and nothing between them. */
+static void draw_two_values(picture *p, const epiq_sweep *w)
+{
+    const double apart = w->value[1] - w->value[0];
+    const ink a = picture_ink(p, SVG_MARKS, SWEEP_NAME, 0, w->count, true);
+    fill_sweep(&a, w);
+    p->panel.x_ticks = w->value;
+    p->panel.x_tick_count = 2;
+    p->panel.x_lo = w->value[0] - apart / 2;
+    p->panel.x_hi = w->value[1] + apart / 2;
+}
+
+static void draw_sweep(doc *d, const epiq_sweep *w, ptrdiff_t k, double lo, double hi)
+{
     const char *feature = d->run->data.feature[w->feature];
     picture *p = pictures_add(&d->set, PICTURE_SWEEP, k, phrase_of("sweep-%td-%s", w->feature + 1, feature).text,
                               phrase_of("Across %s", feature).text);
-    for (int i = 0; i < 3; i++) {
-        const bool band = i < 2;
-        const ink a = picture_ink(p, band ? SVG_BAND : SVG_LINE, NAMES[i], i == 1, w->count, band);
-        const bool known = fill_sweep(&a, w, i == 1);
-        a.series->hollow = i == 1;
-        p->panel.series_count -= band && !known && !d->set.failed; /* nothing to draw */
+    if (w->count == 2) {
+        draw_two_values(p, w);
+    } else {
+        const ink a = picture_ink(p, SVG_LINE, SWEEP_NAME, 0, w->count, true);
+        fill_sweep(&a, w);
+        p->panel.rug = w->row_value;
+        p->panel.rug_count = w->row_count;
     }
     picture_rule(p, d->r->points[0]->prediction, false, "prediction at the point itself");
-    picture_axes(p, PANEL_WIDTH, PANEL_HEIGHT, feature, d->run->data.target);
+    picture_axes(p, PANEL_WIDTH, PANEL_HEIGHT, feature, picture_text(p, "predicted %s", d->run->data.target));
     p->panel.y_lo = lo;
     p->panel.y_hi = hi;
-    p->panel.describe =
-        picture_text(p, "The prediction as this feature goes from %.4g to %.4g, with bands for data and procedure.",
-                     w->value[0], w->value[w->count - 1]);
+    p->panel.describe = picture_text(
+        p, "The prediction as this feature goes from %.4g to %.4g, with two standard deviations to either side.",
+        w->value[0], w->value[w->count - 1]);
 }
+
+static void draw_sweeps(doc *d)
+{
+    double lo, hi;
+    const epiq_sweep **order = sorted_sweeps(d);
+    see_sweeps(d->r, &lo, &hi);
+    for (ptrdiff_t k = 0; order && k < d->r->sweep_count; k++) {
+        draw_sweep(d, order[k], k, lo, hi);
+    }
+}
+
+/* ---- the fit ---- */
 
 static void draw_loo(doc *d)
 {
@@ -339,26 +397,56 @@ static void draw_calibration(doc *d)
         "The share of rows inside their interval against its level; with honest intervals it is the diagonal.";
 }
 
+/* The points with the largest variance of the prediction, that one first; where it is unknown, as they are given. */
+static void least_sure(const epiq_result *r, ptrdiff_t count, const epiq_point **order)
+{
+    for (ptrdiff_t i = 0; i < r->point_count; i++) {
+        const epiq_point *at = r->points[i];
+        const double variance = part_variance(&at->prediction_variance);
+        ptrdiff_t k = i < count ? i : count;
+        for (; k > 0 && part_variance(&order[k - 1]->prediction_variance) < variance; k--) {
+            if (k < count) order[k] = order[k - 1];
+        }
+        if (k < count) order[k] = at;
+    }
+}
+
+/* Of the prediction shown where that is known, else of one network. */
+static stacked_row point_row(const epiq_point *at, bool shown)
+{
+    const double m = !shown ? 1 : at->member_count ? (double)at->member_count : INFINITY;
+    return (stacked_row){at->at, part_variance(&at->data), part_variance(&at->procedural) / m,
+                         shown ? &at->prediction_variance : &at->single};
+}
+
 static void draw_points(doc *d)
 {
-    const epiq_point *at = d->r->points[0];
-    ptrdiff_t count = d->r->point_count < ROWS_MAX ? d->r->point_count : ROWS_MAX;
-    if (!at->data.known && !at->procedural.known) return;
+    const epiq_point *order[ROWS_MAX], *first = d->r->points[0];
+    const ptrdiff_t all = d->r->point_count, count = all < ROWS_MAX ? all : ROWS_MAX;
+    const bool shown = first->prediction_variance.known;
+    if (!first->data.known && !first->procedural.known) return;
     picture *p = pictures_add(&d->set, PICTURE_POINTS, 0, "points", "Where the variance comes from, point by point");
-    stacked_row rows[ROWS_MAX];
+    stacked_row rows[ROWS_MAX] = {{0}};
     for (ptrdiff_t i = 0; i < count; i++) {
-        at = d->r->points[i];
-        rows[i] = (stacked_row){at->at, part_variance(&at->data), part_variance(&at->procedural), &at->single};
+        order[i] = first;
     }
-    const char *cut = draw_stacked(d, p, rows, count, "one network");
-    picture_axes(p, WIDTH, 0, "variance of one network, in squared units of the target", NULL);
-    p->caption = picture_text(
-        p,
-        "The longer a bar, the less sure one network's prediction there: more training shrinks only the hollow "
-        "(procedural) piece, more rows only the filled (data) piece.%s%s",
-        count < d->r->point_count ? picture_text(p, " Drawn are the first %td of %td points.", count, d->r->point_count)
-                                  : "",
-        cut);
+    least_sure(d->r, count, order);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        rows[i] = point_row(order[i], shown);
+    }
+    const char *cut = draw_stacked(d, p, rows, count, shown ? "the prediction" : "one network");
+    picture_axes(p, WIDTH, 0, squared_units(d, p, shown ? "variance of the prediction" : "variance of one network"),
+                 NULL);
+    const char *which = count == all
+                            ? (shown ? " The least sure come first." : "")
+                            : picture_text(p,
+                                           shown ? " Drawn are the %td least sure of %td points, the least sure first."
+                                                 : " Drawn are the first %td of %td points.",
+                                           count, all);
+    p->caption = picture_text(p,
+                              "The longer a bar, the less sure %s there: more training shrinks only the hollow "
+                              "(procedural) piece, more rows only the filled (data) piece.%s%s",
+                              shown ? "the prediction" : "one network's prediction", which, cut);
     p->panel.describe = picture_text(p, "Stacked bars for %td points; the numbers are in the table.", count);
 }
 
@@ -381,7 +469,6 @@ static void draw_spread(doc *d)
 
 void estimate_pictures(doc *d)
 {
-    double lo, hi;
     for (ptrdiff_t i = 0; i < d->r->point_count && i < ESTIMATE_DETAILED; i++) {
         draw_parts(d, i);
         draw_members(d, i);
@@ -392,10 +479,7 @@ void estimate_pictures(doc *d)
         draw_points(d);
         draw_spread(d);
     }
-    see_sweeps(d->r, &lo, &hi);
-    for (ptrdiff_t k = 0; k < d->r->sweep_count; k++) {
-        draw_sweep(d, k, lo, hi);
-    }
+    draw_sweeps(d);
     if (d->r->fit->known && d->r->fit->loo) {
         draw_loo(d);
         draw_calibration(d);

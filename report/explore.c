@@ -5,12 +5,14 @@
 #include "report/manifest.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
-    ROWS_MAX = 20,    /* candidates drawn side by side */
-    TABLE_MAX = 200,  /* lines of the page's table; the files hold all */
-    PICTURED = 3000,  /* candidates as marks: more would only swell the page */
-    LABELLED_MAX = 25 /* picks with their number beside them: more would overlap */
+    ROWS_MAX = 20,     /* candidates drawn side by side */
+    TABLE_MAX = 200,   /* lines of the page's table; the files hold all */
+    PICTURED = 3000,   /* candidates as marks: more would only swell the page */
+    LABELLED_MAX = 25, /* picks with their number beside them: more would overlap */
+    PICKS_MAX = 8      /* picks whose values stand side by side on the page; the files hold all */
 };
 
 /* Standard deviation of the score; NAN: unknown. */
@@ -34,6 +36,17 @@ static phrase score_text(const epiq_ranking *r)
                      r->ask->kappa, m);
 }
 
+/* A feature of candidate k with the digits that it was given with: more would be rounding. */
+static phrase value_text(const report_answer *a, const epiq_candidate *k, ptrdiff_t feature, int digits)
+{
+    return phrase_of("%.*g", digits, epiq_points_value(a->candidates, k->row - 1, feature));
+}
+
+static double rounded_value(const report_answer *a, const epiq_candidate *k, ptrdiff_t feature)
+{
+    return strtod(value_text(a, k, feature, 12).text, NULL);
+}
+
 /* ---- pictures ---- */
 
 static void draw_best(doc *d, const epiq_ranking *r)
@@ -44,6 +57,7 @@ static void draw_best(doc *d, const epiq_ranking *r)
     const char **names = pictures_room(&d->set, count, sizeof *names);
     const ink data = picture_ink(p, SVG_BARS, "data", 0, count, true),
               both = picture_ink(p, SVG_BARS, "procedural, over the ensemble", 1, count, true),
+              picked = picture_ink(p, SVG_MARKS, "picked", 1, count, false),
               start = picture_ink(p, SVG_MARKS, "prediction", 0, count, false);
     /* From the prediction (of a variance: from 0) to the score, shared out by the variances of its parts. */
     for (ptrdiff_t i = 0; i < count && !d->set.failed; i++) {
@@ -52,19 +66,27 @@ static void draw_best(doc *d, const epiq_ranking *r)
         double from = ucb ? k->prediction : 0, reach = ucb ? r->ask->kappa * sd : sd * sd;
         double to = from + (ucb && r->ask->goal == EPIQ_GOAL_MIN ? -reach : reach),
                between = from + share * (to - from);
-        names[i] = picture_text(p, "candidate %td", k->row); /* a file's name may be long */
+        /* a file's name may be long */
+        names[i] = k->pick ? picture_text(p, "pick %td: candidate %td", k->pick, k->row)
+                           : picture_text(p, "candidate %td", k->row);
+        if (k->pick) ink_add(&picked, to, (double)i, NAN, NAN);
         ink_add(&data, between, (double)i, from, between);
         ink_add(&both, to, (double)i, between, to);
         ink_add(&start, from, (double)i, NAN, NAN);
     }
-    start.series->ink = true;
-    p->panel.series_count = ucb ? 3 : r->ask->rule == EPIQ_RULE_DATA ? 1 : 2;
+    start.series->ink = picked.series->ink = true;
+    both.series->name = r->ask->rule == EPIQ_RULE_DATA ? NULL : both.series->name;
+    p->panel.series_count = ucb ? 4 : 3;
     picture_rows(p, names, count);
-    picture_axes(p, 420, 0, ucb ? d->run->data.target : "variance", NULL);
+    picture_axes(p, 420, 0,
+                 ucb ? d->run->data.target : picture_text(p, "variance, in squared units of %s", d->run->data.target),
+                 NULL);
     p->panel.describe = "one row per candidate, best first";
-    p->caption = !ucb ? "The batch, then the others, best first; the longer the bar, the more there is to learn."
-                      : "The batch, then the others, best first. From the prediction the bar goes kappa standard "
-                        "deviations to the score; its colours share that out by the variances of both parts.";
+    p->caption = !ucb ? "The picks (square marks), then the others, best first; the longer the bar, the more there is "
+                        "to learn."
+                      : "The picks (square marks), then the others, best first. From the prediction the bar goes "
+                        "kappa standard deviations to the score; its colours share that out by the variances of both "
+                        "parts.";
     doc_picture(d, 0, 0);
 }
 
@@ -88,7 +110,7 @@ static void draw_all(doc *d, const epiq_ranking *r)
     picture_axes(p, 420, 280,
                  r->ask->rule == EPIQ_RULE_DATA ? "standard deviation due to the data"
                                                 : "standard deviation of the ensemble",
-                 "prediction");
+                 picture_text(p, "predicted %s", d->run->data.target));
     p->panel.label = "Prediction against standard deviation";
     p->panel.describe = "one mark per candidate; those picked are squares with their number";
     p->caption = rest.series->count + picks.series->count < r->count
@@ -148,6 +170,47 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
              r->count > TABLE_MAX ? "; only the best 200 are listed, the files hold all" : "");
 }
 
+/* In the text: what to measure, a line for each pick. */
+static void say_values(doc *d, const epiq_ranking *r)
+{
+    const epiq_candidate *k;
+    doc_say(d, "What to measure:\n");
+    for (ptrdiff_t i = 0; i < r->ask->batch && i < d->a->top && (k = r->ranked[i]); i++) {
+        doc_say(d, "  %td  ", k->pick);
+        for (ptrdiff_t f = 0; f < d->run->data.features; f++) {
+            doc_say(d, "%s%s %s", f ? ", " : "", d->run->data.feature[f], value_text(d->a, k, f, 6).text);
+        }
+        doc_say(d, "\n");
+    }
+    doc_say(d, "\n");
+}
+
+/* On the page: a line for each feature, a column for each of the first picks. */
+static void write_values(doc *d, const epiq_ranking *r)
+{
+    const ptrdiff_t picks = r->ask->batch < PICKS_MAX ? r->ask->batch : PICKS_MAX;
+    doc_column columns[PICKS_MAX + 1] = {{"feature", .align = DOC_LEFT | DOC_NAME}};
+    doc_cell cells[PICKS_MAX + 1];
+    phrase heads[PICKS_MAX];
+    for (ptrdiff_t i = 0; i < picks; i++) {
+        heads[i] = phrase_of("pick %td", r->ranked[i]->pick);
+        columns[i + 1] = (doc_column){heads[i].text, .digits = 6, .name = "feature"};
+    }
+    doc_heading(d, "What to measure");
+    doc_table_open(
+        d, &(doc_table){.columns = (size_t)picks + 1, .column = columns, .caption = "The picks and their features"});
+    for (ptrdiff_t f = 0; f < d->run->data.features; f++) {
+        cells[0] = cell_text(d->run->data.feature[f]);
+        for (ptrdiff_t i = 0; i < picks; i++) {
+            cells[i + 1] = cell_number(rounded_value(d->a, r->ranked[i], f));
+        }
+        doc_row_of(d, false, NULL, cells);
+    }
+    doc_table_close(d);
+    doc_note_when(d, picks < r->ask->batch, "Shown are the first %td of %td picks; the files hold all.", picks,
+                  r->ask->batch);
+}
+
 static void describe(doc *d)
 {
     const report_run *run = d->run;
@@ -158,8 +221,11 @@ static void describe(doc *d)
     doc_page(d, "<p>The score is %s; %td row%s of data.</p>\n", score.text, run->data.rows, plural(run->data.rows));
     write_head(d, r, score.text);
     if (d->page) {
+        if (d->a->candidates) write_values(d, r);
+        doc_page(d, "<div class=\"figures\">\n");
         draw_best(d, r);
         draw_all(d, r);
+        doc_page(d, "</div>\n");
     }
     write_table(d, r, r->count < most ? r->count : most);
     doc_say(d, "std dev is the score's, the two parts are variances; procedural is one network's.\n");
@@ -169,8 +235,10 @@ static void describe(doc *d)
     doc_when(d, !(r->estimate->ran->methods & EPIQ_EV),
              "No network was trained, because the score needs none; predictions are kernel regression's.\n");
     doc_say(d, "\n");
+    if (!d->page && d->a->candidates) say_values(d, r);
     doc_warnings(d);
     doc_conclusion(d, BOLD, "Why:", r->reason);
+    doc_glossary(d, WORD_SCORE | WORD_PARTS | WORD_ENSEMBLE | (r->estimate->ran->methods & EPIQ_EV ? 0 : WORD_KERNEL));
     doc_close(d,
               FIELDS(FACT("rule", epiq_rule_text(r->ask->rule)), FIELD("kappa", ROUNDED, &r->ask->kappa),
                      FIELD("batch", COUNT, &r->ask->batch), FIELD("ensemble", COUNT, &r->estimate->ran->ensemble_size),
@@ -186,6 +254,17 @@ static void describe(doc *d)
     FIELD("score", REAL, k->known ? &k->score : NULL), RANKED(REAL, prediction), RANKED(VARIANCE, procedural),         \
         RANKED(VARIANCE, data)
 
+/* In the order of the features of `data`. */
+static void write_json_values(json *j, const report_answer *a, const epiq_candidate *k)
+{
+    if (!a->candidates) return;
+    json_array(j, "values", JSON_FLAT);
+    for (ptrdiff_t f = 0; f < a->features->features; f++) {
+        json_real(j, NULL, rounded_value(a, k, f));
+    }
+    json_end(j);
+}
+
 static void explore_json(FILE *out, const report_answer *a, const report_run *run)
 {
     const epiq_ranking *r = a->ranking;
@@ -199,8 +278,11 @@ static void explore_json(FILE *out, const report_answer *a, const report_run *ru
                        FIELD("reason", TEXT, &r->reason)));
     json_array(&j, "ranked", JSON_LINES);
     for (ptrdiff_t i = 0; (k = r->ranked[i]); i++) {
-        json_struct(&j, NULL, true, JSON_FLAT,
+        json_object(&j, NULL, JSON_FLAT);
+        json_fields(&j,
                     FIELDS(RANKED(COUNT, row), FIELD("at", TEXT, &a->result->points[k->row - 1]->at), PICK, SCORES));
+        write_json_values(&j, a, k);
+        json_end(&j);
     }
     json_end(&j);
     json_finish(&j, a);
@@ -210,7 +292,12 @@ static void explore_csv(FILE *out, const report_answer *a)
 {
     const epiq_candidate none = {0}, *k = &none; /* of which the names of the columns are written */
     for (ptrdiff_t i = 0; k; k = a->ranking->ranked[i++]) {
-        csv_line(out, k == &none, FIELDS(RANKED(COUNT, row), PICK, SCORES));
+        csv_fields(out, k == &none, FIELDS(RANKED(COUNT, row), PICK, SCORES));
+        for (ptrdiff_t f = 0; a->candidates && f < a->features->features; f++) {
+            putc(',', out);
+            csv_text(out, k == &none ? a->features->feature[f] : value_text(a, k, f, 12).text);
+        }
+        putc('\n', out);
     }
 }
 

@@ -30,6 +30,14 @@ phrase interval_text(const epiq_part *p)
                      p->lo, p->hi);
 }
 
+phrase sd_interval_text(const epiq_part *p)
+{
+    return phrase_of(!p->has_interval ? "no interval"
+                     : p->open        ? "at least %.2g"
+                                      : "%.2g to %.2g",
+                     sqrt(p->lo), sqrt(p->hi));
+}
+
 double part_variance(const epiq_part *p)
 {
     return p->known ? p->variance : NAN;

@@ -9,11 +9,12 @@ typedef struct {
     char text[640];
 } phrase;
 phrase phrase_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
-phrase fit_by(const epiq_fit_error *f);    /* "5 folds", "leave-one-out" */
-phrase interval_text(const epiq_part *p);  /* "between 1 and 3", "at least 1", "no interval" */
-double part_variance(const epiq_part *p);  /* NAN: not known */
-double part_sd(const epiq_part *p);        /* likewise */
-double interval_lower(const epiq_part *p); /* the ends of the interval; NAN: there is none */
+phrase fit_by(const epiq_fit_error *f);      /* "5 folds", "leave-one-out" */
+phrase interval_text(const epiq_part *p);    /* "between 1 and 3", "at least 1", "no interval" */
+phrase sd_interval_text(const epiq_part *p); /* of the standard deviation: "1 to 1.7", "at least 1", "no interval" */
+double part_variance(const epiq_part *p);    /* NAN: not known */
+double part_sd(const epiq_part *p);          /* likewise */
+double interval_lower(const epiq_part *p);   /* the ends of the interval; NAN: there is none */
 double interval_upper(const epiq_part *p);
 const char *plural(ptrdiff_t count);      /* "s", or "" for one */
 const char *point_prefix(const char *at); /* "point " before the number of a point without a name; else "" */

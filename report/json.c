@@ -7,6 +7,8 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void put_string(FILE *out, const char *s)
 {
@@ -119,6 +121,8 @@ const char *field_text(const field *f, field_room *r)
         return isfinite(*(const double *)f->at) ? r->text : NULL;
     case FIELD_VARIANCE:
         return real_text(part->known, part->variance, r);
+    case FIELD_SD:
+        return real_text(part->known, sqrt(part->variance), r);
     case FIELD_INTERVAL:
     case FIELD_RANGE:
         break;
@@ -176,7 +180,30 @@ void json_reals(json *j, const char *key, ptrdiff_t count, const double *v)
     json_end(j);
 }
 
-void csv_line(FILE *out, bool names, const field *fields)
+/* ---- CSV ---- */
+
+/* A spreadsheet would compute it. */
+static bool is_formula(const char *s)
+{
+    char *end;
+    strtod(s, &end); /* -1 is a number */
+    return *s && strchr("=+-@\t", *s) && *end;
+}
+
+/* Control characters and broken UTF-8 as on a page, since a terminal may show the file; a formula behind an apostrophe, which is
+ * how spreadsheets write text that looks like one. */
+void csv_text(FILE *out, const char *s)
+{
+    const char *quote = s[strcspn(s, ",\"\n")] ? "\"" : "";
+    fprintf(out, "%s%s", quote, is_formula(s) ? "'" : "");
+    while (*s) {
+        fputs(*s == '"' ? "\"" : "", out);
+        s += put_character(out, s);
+    }
+    fputs(quote, out);
+}
+
+void csv_fields(FILE *out, bool names, const field *fields)
 {
     for (const field *f = fields; f->name; f++) {
         const epiq_part *part = f->at;
@@ -192,5 +219,10 @@ void csv_line(FILE *out, bool names, const field *fields)
             fprintf(out, interval ? "%s,%s" : "%s", first ? first : "", second ? second : "");
         }
     }
+}
+
+void csv_line(FILE *out, bool names, const field *fields)
+{
+    csv_fields(out, names, fields);
     putc('\n', out);
 }

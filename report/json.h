@@ -40,6 +40,7 @@ typedef enum {
     FIELD_REAL,     /* double */
     FIELD_ROUNDED,  /* the same with 6 digits, for people */
     FIELD_VARIANCE, /* epiq_part: its variance, */
+    FIELD_SD,       /* the root of that, */
     FIELD_INTERVAL, /* its interval, */
     FIELD_METHOD,   /* its method */
     FIELD_RANGE,    /* double[2]; an end that is not finite is null, and without the first it is not known */
@@ -81,5 +82,7 @@ void json_reals(json *j, const char *key, ptrdiff_t count, const double *v);    
 
 /* The names, or the values: empty cells where JSON has null. An interval is two columns, NAME_lo and NAME_hi. */
 void csv_line(FILE *out, bool names, const field *fields);
+void csv_fields(FILE *out, bool names, const field *fields); /* the same, and the line goes on */
+void csv_text(FILE *out, const char *s);                     /* one cell, quoted where it must be */
 
 #endif

@@ -38,7 +38,9 @@ typedef struct {
     const epiq_plan_request *effort; /* that the plan answers */
     const epiq_comparison *comparison;
     const epiq_ranking *ranking;
-    ptrdiff_t top; /* candidates of the ranking that the text lists */
+    const epiq_points *candidates;  /* that it ranks, */
+    const epiq_data_info *features; /* and what their features are called; NULL: neither is known */
+    ptrdiff_t top;                  /* candidates of the ranking that the text lists */
     const struct study_result *study;
     const struct loop_result *loop;
 } report_answer;

@@ -280,8 +280,14 @@ void draw_study_figure(doc *d, const study_figure *f)
     for (ptrdiff_t i = 0; i < f->line_count; i++) {
         const study_line *l = &f->lines[i];
         const svg_kind kind = l->marks ? SVG_MARKS : SVG_LINE;
-        series[i] = (svg_series){l->name, kind, (int)(i % SVG_COLOURS), false, false, 0, l->count, l->x, l->y, l->lo,
-                                 l->hi,   NULL};
+        series[i] = (svg_series){.name = l->name,
+                                 .kind = kind,
+                                 .look = (int)(i % SVG_COLOURS),
+                                 .count = l->count,
+                                 .x = l->x,
+                                 .y = l->y,
+                                 .lo = l->lo,
+                                 .hi = l->hi};
     }
     const phrase describe = phrase_of("%td line%s or sets of marks; the numbers are in the table below the figure.",
                                       f->line_count, plural(f->line_count));

@@ -118,7 +118,7 @@ typedef struct {
 struct lab;
 typedef struct {
     const char *name, *title;
-    const char *sizes; /* what --quick, nothing and --full run */
+    const char *sizes[STUDY_FULL + 1]; /* what --quick, nothing and --full run, by study_size */
     bool real_data;    /* needs data_dir */
     int (*run)(struct lab *l);
     epiq_engine engine; /* unless another is asked for */

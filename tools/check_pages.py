@@ -13,7 +13,7 @@ import sys
 import tempfile
 import zlib
 
-PHONE, DESK = 360, 1200
+PHONE, DESK = 390, 1200
 passed = failed = 0
 
 
@@ -191,6 +191,9 @@ def compare_explore(name, page, result):
     for key in ("score", "prediction", "procedural", "data"):
         check(f"{name}: {key} of all candidates",
               page.values(f"data-{key}") == [row[key] for row in result["ranked"] if row[key] is not None])
+    picks = [row["values"] for row in result["ranked"] if row["pick"]]
+    check(f"{name}: the features of the picks", [line[1:] for line in page.tables["The picks and their features"][1:]]
+          == [[values[k] for values in picks] for k in range(len(picks[0]))])
     check(f"{name}: the reason", result["explore"]["reason"] in page.text)
 
 
@@ -208,35 +211,58 @@ def cells(source, *keys):
     return shown
 
 
+def roots(numbers):
+    """Standard deviations of variances as the JSON writes them; empty where there are none."""
+    return [math.sqrt(float(v)) if v else "" for v in numbers]
+
+
+def near(shown, wanted):
+    """Cells that are these numbers, to the rounding of a root; or the same texts."""
+    return len(shown) == len(wanted) and all(a == b or (a != "" and b != "" and math.isclose(float(a), float(b), rel_tol=1e-12))
+                                             for a, b in zip(shown, wanted))
+
+
 def compare_plan(name, page, result):
-    bought = [("now", result["now"]), ("the plan", result["plan"]), ("the cautious plan", result["cautious"])]
-    table = page.tables["Now and then"][1:]
-    for line, (what, mix) in zip(table, [(what, mix) for what, mix in bought if mix], strict=True):
-        wanted = [what, *cells(mix, "cost", "rows", "members", "new_rows", "trainings", "variance", "interval")]
-        check(f"{name}: {what} is the JSON's", line[:len(wanted)] == wanted)
-        chance = mix.get("chance")
-        confidence = [float(c) for c in line[len(wanted):] if c]
-        check(f"{name}: its confidence", confidence == ([] if chance is None else [100 * float(chance)]))
-    for caption, keys in (("Variance against cost", ("cost", "variance", "interval")), ("Rows against cost", ("cost", "rows")),
-                          ("Networks against cost", ("cost", "members"))):
-        lines = page.tables[caption][1:1 + len(result["curve"])]
-        check(f"{name}: {caption.lower()}", [line[1:1 + len(cells(result["now"], *keys))] for line in lines]
-              == [cells(mix, *keys) for mix in result["curve"]])
-    check(f"{name}: the answer and the caveat", result["plan"]["text"] in page.text and result["caveat"] in page.text)
+    goal = result["asked"]["goal"] is not None
+    bought = [("now", result["now"]), ("even chance" if goal else "the plan", result["plan"]),
+              ("likely (recommended)", result["likely"]), ("cautious", result["cautious"])]
+    bought = [(what, mix) for what, mix in bought if mix]
+    for line, (what, mix) in zip(page.tables["Now and then"][1:], bought, strict=True):
+        check(f"{name}: {what} is the JSON's", line[:4] == [what, *cells(mix, "cost", "rows", "members")])
+        check(f"{name}: its standard deviation and chance",
+              near(line[4:], [mix["sd"], *([mix.get("chance") or ""] if goal else [])]))
+    ends = [end for _, mix in bought for end in roots(mix["interval"] or [])]
+    shown = [a[key] for tag, a in page.elements if tag == "td" and "data-sd" in a for key in ("data-lo", "data-hi") if key in a]
+    check(f"{name}: their intervals", near(shown, ends))
+    curve = result["curve"]
+    for caption, wanted in (
+            ("Standard deviation against cost", [[m["cost"], m["sd"], *roots(m["interval"] or ["", ""])] for m in curve]),
+            ("Rows against cost", [cells(m, "cost", "rows") for m in curve]),
+            ("Networks against cost", [cells(m, "cost", "members") for m in curve])):
+        lines = page.tables[caption][1:1 + len(curve)]
+        check(f"{name}: {caption.lower()}", all(near(line[1:1 + len(m)], m) for line, m in zip(lines, wanted, strict=True)))
+    check(f"{name}: the answer, what would be noticed and the caveat",
+          all(text in page.text for text in (result["plan"]["text"], result["notice"], result["caveat"])))
 
 
 def compare_models(name, page, result):
-    models, choice = result["models"], result["choice"]["index"]
+    models, choice = result["models"], int(result["choice"]["index"])
     error = result["comparison"]["error"]
-    keys = [key for key in ("width", "depth", "lambda") if models[0][key] is not None]
-    keys += ["bias"] * (len({m["bias"] for m in models}) > 1) + ["cv_rmse", "cv_se"] * (error == "cv_rmse")
-    keys += ["loo_rmse", "loo_se", "variance", "interval", "procedural", "data"]
-    wanted = [["choice" if k == int(choice) else "front" if m["front"] else "", *cells(m, *keys)] for k, m in enumerate(models)]
+    keys = [key for key in ("width", "depth", "lambda", "bias") if len({m[key] for m in models}) > 1]
+    keys += ["cv_rmse"] * (error == "cv_rmse") + ["loo_rmse"]
+    wanted = {"choice" if k == choice else f"{'front' if m['front'] else ''} {k}": [*cells(m, *keys), *roots(cells(m, "variance", "procedural", "data"))]
+              for k, m in enumerate(models)}
     table = page.tables["The models in the order of their error"][1:]
-    check(f"{name}: every model is the JSON's", sorted(table) == sorted(wanted))
+    check(f"{name}: every model is the JSON's",
+          all(any(what.split(" ")[0] == line[0] and near(line[1:], m) for what, m in wanted.items()) for line in table)
+          and len(table) == len(models))
     at = 1 + keys.index(error)
     check(f"{name}: in the order of their error", [float(line[at]) for line in table] == sorted(float(m[error]) for m in models))
+    se = [a["data-se"] for tag, a in page.elements if tag == "td" and "data-se" in a]
+    check(f"{name}: standard errors", sorted(se) == sorted(m[key.replace("rmse", "se")] for m in models for key in keys[at - 1:]))
     check(f"{name}: the reason", result["choice"]["reason"] in page.text)
+    spoken = [a.get("class") for tag, a in page.elements if tag == "text"]
+    check(f"{name}: every mark has its name", spoken.count("tag") == sum(m["variance"] is not None for m in models))
 
 
 def look(path):
@@ -258,6 +284,10 @@ def look(path):
                     "[...document.querySelectorAll('iframe')].map(f => f.contentDocument.documentElement)"
                     ".map(d => `${d.scrollWidth} of ${d.clientWidth}`)")
     check(f"{name}: is as wide as phone and desk: {shown}", shown == f"{PHONE} of {PHONE},{DESK} of {DESK}")
+    cut = wrapped(path, f"<iframe style='width:{DESK}px;height:900px;border:0' src='{address}'></iframe>",
+                  "[...document.querySelector('iframe').contentDocument.querySelectorAll('.box')]"
+                  ".filter(b => !b.closest('details') && b.scrollWidth > b.clientWidth + 1).map(b => b.ariaLabel).join(' and ')")
+    check(f"{name}: on a desk every table is whole, but not: {cut}", cut == "" or name == "odd")
 
     for scheme, setting, good in (("light", 1, lambda c: min(c) > 230), ("dark", 0, lambda c: max(c) < 60)):
         shot = f"{path[:-5]}-{scheme}.png"

@@ -206,6 +206,10 @@ const char *epiq_options_string(const epiq_options *o, ptrdiff_t index)
 
 static int out_of_range(epiq_ctx *c, const row *r, const char *value)
 {
+    const double share = strtod(value, NULL) / 100;
+    if (r->hi < 1 && share >= 0.5 && share <= r->hi) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is %s; write %g for %s %%", r->info.name, value, share, value);
+    }
     return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is %s; it must lie in [%.12g, %.12g] (the default is %s)", r->info.name,
                       value, r->lo, r->hi, r->info.default_text);
 }

@@ -3,6 +3,7 @@
  */
 #include "data/table.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -237,9 +238,18 @@ int epiqp_csv_more(epiq_ctx *c, epiqp_table *t)
     return EPIQ_OK;
 }
 
+/* The number of the column itself, from 0, as pandas writes it over columns without a name. */
+static bool counts_from_0(const field *f, ptrdiff_t column)
+{
+    char number[24];
+    const int length = snprintf(number, sizeof number, "%td", column);
+    return f->length == length && memcmp(f->text, number, (size_t)length) == 0;
+}
+
 static int read_names(epiq_ctx *c, epiqp_table *t, scanner *s)
 {
-    ptrdiff_t numbers = 0, texts = 0;
+    enum { COUNTED_LEAST = 3 }; /* columns: 0 and 1 alone may well be numbers */
+    ptrdiff_t numbers = 0, texts = 0, counted = 0;
     const scanner first = *s;
     for (field f = {0}; !f.last;) {
         int status = next(c, s, &f);
@@ -247,8 +257,10 @@ static int read_names(epiq_ctx *c, epiqp_table *t, scanner *s)
         epiqp_kind kind = epiqp_cell_number(f.text, f.length, t->csv.plain).kind;
         numbers += kind == EPIQP_IS_NUMBER;
         texts += kind == EPIQP_IS_TEXT;
+        counted += counts_from_0(&f, t->columns - 1);
         if (!(t->column[t->columns - 1].name = epiqp_text_clean(c, &t->arena, f.text, f.length))) return EPIQ_E_NOMEM;
     }
+    if (t->matrix && counted == t->columns && counted >= COUNTED_LEAST) return EPIQ_OK;
     if (t->matrix && numbers && !texts) { /* the line is a row and is read again; no quote in it was doubled */
         t->bare = 2;
         *s = first;

@@ -21,6 +21,13 @@ ptrdiff_t epiq_points_count(const epiq_points *p)
     return p->count;
 }
 
+double epiq_points_value(const epiq_points *p, ptrdiff_t point, ptrdiff_t feature)
+{
+    const epiq_data *data = p->data;
+    const double off = p->x[point * data->d + feature] * data->factor[feature], shift = data->shift[feature];
+    return fabs(off + shift) > 1e-14 * fabs(shift) ? off + shift : 0; /* less is rounding */
+}
+
 void epiq_points_free(epiq_ctx *c, epiq_points *p)
 {
     if (p) {

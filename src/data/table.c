@@ -72,11 +72,11 @@ epiqp_column *epiqp_table_column(epiq_ctx *c, epiqp_table *t, const char *name, 
         return NULL;
     }
     char near[EPIQP_SHOWN + 32] = "";
-    int best = 3;
+    int best = epiqp_edits_likely(shown.text) + 1;
     for (ptrdiff_t j = 0; j < t->columns; j++) {
         const char *other = t->column[j].name;
         int distance = epiqp_edit_distance(shown.text, other);
-        if (distance < best && distance < length) {
+        if (distance < best) {
             best = distance;
             snprintf(near, sizeof near, " (did you mean \"%s\"?)", epiqp_show(other).text);
         }

@@ -31,6 +31,7 @@ typedef struct {
     double price_row, price_training; /* all new networks are trained, with new rows every one is again */
     double data, tau2;                /* V(n', m') = data (n/n')^a + tau2 (n/n')^b / m', */
     double a, b;                      /* both from 0 to 1 */
+    double most;                      /* networks that may be bought; 0: EPIQP_MOST */
 } epiqp_market;
 
 typedef struct {
@@ -39,6 +40,7 @@ typedef struct {
 
 #define EPIQP_MOST 1e9 /* rows or networks: more than any machine holds, and exact as doubles */
 
+double epiqp_networks_most(const epiqp_market *k);
 double epiqp_data_at(const epiqp_market *k, double n); /* data (n/n')^a */
 double epiqp_tau2_at(const epiqp_market *k, double n);
 epiqp_purchase epiqp_buy_nothing(const epiqp_market *k);

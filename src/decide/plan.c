@@ -16,12 +16,17 @@ static const double PRICE_LEAST = 1e-12, PRICE_MOST = 1e12; /* keep costs of 1e9
 /* Standard deviation of the exponent between n rows and a few times as many from that between n/2 and n, in simulations
  * with 2 to 40 features and 25 to 1600 rows (docs/method.md section 10): for exponents of 0, and what 1 adds. */
 static const double DATA_DRIFT[] = {0.40, -0.25}, PROCEDURAL_DRIFT[] = {0.20, 0.15};
-static const double FAR = 100; /* times the rows: from halves nothing is promised for more */
+static const double LIKELY = 0.8;       /* of the plan that is recommended: worth the price of few disappointments */
+static const double NETWORKS_MOST = 10; /* times those there are: more was never the right answer to anything seen */
+static const double NOTICED = 0.1;      /* of a standard deviation or a variance: less is not noticed */
+static const double UNSEEN = 0.01;      /* of the noise: a budget buys no networks to lower retraining below that */
+static const double MANY = 10;          /* times the rows: more is a hope, not a plan */
+static const double FAR = 100;          /* times the rows: from halves nothing is promised for more */
 
 typedef struct {
     epiq_plan plan; /* first: it is what the caller gets */
     epiqp_arena arena;
-    epiq_plan_step now, best, cautious; /* these are what it points to */
+    epiq_plan_step now, best, likely, cautious; /* these are what it points to */
     epiq_part data, procedural;
     epiq_exponents exponent;
 } holder;
@@ -32,6 +37,7 @@ typedef struct {
     const epiq_plan_request *effort;
     holder *plan;
     epiqp_arena *arena;
+    double noise; /* mean variance over the points; below 0: unknown */
 } job;
 
 int epiq_plan_check(epiq_ctx *c, const epiq_plan_request *effort)
@@ -83,7 +89,25 @@ epiq_part epiqp_part_mean(const epiq_result *r, size_t part, double level)
     return epiq_part_of(sum, sampled && sd > 0 ? sum / sd * (sum / sd) : 0, level, method);
 }
 
-static int take_parts(job *j, const epiq_data *data, const epiq_result *r)
+/* The mean noise over the points; below 0: it is unknown at one of them. */
+static double noise_of(const epiq_result *r)
+{
+    double sum = 0;
+    for (ptrdiff_t p = 0; p < r->point_count; p++) {
+        if (!r->points[p]->predictive.known) return -1;
+        sum += r->points[p]->predictive.noise / (double)r->point_count;
+    }
+    return sum;
+}
+
+/* The ensemble there is: of the size asked for, or else every network that was trained on all rows. */
+static double networks_now(const epiq_result *r, const epiq_options *o)
+{
+    const ptrdiff_t trained = r->points[0]->member_count;
+    return (double)(o && !o->ensemble_size && trained ? trained : r->ran->ensemble_size);
+}
+
+static int take_parts(job *j, const epiq_data *data, const epiq_options *o, const epiq_result *r)
 {
     epiq_part *parts[] = {&j->plan->data, &j->plan->procedural};
     const size_t offsets[] = {offsetof(epiq_point, data), offsetof(epiq_point, procedural)};
@@ -97,11 +121,16 @@ static int take_parts(job *j, const epiq_data *data, const epiq_result *r)
                               NAMES[k], r->point_count > 1 ? " at some" : "");
         }
     }
-    j->market = (epiqp_market){.n = (double)data->n, .m = (double)r->ran->ensemble_size, .a = 1};
+    j->market = (epiqp_market){.n = (double)data->n, .m = networks_now(r, o), .a = 1};
+    j->market.most = fmin(NETWORKS_MOST * fmax(j->market.m, (double)r->points[0]->member_count), EPIQP_MOST);
+    j->noise = noise_of(r);
     j->market.price_row = j->effort->price_row;
     j->market.price_training = j->effort->price_training;
     j->market.data = j->plan->data.variance;
     j->market.tau2 = j->plan->procedural.variance;
+    if (j->noise > 0 && j->effort->kind == EPIQ_PLAN_BUDGET) { /* what is left of a budget is better kept */
+        j->market.most = fmin(j->market.most, fmax(j->market.m, ceil(j->market.tau2 / (UNSEEN * j->noise))));
+    }
     if (!(j->market.data * j->market.n <= DBL_MAX)) {
         return epiqp_fail(j->c, EPIQ_E_NUMERIC, "the data variance is too large to plan with; use other units");
     }
@@ -232,43 +261,42 @@ static epiq_plan_step mix_of(const job *j, const epiqp_purchase *b, bool with_ch
     return mix;
 }
 
-/* The chance of the cheapest mix that is expected to reach `goal`; -1: there is none, or it is unknown. */
-static double chance_of_cheapest(const job *j, double goal, epiqp_purchase *bought)
+/* The chance of the cheapest mix that is expected to reach `goal`; -1: there is none with so many times the rows, or it is
+ * unknown. */
+static double chance_of_cheapest(const job *j, double goal, double times, epiqp_purchase *bought)
 {
-    const bool measured = j->plan->exponent.data_sd > 0;
-    if (!epiqp_cheapest(&j->market, goal, bought) || (measured && bought->n > FAR * j->market.n)) return -1;
+    if (!epiqp_cheapest(&j->market, goal, bought) || bought->n > times * j->market.n) return -1;
     const forecast f = forecast_of(j, bought->n, bought->m);
     return can_be_trusted(j, &f) ? chance_below(&f, j->effort->amount) : -1;
 }
 
-/* Lowers the goal until the one asked for is reached with all probability but the upper tail of the level. There may be
- * no such mix, since the variance with more rows is also known less well. */
-static void be_cautious(job *j)
+/* Lowers the goal until the one asked for is reached with the probability wanted; NULL: no mix with so many times the rows is
+ * known to, since the variance with more rows is also known less well. */
+static const epiq_plan_step *make_safer(job *j, double wanted, double times, epiq_plan_step *out)
 {
-    static const double STEP = 0.8;
-    enum { TRIES = 60, FINER = 12 }; /* down to 1e-6 of the goal; then to 2^-12 of a step */
-    const double wanted = 1 - (1 - j->effort->level) / 2;
+    static const double STEP = 0.95;
+    enum { TRIES = 270, FINER = 10 }; /* down to 1e-6 of the goal; then to 2^-10 of a step */
     double goal = j->effort->amount, enough = 0;
     epiqp_purchase bought, last;
     for (int k = 0; k < TRIES && !(enough > 0); k++, goal *= STEP) {
-        double chance = chance_of_cheapest(j, goal, &bought);
-        if (chance < 0) return;
+        double chance = chance_of_cheapest(j, goal, times, &bought);
+        if (chance < 0) return NULL;
         enough = chance >= wanted ? goal : 0;
     }
-    if (!(enough > 0)) return;
+    if (!(enough > 0)) return NULL;
     last = bought;
     double most = fmin(enough / STEP, j->effort->amount);
     for (int k = 0; k < FINER; k++) {
         double middle = sqrt(enough * most);
-        if (chance_of_cheapest(j, middle, &bought) >= wanted) {
+        if (chance_of_cheapest(j, middle, times, &bought) >= wanted) {
             enough = middle;
             last = bought;
         } else {
             most = middle;
         }
     }
-    j->plan->cautious = mix_of(j, &last, true);
-    j->plan->plan.cautious = &j->plan->cautious;
+    *out = mix_of(j, &last, true);
+    return out;
 }
 
 /* Budgets in equal ratios, from the price of one network to beyond the plan and beyond halving the variance. */
@@ -277,7 +305,7 @@ static int draw_curve(job *j)
     epiq_plan_step *curve = epiqp_arena_alloc(j->c, j->arena, BUDGETS + 2, sizeof *curve);
     epiqp_purchase half, nothing = epiqp_buy_nothing(&j->market);
     if (!curve) return EPIQ_E_NOMEM;
-    double reach = j->plan->best.cost;
+    double reach = fmax(j->plan->best.cost, j->plan->plan.likely ? j->plan->likely.cost / 2 : 0);
     if (nothing.variance > 0 && epiqp_cheapest(&j->market, nothing.variance / 2, &half)) {
         reach = fmax(reach, half.cost);
     }
@@ -303,32 +331,59 @@ static int draw_curve(job *j)
     return j->plan->plan.curve ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
+/* " (0.8 to 1.1)": the interval of the standard deviation. */
+static void put_interval(const epiq_part *v, char *out, size_t size)
+{
+    *out = '\0';
+    if (v->has_interval) {
+        snprintf(out, size, v->open ? " (at least %.2g)" : " (%.2g to %.2g)", sqrt(v->lo), sqrt(v->hi));
+    }
+}
+
+/* Why nothing is bought. */
+static const char *nothing_to_buy(const job *j, const char *interval)
+{
+    const double now = sqrt(j->plan->now.variance.variance);
+    const bool train = j->plan->procedural.variance > 0;
+    if (j->effort->kind == EPIQ_PLAN_GOAL) {
+        return epiqp_arena_sentence(j->c, j->arena,
+                                    "Nothing to buy: the standard deviation is %.3g already%s, and the goal is %.3g.",
+                                    now, interval, sqrt(j->effort->amount));
+    }
+    if (now == 0) return epiqp_arena_sentence(j->c, j->arena, "Nothing to buy: the standard deviation is 0 here.");
+    if (j->market.m >= j->market.most && j->effort->amount >= j->effort->price_training) {
+        return epiqp_arena_sentence(j->c, j->arena,
+                                    "Nothing to buy: no purchase for %.6g lowers the standard deviation (%.3g now).",
+                                    j->effort->amount, now);
+    }
+    return epiqp_arena_sentence(
+        j->c, j->arena,
+        "Nothing to buy: %.6g is less than the first thing that lowers the standard deviation (%.3g now) costs, %s for "
+        "%.6g.",
+        j->effort->amount, now, train ? "training one more network" : "one row and a training",
+        j->effort->price_training + (train ? 0 : j->effort->price_row));
+}
+
+/* Whether a new observation would lie nearer to the prediction, as far as the noise is known. */
+static bool is_noticed(const job *j, const epiq_plan_step *b)
+{
+    const double noise = fmax(j->noise, 0);
+    return sqrt(noise + b->variance.variance) < (1 - NOTICED) * sqrt(noise + j->plan->now.variance.variance);
+}
+
+/* About what is recommended: the likely plan if there is one. */
 static const char *sentence(const job *j)
 {
-    const holder *p = j->plan;
-    const epiq_plan_step *b = &p->best;
-    bool goal = j->effort->kind == EPIQ_PLAN_GOAL;
-    double now = p->now.variance.variance, then = b->variance.variance;
-    char interval[80] = "";
-    if (b->variance.has_interval) {
-        snprintf(interval, sizeof interval, b->variance.open ? ", at least %.3g" : ", between %.3g and %.3g",
-                 b->variance.lo, b->variance.hi);
+    const epiq_plan_step *b = j->plan->plan.likely ? j->plan->plan.likely : &j->plan->best;
+    char interval[80], chance[64] = "", unseen[64] = "";
+    put_interval(&b->variance, interval, sizeof interval);
+    if (b->cost == 0) return nothing_to_buy(j, interval);
+    if (b->chance.known) {
+        snprintf(chance, sizeof chance, "; it reaches %.3g with a chance of %.0f %%", sqrt(j->effort->amount),
+                 100 * b->chance.value);
     }
-    if (b->cost == 0 && goal) {
-        return epiqp_arena_sentence(j->c, j->arena,
-                                    "Nothing to buy: the variance is %.3g already%s, and the goal is %.3g.", now,
-                                    interval, j->effort->amount);
-    }
-    if (b->cost == 0 && now == 0) {
-        return epiqp_arena_sentence(j->c, j->arena, "Nothing to buy: the variance is 0 here.");
-    }
-    if (b->cost == 0) {
-        bool train = p->procedural.variance > 0;
-        return epiqp_arena_sentence(
-            j->c, j->arena,
-            "Nothing to buy: %.6g is less than the first thing that lowers the variance (%.3g now) costs, %s for %.6g.",
-            j->effort->amount, now, train ? "training one more network" : "one row and a training",
-            j->effort->price_training + (train ? 0 : j->effort->price_row));
+    if (j->noise > 0 && !is_noticed(j, b)) {
+        snprintf(unseen, sizeof unseen, "Hardly worth it beside the noise, %.3g. ", sqrt(j->noise));
     }
     const char *what =
         b->new_rows ? epiqp_arena_sentence(j->c, j->arena, "Collect %td more row%s and train %td network%s on all %td",
@@ -336,9 +391,53 @@ static const char *sentence(const job *j)
                                            b->trainings == 1 ? "" : "s", b->rows)
                     : epiqp_arena_sentence(j->c, j->arena, "Train %td more network%s, %td in all", b->trainings,
                                            b->trainings == 1 ? "" : "s", b->members);
-    return what ? epiqp_arena_sentence(j->c, j->arena, "%s: for %.6g the variance falls from %.3g to about %.3g%s.",
-                                       what, b->cost, now, then, interval)
+    return what ? epiqp_arena_sentence(j->c, j->arena,
+                                       "%s%s: for %.6g the standard deviation falls from %.3g to about %.3g%s%s.",
+                                       unseen, what, b->cost, sqrt(j->plan->now.variance.variance),
+                                       sqrt(b->variance.variance), interval, chance)
                 : NULL;
+}
+
+/* Why not to rely on it; "": nothing against it; NULL: no memory. */
+static const char *doubt_of(const job *j, const epiq_plan_step *b)
+{
+    const double times = (double)b->rows / j->market.n;
+    if (times > MANY) {
+        return epiqp_arena_sentence(j->c, j->arena,
+                                    " It takes %.3g times the rows there are, of which nothing is known from so few: "
+                                    "take the goal for out of reach.",
+                                    times);
+    }
+    if (j->effort->kind == EPIQ_PLAN_BUDGET || j->plan->plan.likely) return "";
+    return " No plan is known to reach it with a chance of 80 %: the parts are known too roughly, or it takes too many "
+           "rows.";
+}
+
+/* What would be noticed: which of the two parts there is to lower, and what is left beside the noise. */
+static const char *notice_of(const job *j)
+{
+    const epiq_plan_step *b = j->plan->plan.likely ? j->plan->plan.likely : &j->plan->best;
+    const double now = j->plan->now.variance.variance, starts = j->market.tau2 / j->market.m, noise = j->noise,
+                 before = sqrt(noise + now), after = sqrt(noise + b->variance.variance);
+    const char *parts = !(now > 0) ? "There is nothing to lower."
+                        : starts < NOTICED * now
+                            ? "More networks alone would change little: retraining is a small part of the variance."
+                        : starts > (1 - NOTICED) * now
+                            ? "More rows alone would change little: retraining is nearly all of the variance."
+                            : "Both more rows and more networks would lower it.";
+    const char *doubt = doubt_of(j, b);
+    if (noise < 0 || !doubt) return doubt ? epiqp_arena_sentence(j->c, j->arena, "%s%s", parts, doubt) : NULL;
+    if (b->cost == 0) {
+        return epiqp_arena_sentence(j->c, j->arena,
+                                    "%s A new observation misses the prediction by %.3g (standard deviation), of which "
+                                    "noise is %.3g.%s",
+                                    parts, before, sqrt(noise), doubt);
+    }
+    return epiqp_arena_sentence(
+        j->c, j->arena,
+        "%s A new observation now misses the prediction by %.3g (standard deviation, noise %.3g "
+        "included), then by %.3g: that would %s.%s",
+        parts, before, sqrt(noise), after, is_noticed(j, b) ? "be noticed" : "hardly be noticed", doubt);
 }
 
 /* How the parts fall, and what else is taken for granted. */
@@ -347,7 +446,8 @@ static const char *caveat(const job *j)
     const holder *p = j->plan;
     if (!p->exponent.known) {
         return "The data variance is taken to fall in proportion to the rows and the procedural one to stay, which was "
-               "not measured here: with many features rows help less. Estimate again after a part of the purchase.";
+               "not measured here: with many features rows help less. Approximate: estimate again after part of the "
+               "work.";
     }
     double data = 100 * (1 - pow(2, -j->market.a)), procedural = 100 * (1 - pow(2, -j->market.b));
     char rows[48] = "the table", first[96] = "leave the data part as it is and lower";
@@ -358,33 +458,41 @@ static const char *caveat(const job *j)
     return epiqp_arena_sentence(j->c, j->arena,
                                 "Twice the rows would %s the procedural part by %.0f %%, measured on halves of %s with "
                                 "infinitely wide networks and taken to go on like that; how far that may be off is in "
-                                "the intervals. Estimate again after a part of the purchase.",
+                                "the intervals. Approximate: estimate again after part of the work.",
                                 first, procedural, rows);
 }
 
 static int make(job *j, const epiq_data *data, const epiq_points *at, const epiq_options *o, const epiq_result *r)
 {
-    int s = take_parts(j, data, r);
+    int s = take_parts(j, data, o, r);
     if (s || (s = take_exponents(j, data, at, o))) return s;
     epiqp_purchase nothing = epiqp_buy_nothing(&j->market), bought;
     j->plan->now = mix_of(j, &nothing, false);
     if (j->effort->kind == EPIQ_PLAN_BUDGET) {
         bought = epiqp_best(&j->market, j->effort->amount);
     } else if (!epiqp_cheapest(&j->market, j->effort->amount, &bought)) {
-        double least = epiqp_data_at(&j->market, EPIQP_MOST) + epiqp_tau2_at(&j->market, EPIQP_MOST) / EPIQP_MOST;
+        const double most = j->market.most,
+                     least = epiqp_data_at(&j->market, EPIQP_MOST) + epiqp_tau2_at(&j->market, EPIQP_MOST) / most;
         return epiqp_fail(j->c, EPIQ_E_DATA,
-                          "a variance of %.3g would take more than %g rows or networks; the least that so many reach "
-                          "is %.3g, and now it is %.3g%s",
-                          j->effort->amount, EPIQP_MOST, least, nothing.variance,
+                          "a standard deviation of %.3g (variance %.3g) is out of reach: %g networks, %g times those "
+                          "there are, on %g rows would have %.3g, and now it is %.3g%s; choose a larger goal",
+                          sqrt(j->effort->amount), j->effort->amount, most, NETWORKS_MOST, EPIQP_MOST, sqrt(least),
+                          sqrt(nothing.variance),
                           j->plan->exponent.known && j->market.a == 0
                               ? ": half of the rows had no larger data variance than all of them"
                               : "");
     }
     j->plan->best = mix_of(j, &bought, j->effort->kind == EPIQ_PLAN_GOAL);
-    if (j->effort->kind == EPIQ_PLAN_GOAL) be_cautious(j);
-    j->plan->plan.caveat = caveat(j);
-    j->plan->plan.text = sentence(j);
-    return j->plan->plan.caveat && j->plan->plan.text ? draw_curve(j) : EPIQ_E_NOMEM;
+    epiq_plan *plan = &j->plan->plan;
+    const bool measured = j->plan->exponent.data_sd > 0;
+    if (j->effort->kind == EPIQ_PLAN_GOAL) {
+        plan->likely = make_safer(j, LIKELY, MANY, &j->plan->likely);
+        plan->cautious = make_safer(j, 1 - (1 - j->effort->level) / 2, measured ? FAR : EPIQP_MOST, &j->plan->cautious);
+    }
+    plan->caveat = caveat(j);
+    plan->text = sentence(j);
+    plan->notice = notice_of(j);
+    return plan->caveat && plan->text && plan->notice ? draw_curve(j) : EPIQ_E_NOMEM;
 }
 
 int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 24 }; /* features: as many pictures as a page can show */
+enum {
+    MOST = 24,      /* features: as many pictures as a page can show */
+    MOST_ROWS = 200 /* of which the values are kept with a sweep: more would be one blot in a picture */
+};
 
 /* The values of a feature, rising, if there are no more than `most` of them; else -1. */
 static ptrdiff_t distinct(const epiq_data *data, ptrdiff_t feature, ptrdiff_t most, double *value)
@@ -76,7 +79,9 @@ int epiqp_sweeps_new(const epiqp_problem *pb, ptrdiff_t most, epiqp_sweeps *out)
     const ptrdiff_t count = choose(data, score, chosen);
     out->list = epiqp_arena_alloc(pb->e.c, pb->lasting, count, sizeof *out->list);
     double *value = epiqp_arena_alloc(pb->e.c, pb->lasting, count * most, sizeof *value);
-    if (!out->list || !value) return EPIQ_E_NOMEM;
+    const ptrdiff_t rows = epiqp_min(data->n, MOST_ROWS);
+    double *row_value = epiqp_arena_alloc(pb->e.c, pb->lasting, count * rows, sizeof *row_value);
+    if (!out->list || !value || !row_value) return EPIQ_E_NOMEM;
     for (ptrdiff_t f = 0; f < data->d; f++) {
         if (!chosen[f]) continue;
         double least = data->least[f], most_f = data->most[f];
@@ -85,8 +90,13 @@ int epiqp_sweeps_new(const epiqp_problem *pb, ptrdiff_t most, epiqp_sweeps *out)
             double share = (double)k / (double)(most - 1);
             value[k] = least * (1 - share) + most_f * share;
         }
-        out->list[out->count++] = (epiq_sweep){.feature = f, .count = values, .value = value};
+        for (ptrdiff_t i = 0; i < rows; i++) {
+            row_value[i] = data->x_given[i * data->n / rows * data->d + f];
+        }
+        out->list[out->count++] =
+            (epiq_sweep){.feature = f, .count = values, .value = value, .row_count = rows, .row_value = row_value};
         value += values;
+        row_value += rows;
         out->points += values;
     }
     return EPIQ_OK;

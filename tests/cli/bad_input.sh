@@ -49,6 +49,11 @@ estimate 1 'members' good.csv --members 1
 estimate 1 'members' good.csv --members 2.5
 estimate 1 'level' good.csv --level 1
 estimate 1 'level' good.csv --level 0
+estimate 1 'level' good.csv --level 95
+expect_exit 1 '' "$epiq" estimate good.csv --target y --engine infinite --quiet
+expect_exit 1 '' "$epiq" good.csv --target y
+expect_exit 1 '' "$epiq" estimate good.csv -t y
+expect_exit 1 '' "$epiq" estimate good.csv --top 3
 estimate 1 'lambda' good.csv --lambda -1
 estimate 1 'lambda' good.csv --lambda nan
 estimate 1 'lambda' good.csv --lambda=
@@ -96,7 +101,6 @@ expect_exit 1 'result' "$epiq" estimate good.csv "${quick[@]}" --json result --c
 expect_exit 1 'k.npy' "$epiq" kernel good.csv --target y --ntk k.npy --nngp "$PWD/k.npy"
 expect_exit 2 '' sh -c 'exec "$0" "$@" >/dev/full' "$epiq" estimate good.csv "${quick[@]}"
 expect_exit 2 '' sh -c 'exec "$0" "$@" >&-' "$epiq" estimate good.csv "${quick[@]}"
-expect_exit 2 '' bash -c '"$0" synth 1 --n 100000 | true; exit "${PIPESTATUS[0]}"' "$epiq"
 expect_exit 2 '/dev/full' "$epiq" kernel good.csv --target y --ntk k.npy --nngp /dev/full
 # what standard output or input is by another name
 echo kept >log
@@ -119,6 +123,7 @@ ln -s later link
 expect_exit 2 'later' "$epiq" estimate good.csv "${quick[@]}" --state link --json later
 expect_exit 2 'kept-wal' "$epiq" estimate good.csv "${quick[@]}" --state kept --json kept-wal
 expect_exit 1 '' "$epiq" study list --json list.json
+expect_exit 1 '' "$epiq" study --quick
 # labels that are neither UTF-8 nor Latin-1: cleaned, two could become one
 printf 'a,c,y\n1,K\x81ln,1\n2,K\x8dln,2\n3,Bonn,3\n4,Bonn,4\n' >latin.csv
 expect_exit 2 'latin.csv:2:2' "$epiq" estimate latin.csv --target y --onehot c

@@ -336,8 +336,12 @@ lacks_warning 'kernel_off|yhat_off' "${derivatives[@]}" --yhat yhat.csv
 warns kernel_off --y high.csv --jacobian jacobian.csv --jacobian0 jacobian0.csv
 warns yhat_off "${derivatives[@]}" --yhat high-yhat.csv
 lacks_warning 'kernel_off|yhat_off' --y high.csv --jacobian jacobian.csv --jacobian0 jacobian0.csv --yhat high-yhat.csv
-{ echo 0,1,2; tail -n 12 ensemble.csv; } >numbered.csv
+{ echo 1,2,3; tail -n 12 ensemble.csv; } >numbered.csv
 warns counted_header --ensemble numbered.csv
+{ echo 0,1,2; tail -n 12 ensemble.csv; } >numbered.csv
+lacks_warning counted_header --ensemble numbered.csv
+check 'the header of pandas is no network' says warned.json '"members": 12,'
+check 'but names the points' says warned.json '"at": "0"'
 lacks_warning counted_header --ensemble ensemble.csv
 printf '1,2,3,4,5\n2,3,4,5,5\n' >wide.csv
 warns few_members --ensemble wide.csv

@@ -15,8 +15,8 @@ done
 check 'no flag that does nothing' lacks "$out" '^  --(state|methods|batches|influential|sweep|kernel|hbar) '
 
 expect_ok "$epiq" compare "${small[@]}" --json all.json --csv all.csv --report page.html
-check 'text: the answer is last' says <(tail -n 1 "$out") '^Choice: --width (16|32) --depth [12] --lambda 0.0?01\. .* on the front'
-check 'text: a row a model' test "$(grep -cE '^  [ >*] +(16|32) +[12] +0.0?01  ' "$out")" -eq 8
+check 'text: the answer is last' says <(tail -n 1 "$out") '^Choice: --width (16|32) --depth [12] --lambda 1e-[23]\. .* on the front'
+check 'text: a row a model' test "$(grep -cE '^  [ >*] +(16|32) +[12] +1e-[23]  ' "$out")" -eq 8
 check 'text: one choice' test "$(grep -cE '^  > ' "$out")" -eq 1
 check 'text: how long' says "$out" '128 networks trained, 128 converged; [0-9.e-]+ s$'
 check 'text: no colour in a file' lacks "$out" "$(printf '\033')"
@@ -36,7 +36,8 @@ check 'CSV: leave-one-out does not depend on the width' awk -F, 'NR > 1 { if (($
 check 'CSV: front' awk -F, 'NR > 1 { e[NR] = $7; v[NR] = $9; f[NR] = $15 }
     END { for (i in e) { b = 0; for (k in e) if (e[k] <= e[i] && v[k] <= v[i] && (e[k] < e[i] || v[k] < v[i])) b = 1; if (f[i] != !b) exit 1 } }' all.csv
 check 'page: the answer' says page.html '<p class="answer">Start with width'
-check 'page: a picture' test "$(grep -c '<svg class="chart"' page.html)" -eq 1
+check 'page: two pictures' test "$(grep -c '<svg class="chart"' page.html)" -eq 2
+check 'page: marks are labelled' says page.html '<text class="tag"[^>]*>w (16|32), depth [12], λ 1e-[23]</text>'
 check 'page: needs nothing else' lacks page.html '(src|href)='
 
 models() { sed -n '/^  "models": \[/,/^  \]/p' "$1"; }

@@ -76,7 +76,7 @@ check 'same points from stdin' test "$(points piped.json)" = "$(points all.json)
 check 'stderr: warnings only' test "$(grep -vc '^epiq: warning: ' "$err")" -eq 0
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --csv - --at mean --at row:7
 check '--csv -: nothing but CSV' cmp "$out" all.csv
-expect_ok "$epiq" estimate rows.csv "${small[@]}" --quiet
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --quiet --csv quiet.csv
 check 'quiet' test ! -s "$out" -a ! -s "$err"
 ln -s all.csv link.csv
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --quiet --csv link.csv

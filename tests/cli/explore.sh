@@ -13,13 +13,17 @@ expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --b
 check 'JSON' is_json all.json
 check 'JSON: a line a candidate' test "$(grep -c '^    {"row": ' all.json)" -eq 30
 check 'JSON: fields' says all.json \
-    "^    \{\"row\": [0-9]+, \"at\": \"candidates.csv:[0-9]+\", \"pick\": 1, \"score\": $number, \"prediction\": $number, \"procedural\": $number, \"data\": $number\},$"
+    "^    \{\"row\": [0-9]+, \"at\": \"candidates.csv:[0-9]+\", \"pick\": 1, \"score\": $number, \"prediction\": $number, \"procedural\": $number, \"data\": $number, \"values\": \[$number, $number, $number\]\},$"
 check 'JSON: those not picked' test "$(grep -c '"pick": null' all.json)" -eq 27
 for field in epiq run command seed threads data_sha256 data rows features target model engine explore rule goal kappa batch \
     ensemble_size reason ranked warnings; do
     check "field $field" says all.json "\"$field\": "
 done
-check 'CSV: header' test "$(head -n 1 all.csv)" = 'row,pick,score,prediction,procedural,data'
+check 'CSV: header' test "$(head -n 1 all.csv)" = 'row,pick,score,prediction,procedural,data,x1,x2,x3'
+check 'CSV: features are those of the file' cmp <(tail -n +2 all.csv | sort -n | cut -d, -f 7-9 | awk -F, '{ print $1 + 0, $2 + 0, $3 + 0 }') \
+    <(tail -n +2 candidates.csv | awk -F, '{ print $1 + 0, $2 + 0, $3 + 0 }')
+check 'text: what to measure' test "$(grep -cE "^  [123]  x1 $number, x2 $number, x3 $number$" "$out")" -eq 3
+check 'page: the picks and their features' says page.html 'aria-label="The picks and their features"'
 check 'CSV: a line a candidate' test "$(wc -l <all.csv)" -eq 31
 check 'CSV: picks first' test "$(sed -n '2,4p' all.csv | cut -d, -f 2 | tr '\n' ' ')" = '1 2 3 '
 check 'CSV: then by score' awk -F, 'NR > 5 && $3 > last { exit 1 } { last = $3 }' all.csv
@@ -37,7 +41,7 @@ expect_ok "$epiq" explore - "${quick[@]}" --candidates candidates.csv --batch 3 
 check '--csv -: nothing but CSV, from standard input the same' cmp "$out" all.csv
 expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 3 --threads 1 --csv -
 check 'threads change nothing' cmp "$out" all.csv
-expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 3 --quiet
+expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 3 --quiet --csv quiet.csv
 check 'quiet' test ! -s "$out" -a ! -s "$err"
 
 # the score before any pick is made of what estimate says

@@ -57,11 +57,11 @@ closed_pipe() { # closed_pipe command...: its reader takes a byte and goes
     "$@" 2>"$err" | head -c 1 >/dev/null
     echo "${PIPESTATUS[0]}"
 }
-check 'a closed pipe is an error' test "$(closed_pipe "$epiq" synth 1 --n 100000)" -eq 2
-expect_words 'with a sentence' "$err" '^epiq: .*Broken pipe$'
+check 'a reader that has enough ends it as SIGPIPE would' test "$(closed_pipe "$epiq" synth 1 --n 100000)" -eq 141
+check 'without a word' test ! -s "$err"
 yes '0.1,0.1' | head -n 50000 | sed '1i x1,x2' >"$work/log/many.csv"
-check 'predict too' test "$(closed_pipe "$epiq" predict model.epiq "$work/log/many.csv")" -eq 2
-expect_words 'with a sentence' "$err" '^epiq: .*Broken pipe$'
+check 'predict too' test "$(closed_pipe "$epiq" predict model.epiq "$work/log/many.csv")" -eq 141
+check 'without a word' test ! -s "$err"
 expect_exit 2 '' sh -c 'exec "$0" "$@" <&-' "$epiq" estimate - "${quick[@]}"
 check 'without stderr it works' sh -c '"$@" 2>&- >"$0"' "$work/log/o" "$epiq" estimate rows.csv "${quick[@]}" --engine infinite
 check 'without stderr a failure has its code' sh -c '"$@" 2>&-; test $? -eq 2' x "$epiq" estimate none.csv "${quick[@]}"

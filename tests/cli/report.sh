@@ -119,9 +119,9 @@ draws() { # draws 'names, sorted' command...: SVG and PNG of these, and as many 
     expect_ok "$epiq" "$@" --report - --quiet
     check 'the page alone on standard output' test "$(head -n 1 "$out")$(tail -n 1 "$out")" = '<!DOCTYPE html></html>'
 }
-draws 'networks-against-cost rows-against-cost variance-against-cost' \
+draws 'networks-against-cost rows-against-cost standard-deviation-against-cost' \
     plan rows.csv "${fast[@]}" --price-row 1 --price-training 5 --goal 1e-4
-draws 'error-against-variance' compare rows.csv "${fast[@]}" --lambda 1e-3,1e-2
+draws 'error-against-standard-deviation errors' compare rows.csv "${fast[@]}" --lambda 1e-3,1e-2
 draws 'prediction-against-standard-deviation the-best-candidates' explore rows.csv "${fast[@]}" --candidates points.csv --batch 2
 draws 'cumulative-regret simple-regret' explore --loop --steps 2 --seeds 2 --fresh 10
 draws 'an-ensemble-s-variance-against-its-size the-parts-against-the-number-of-features the-parts-against-the-number-of-rows' \

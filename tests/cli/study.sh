@@ -12,6 +12,10 @@ same_cells() {
 }
 
 expect_ok "$epiq" study list
+cp "$out" listed
+expect_ok "$epiq" study
+check 'without a name the same list' cmp "$out" listed
+rm listed
 for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition divided trained; do
     check "$name is listed" says "$out" "^$name "
 done
@@ -94,7 +98,6 @@ rm -f ./*
 
 # ---- wrong requests ----
 expect_exit 1 '"tabel1"' "$epiq" study tabel1
-expect_exit 1 '' "$epiq" study
 expect_exit 1 '"2"' "$epiq" study table1 --reps 2
 expect_exit 1 '--n' "$epiq" study table1 --n 200 --d 7
 expect_exit 1 '--cell' "$epiq" study trained --cell nothing

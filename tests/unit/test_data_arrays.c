@@ -184,11 +184,18 @@ TEST(names_that_were_meant_are_near)
     memset(longer, 'x', sizeof longer);
     longer[79] = '\0';
     EQ(epiqp_edit_distance("strength", "Strength"), 0);
-    EQ(epiqp_edit_distance("strength", "strenght"), 2); /* two letters changed places */
+    EQ(epiqp_edit_distance("strength", "strenght"), 1); /* two letters changed places */
+    EQ(epiqp_edit_distance("ab", "ba"), 1);
+    EQ(epiqp_edit_distance("foo", "nox"), 2);
     EQ(epiqp_edit_distance("age", "ages"), 1);
     EQ(epiqp_edit_distance("age", "water"), 3);
     EQ(epiqp_edit_distance("", "water"), 5);
     EQ(epiqp_edit_distance("water", ""), 5);
     EQ(epiqp_edit_distance(longer, longer), EPIQP_EDITS_MOST); /* too long to be compared */
     EQ(epiqp_edit_distance("x", longer), EPIQP_EDITS_MOST);
+    EQ(epiqp_edits_likely("x2"), 0); /* x1 is another feature, no slip of the finger */
+    EQ(epiqp_edits_likely("foo"), 1);
+    EQ(epiqp_edits_likely("members"), 1);
+    EQ(epiqp_edits_likely("strength"), 2);
+    EQ(epiqp_edits_likely("price-training"), 3);
 }

@@ -98,6 +98,14 @@ TEST(csv_with_and_without_a_header)
     EQ(read_text("x1,2\n3,4\n"), EPIQ_OK); /* a name among numbers makes a header */
     EQ(m->rows, 1);
     STR(m->column[1], "2");
+    EQ(read_text("0,1,2\n4,5,6\n"), EPIQ_OK); /* pandas' numbers of columns without a name */
+    EQ(m->rows, 1);
+    STR(m->column[0], "0");
+    NEAR(at(0, 0), 4, 0);
+    EQ(read_text("0,1\n4,5\n"), EPIQ_OK); /* of two it may be chance, */
+    EQ(m->rows, 2);
+    EQ(read_text("0,1,2.0\n4,5,6\n"), EPIQ_OK); /* and these are no whole numbers as it writes them */
+    EQ(m->rows, 2);
     done();
 }
 

@@ -59,6 +59,12 @@ TEST(names_can_be_given_later)
     EQ(epiq_points_add(c, p, path), EPIQ_OK);
     EQ(epiq_points_add_rows(c, p, 1, points), EPIQ_OK);
     EQ(memcmp(p->x, p->x + 2, 2 * sizeof *p->x), 0); /* found by their new names, in any order */
+    EQ(epiq_points_count(p), 2);
+    CLOSE(epiq_points_value(p, 0, 0), 5.0, 1e-15); /* as given, up to the rounding of scaling there and back */
+    CLOSE(epiq_points_value(p, 1, 1), 6.0, 1e-15);
+    EQ(epiq_points_add_rows(c, p, 1, (const double[]){0, 1e-3}), EPIQ_OK);
+    TRUE(epiq_points_value(p, 2, 0) == 0); /* not what rounding leaves of it */
+    CLOSE(epiq_points_value(p, 2, 1), 1e-3, 1e-12);
     epiq_points_free(c, p);
     EQ(epiq_data_rename(c, data, (const char *const[]){"a", "a"}, "z"), EPIQ_E_DATA);
     SAYS(epiq_message(c), "\"a\"");

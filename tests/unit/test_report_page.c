@@ -75,7 +75,7 @@ static void fill(void)
             k.swept[f][i].prediction = i * f;
             k.swept_list[f][i] = &k.swept[f][i];
         }
-        k.sweep[f] = (epiq_sweep){f, VALUES, k.value, k.swept_list[f]};
+        k.sweep[f] = (epiq_sweep){f, VALUES, k.value, k.swept_list[f], ROWS, k.observed};
         k.sweep_list[f] = &k.sweep[f];
     }
     for (int i = 0; i < 3; i++) {
@@ -270,15 +270,26 @@ TEST(many_points_get_lines_and_the_first_pictures)
     for (int i = 0; i < 600; i++) {
         k.point[i] = full_point("a <b>file</b>.csv:1");
         k.point[i].prediction = i;
+        k.point[i].prediction_variance.variance = 1 + (i * 7) % 600; /* each value once */
         k.m.points[i] = &k.point[i];
     }
     k.m.r.point_count = 600;
+    doc d = {.r = &k.m.r, .run = &k.run};
+    estimate_pictures(&d);
+    const picture *drawn = pictures_find(&d.set, PICTURE_POINTS, 0);
+    TRUE(drawn && drawn->panel.row_count == 30);
+    for (int i = 0; drawn && i < 30; i++) { /* the largest first, in the marks, and both parts below them */
+        NEAR(drawn->panel.series[2].x[i], 600 - i, 0);
+        NEAR(drawn->panel.series[1].hi[i], 0.5 + 1.5 / MEMBERS, 1e-15);
+    }
+    pictures_free(&d.set);
     char *text = page();
     EQ(count(text, "<tr data-point="), 500);
     EQ(count(text, "<section"), ESTIMATE_DETAILED);
     EQ(count(text, "<svg class=\"chart\""), 2 + 4 * ESTIMATE_DETAILED + FEATURES + 2);
     CONTAINS(text, "500 of 600 points");
-    CONTAINS(text, "30 of 600 points");
+    CONTAINS(text, "Drawn are the 30 least sure of 600 points");
+    CONTAINS(text, "Were there enough networks? (at ");
     CONTAINS(text, "data-least=\"0\"");
     CONTAINS(text, "data-most=\"599\"");
     free(text);
@@ -320,12 +331,69 @@ TEST(pictures_have_the_numbers_they_should)
     NEAR(s->y[94], 92.5, 1e-12);
     NEAR(s->y[95], 100, 1e-12);
 
-    /* three networks at each of two places, counted upwards */
+    /* three networks at each of two places, piled up; that height is no quantity, so it has no axis */
+    TRUE(dots->panel.y_bare && !dots->panel.y_name);
     s = &dots->panel.series[0];
     EQ(s->count, MEMBERS);
     NEAR(s->y[0], 1, 0);
     NEAR(s->y[MEMBERS - 1], 3, 0);
+
+    /* sweeps: the second feature changes the prediction from 0 to 4, the first not at all; two of the standard deviations of
+     * the prediction, the root of 0.75, to either side; the rows as a rug */
+    const picture *first = pictures_find(set, PICTURE_SWEEP, 0), *second = pictures_find(set, PICTURE_SWEEP, 1);
+    TRUE(first && second);
+    STR(first->panel.x_name, FEATURE[1]);
+    STR(second->panel.x_name, FEATURE[0]);
+    s = &first->panel.series[0];
+    EQ(first->panel.series_count, 1);
+    EQ(s->kind, SVG_LINE);
+    NEAR(s->y[3], 3, 0);
+    NEAR(s->hi[3], 3 + 2 * sqrt(0.75), 1e-15);
+    NEAR(s->lo[3], 3 - 2 * sqrt(0.75), 1e-15);
+    NEAR(first->panel.y_lo, second->panel.y_lo, 0);
+    EQ(first->panel.rug_count, ROWS);
+    NEAR(first->panel.rug[7], 7, 0);
     pictures_free(&d.set);
+    k.sweep[1].count = 2; /* a feature of 0 and 1: marks with error bars, nothing between them */
+    d.set = (pictures){0};
+    estimate_pictures(&d);
+    first = pictures_find(set, PICTURE_SWEEP, 0);
+    TRUE(first && first->panel.x_tick_count == 2 && !first->panel.rug);
+    s = &first->panel.series[0];
+    EQ(s->kind, SVG_MARKS);
+    EQ(s->count, 2);
+    NEAR(s->hi[1], 1 + 2 * sqrt(0.75), 1e-15);
+    pictures_free(&d.set);
+}
+
+/* Labels of marks at one place lie beside each other, each whole inside the panel. */
+TEST(labels_of_marks_do_not_overlap)
+{
+    enum { MARKS = 6 };
+    static const double x[MARKS] = {1, 1, 1, 1.01, 5, 0}, y[MARKS] = {1, 1.01, 1, 1, 3, 0};
+    static const char *const labels[MARKS] = {"w 16", "w 32", "w 64", "w 128", "at the right edge", "at the left edge"};
+    const svg_series series = {.kind = SVG_MARKS, .count = MARKS, .x = x, .y = y, .labels = labels};
+    char *text = NULL;
+    size_t size;
+    double at[MARKS][3];
+    int found = 0;
+    FILE *out = open_memstream(&text, &size);
+    svg_draw(
+        out,
+        &(svg_panel){.label = "l", .describe = "d", .width = 300, .height = 200, .series = &series, .series_count = 1});
+    fclose(out);
+    for (const char *p = text; found < MARKS && (p = strstr(p, "<text class=\"tag\" x=\"")); p++, found++) {
+        double *box = at[found];
+        EQ(sscanf(p, "<text class=\"tag\" x=\"%lf\" y=\"%lf\"", &box[0], &box[1]), 2);
+        const char *from = strchr(p, '>') + 1;
+        box[2] = 6.6 * (double)(strchr(from, '<') - from);
+        TRUE(box[0] > 0 && box[0] + box[2] < 300);
+        for (int j = 0; j < found; j++) {
+            TRUE(box[0] >= at[j][0] + at[j][2] || box[0] + box[2] <= at[j][0] || fabs(box[1] - at[j][1]) >= 12);
+        }
+    }
+    EQ(found, MARKS);
+    free(text);
 }
 
 /* Looks at each picture as the file it would become. */
@@ -370,7 +438,7 @@ TEST(files_stand_alone_under_harmless_names_and_leave_the_page_as_it_is)
     STR(with, without);
     EQ(all.count, 4 + FEATURES + 2);
     TRUE(!all.album.incomplete);
-    STR(all.names[4], "sweep-1-script-alert-x-script-q-31m");
+    STR(all.names[5], "sweep-1-script-alert-x-script-q-31m"); /* the one that changes the prediction less */
     free(without);
     free(with);
 }

@@ -139,7 +139,7 @@ TEST(sweeps_have_a_line_a_feature)
     const double value[] = {1, 2, 4.5};
     ends[2].prediction = 31.25;
     ends[2].prediction_variance = ends[2].data = (epiq_part){0};
-    const epiq_sweep sweeps[] = {{0, 3, value, list}, {1, 2, value, list}};
+    const epiq_sweep sweeps[] = {{0, 3, value, list, 3, value}, {1, 2, value, list, 2, value}};
     epiq_result r = result(&p, 1);
     r.sweeps = (const epiq_sweep *const[]){&sweeps[0], &sweeps[1], NULL};
     r.sweep_count = 2;

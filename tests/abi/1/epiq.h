@@ -247,6 +247,8 @@ EPIQ_API int epiq_points_new(epiq_ctx *c, const epiq_data *data, epiq_points **o
 EPIQ_API int epiq_points_add(epiq_ctx *c, epiq_points *p, const char *where);
 EPIQ_API int epiq_points_add_rows(epiq_ctx *c, epiq_points *p, ptrdiff_t count, const double *x); /* count by d */
 EPIQ_API ptrdiff_t epiq_points_count(const epiq_points *p);
+/* A feature of a point, both from 0, in its own units; rounding may have changed the last digits. */
+EPIQ_API double epiq_points_value(const epiq_points *p, ptrdiff_t point, ptrdiff_t feature);
 EPIQ_API void epiq_points_free(epiq_ctx *c, epiq_points *p);
 
 /* ---- estimate --------------------------------------------------------------------------------------------------- */

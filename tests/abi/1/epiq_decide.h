@@ -65,7 +65,8 @@ EPIQ_API void epiq_ranking_free(epiq_ctx *c, epiq_ranking *r);
 
 /* The variance of an ensemble of m' networks trained on n' rows is taken to be
  * (sigma^2/n) (n/n')^a + tau^2 (n/n')^b / m', with a and b measured on halves of the rows. Networks can be added to
- * those there are; new rows mean training every network again. */
+ * those there are; new rows mean training every network again. No plan has more than ten times the networks there are:
+ * those of the ensemble, or all that were trained if the options leave its size open. */
 typedef enum { EPIQ_PLAN_GOAL, EPIQ_PLAN_BUDGET } epiq_plan_kind;
 typedef struct {
     size_t size;                      /* sizeof(epiq_plan_request) */
@@ -80,7 +81,7 @@ typedef struct {
     ptrdiff_t new_rows, trainings; /* what is paid for */
     double cost;
     epiq_part variance; /* then, of the ensemble's prediction; the mean over the points asked about */
-    epiq_known chance;  /* confidence that the variance is at most the goal, 0 to 1; of best and cautious only */
+    epiq_known chance;  /* that the variance is at most the goal, 0 to 1; of best, likely and cautious only */
 } epiq_plan_step;
 
 typedef struct {
@@ -92,13 +93,16 @@ typedef struct {
 
 typedef struct {
     const epiq_plan_step *now;      /* nothing bought: the result's rows and ensemble */
-    const epiq_plan_step *best;     /* the answer; now again if nothing is worth buying */
+    const epiq_plan_step *best;     /* the cheapest expected to reach the goal, or the best for the budget; else now */
     const epiq_plan_step *cautious; /* reaches the goal with a chance of 1 - (1 - level)/2; NULL: none is known to */
     const epiq_plan_step *const *curve; /* now, then what ever larger budgets buy: each costs more and is better */
     ptrdiff_t curve_count;
     const epiq_part *data, *procedural; /* the parts it rests on, means over the points */
     const epiq_exponents *exponent;
-    const char *text, *caveat; /* the answer as a sentence; what it assumes */
+    const char *text, *caveat;    /* the answer as a sentence, that of likely if there is one; what it assumes */
+    const epiq_plan_step *likely; /* recommended: has a chance of 80 % to reach the goal, with at most ten times the
+                                   * rows; NULL: none is known to */
+    const char *notice;           /* what of it would be noticed, and what would not */
 } epiq_plan;
 
 EPIQ_API int epiq_plan_check(epiq_ctx *c, const epiq_plan_request *effort); /* before the work whose result it needs */

@@ -96,6 +96,8 @@ typedef struct epiq_sweep {
     ptrdiff_t count;     /* options.sweep, or less when the feature takes fewer values: then it is these */
     const double *value; /* count: of that feature, as given, rising from the least to the most of the rows */
     const epiq_point *const *points; /* count: the estimate with the feature set so, without influential rows */
+    ptrdiff_t row_count;             /* rows in row_value: all of them, or evenly chosen ones of many */
+    const double *row_value;         /* row_count: the feature at these rows, as given */
 } epiq_sweep;
 
 /* What docs/json.md says of a warning; NULL past the end of the list. */
