@@ -1,7 +1,7 @@
 # make            build build/epiq; where something is missing to build: say what, and that make deps installs it
 # make deps       install what building and testing need (packages.txt), with root or sudo
 # make mpi        the same, and libepiq_mpi.so beside it, for mpirun and Slurm (docs/cluster.md)
-# make demo       deps, build, then a decomposition of made-up data
+# make demo       deps, build, then epiq demo: an example on made-up rows, and what to try next
 # make check      deps, build, then every test (under 5 minutes)
 # make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (about an hour)
 # make fuzz       build the fuzz targets with clang, 10^7 executions of each (hours: tools/check-fuzz)
