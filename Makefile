@@ -7,6 +7,7 @@
 # make fuzz       build the fuzz targets with clang, 10^7 executions of each (hours: tools/check-fuzz)
 # make bench      build, then epiq against its peers on this machine: bench/results.md (about 70 minutes)
 # make results    docs/results.md from the studies' JSON in docs/results
+# make site       the documentation as a static site in dist/site
 # make install    into PREFIX (default /usr/local), below DESTDIR
 # make uninstall  what that has put there
 # make dist       dist/epiq-VERSION.tar.gz, the same bytes for the same tree
@@ -16,7 +17,7 @@ BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all deps mpi demo check check-long fuzz bench results install uninstall dist deb wheel clean
+.PHONY: all deps mpi demo check check-long fuzz bench results site install uninstall dist deb wheel clean
 all:
 	@tools/bootstrap --check
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -51,6 +52,10 @@ bench:
 
 results:
 	@tools/results
+
+site: all
+	@python3 -c "import markdown_it" 2>/dev/null || tools/bootstrap python3-markdown-it
+	@tools/site $(BUILD)/epiq dist/site
 
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD)
