@@ -5,7 +5,8 @@ import os
 import sys
 
 package = importlib.util.find_spec("epiq")
-if package is None or not package.submodule_search_locations:
-    sys.exit("epiq: the Python package epiq is not installed for " + sys.executable)
-program = os.path.join(package.submodule_search_locations[0], "bin", "epiq")
+folders = (package and package.submodule_search_locations) or ["."]
+program = os.path.join(folders[0], "bin", "epiq")
+if not os.access(program, os.X_OK):
+    sys.exit(f"epiq: the Python package epiq that {sys.executable} finds has no program in it; is PYTHONPATH set to another copy?")
 os.execv(program, [program, *sys.argv[1:]])
