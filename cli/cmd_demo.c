@@ -38,9 +38,12 @@ static int run(cli *c)
         "on them and asked about the middle, x = (0.1, ..., 0.1). How far can the answer be trusted, and why?";
     static const char *const AFTER =
         "Try next (epiq is build/epiq until it is installed):\n"
-        "  epiq demo --engine infinite                        the same without training, in closed form\n"
-        "  epiq synth 1 --n 500 --d 8 > rows.csv              such rows as a file\n"
-        "  epiq estimate rows.csv --target y --scale none     your own table goes where rows.csv stands";
+        "  epiq demo --engine infinite\n"
+        "      the same without training, in closed form\n"
+        "  epiq estimate examples/kiln.csv --target strength_mpa --at examples/kiln_new.csv\n"
+        "      the sample table of the source tree, and six questions about it (examples/README.md)\n"
+        "  epiq estimate TABLE.csv --target COLUMN\n"
+        "      your own table";
     question q = {.load = load, .page = page_here(c), .answer = {.before = BEFORE, .after = AFTER}};
     return run_estimate(c, &q);
 }

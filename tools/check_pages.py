@@ -73,6 +73,18 @@ def wrapped(path, body, expression):
     return found and found[1]
 
 
+def check_widths(beside, paths):
+    """None of these pages needs scrolling sideways on a phone or on a desk."""
+    shown = wrapped(beside, "".join(f"<iframe style='width:{width}px;height:900px;border:0' src='file://{path}'></iframe>"
+                                    for path in paths for width in (PHONE, DESK)),  # a frame may be less wide than a window
+                    "[...document.querySelectorAll('iframe')].map(f => f.contentDocument.documentElement)"
+                    ".map(d => `${d.scrollWidth} of ${d.clientWidth}`)")
+    widths = (shown or "").split(",")
+    for path, phone, desk in zip(paths, widths[::2], widths[1::2], strict=True):
+        check(f"{os.path.basename(path)}: is as wide as phone and desk: {phone}, {desk}",
+              (phone, desk) == (f"{PHONE} of {PHONE}", f"{DESK} of {DESK}"))
+
+
 class Page(html.parser.HTMLParser):
     """Elements with their attributes, tables by their caption, and whether every element that was opened was closed."""
     VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -279,11 +291,7 @@ def look(path):
     check(f"{name}: opens", "</html>" in shown and page.text.split()[:5] == Page(shown).text.split()[:5])
     check(f"{name}: nothing on the console: {console(log)}", not console(log))
 
-    shown = wrapped(path, "".join(f"<iframe style='width:{width}px;height:900px;border:0' src='{address}'></iframe>"
-                                  for width in (PHONE, DESK)),  # a frame may be less wide than a window
-                    "[...document.querySelectorAll('iframe')].map(f => f.contentDocument.documentElement)"
-                    ".map(d => `${d.scrollWidth} of ${d.clientWidth}`)")
-    check(f"{name}: is as wide as phone and desk: {shown}", shown == f"{PHONE} of {PHONE},{DESK} of {DESK}")
+    check_widths(path, [path])
     cut = wrapped(path, f"<iframe style='width:{DESK}px;height:900px;border:0' src='{address}'></iframe>",
                   "[...document.querySelector('iframe').contentDocument.querySelectorAll('.box')]"
                   ".filter(b => !b.closest('details') && b.scrollWidth > b.clientWidth + 1).map(b => b.ariaLabel).join(' and ')")
@@ -319,9 +327,21 @@ def look_at_pictures(folder):
     check(f"pictures: every SVG opens alone: {shown}", shown == ",".join(["true"] * len(drawings)))
 
 
+def look_at_site(folder):
+    pages = sorted(glob.glob(f"{folder}/**/*.html", recursive=True))
+    check("site: there are pages", len(pages) > 15)
+    check_widths(f"{folder}/all", pages)
+    for scheme, setting in (("light", 1), ("dark", 0)):
+        _, log = browser(f"--blink-settings=preferredColorScheme={setting}", f"--window-size={DESK},1600",
+                         f"--screenshot={folder}-{scheme}.png", f"file://{folder}/index.html")
+        check(f"site: {scheme}, nothing on the console: {console(log)}", not console(log))
+    check("site: dark is dark", max(first_pixel(f"{folder}-dark.png")) < 60 < 230 < min(first_pixel(f"{folder}-light.png")))
+
+
 folder = os.path.abspath(sys.argv[1])
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     list(pool.map(look, sorted(glob.glob(f"{folder}/*.html"))))
 look_at_pictures(folder)
+look_at_site(f"{folder}/site")
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0)
