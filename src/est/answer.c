@@ -15,7 +15,8 @@ epiqp_answer *epiqp_answer_new(epiq_ctx *c)
                                        .timing = &a->timing,
                                        .solve = &a->solve,
                                        .retrain = &a->retrain,
-                                       .given = &a->given}};
+                                       .given = &a->given,
+                                       .model_choice = &a->model_choice}};
     }
     return a;
 }
