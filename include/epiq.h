@@ -151,6 +151,7 @@ typedef struct {
     ptrdiff_t sweep;         /* values to try of each feature around the first point; 0: none, else 2 or more */
     /* what a network is */
     int engine;      /* epiq_engine */
+    int preset;      /* epiq_preset that epiq_options_set has set other options to; without effect by itself */
     ptrdiff_t width; /* units in each hidden layer; 0: chosen by the error on rows that networks have not seen */
     ptrdiff_t depth; /* L: hidden layers */
     double lambda;   /* weight of |theta - theta0|^2 in the loss; 0: chosen likewise */
@@ -181,7 +182,6 @@ typedef struct {
     uint64_t seed;
     ptrdiff_t threads; /* 0: all cores */
     const char *state; /* file that keeps finished members; NULL: none */
-    int preset;        /* epiq_preset that epiq_options_set has set other options to; a record, without effect itself */
 } epiq_options;
 
 EPIQ_API void epiq_options_init(epiq_options *o, size_t size); /* size: sizeof *o, as the program sees it */

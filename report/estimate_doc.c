@@ -237,6 +237,7 @@ static void write_end(doc *d)
     doc_close(d,
               FIELDS(FIELD("rows", COUNT, &d->run->data.rows), FIELD("features", COUNT, &d->run->data.features),
                      FACT_SHA(d->run), FIELD("seed", SEED, &ran.seed), FIELD("engine", OPTION, &ran),
+                     FACT("chosen", d->r->model_choice->reason),
                      FIELD("methods", OPTION, &ran), FACT("why these", d->r->choice), FIELD("correction", OPTION, &ran),
                      FIELD("networks trained", COUNT, &d->r->training->members),
                      FIELD("of these converged", COUNT, &d->r->training->converged),

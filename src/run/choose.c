@@ -569,6 +569,15 @@ static int hold_race(race *r, epiq_model_choice *out)
     return describe(r, chosen, out);
 }
 
+/* That of networks of the usual width, or of the given one if that is more. */
+static double work_limit(const race *r)
+{
+    epiq_options o = r->o;
+    o.width = epiqp_max(USUAL_WIDTH, o.width);
+    const epiqp_net net = epiqp_net_of(&o, r->data->d);
+    return (double)USUAL_NETWORKS * EPIQP_USUAL_GRADIENTS * (double)r->data->n * (double)epiqp_net_params(&net);
+}
+
 int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_options *o, epiqp_answer *a)
 {
     const double start = epiqp_now();
@@ -585,8 +594,7 @@ int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_opt
                                .tried = epiqp_empty_list};
     r->o.width = out->width;
     r->o.lambda = out->lambda;
-    const epiqp_net net = epiqp_net_of(&r->o, pb->data->d);
-    r->budget = (double)USUAL_NETWORKS * EPIQP_USUAL_GRADIENTS * (double)pb->n * (double)epiqp_net_params(&net);
+    r->budget = work_limit(r);
     int s = take_part(r, &part);
     if (!s) s = check_memory(r);
     if (!s && !request->forecast_only && pb->data->groups >= FEWEST && (r->any_lambda || pb->engine->trains)) {
