@@ -92,7 +92,7 @@ static void write_data(json *j, const report_run *run)
 
 static void write_model(json *j, const epiq_result *r, const report_run *run)
 {
-    const epiq_options *o = run->options, *ran = r ? r->ran : o; /* in which nothing is left to choose */
+    const epiq_options *o = run->options;
     const char *kernel = run->given ? combine_kernel(r) : NULL;
     json_object(j, "model", JSON_LINES);
     if (run->given) {
@@ -100,6 +100,7 @@ static void write_model(json *j, const epiq_result *r, const report_run *run)
                               FIELD("lambda", REAL, kernel ? &o->lambda : NULL),
                               FIELD_KNOWN("parameters", COUNT, &r->given->parameters)));
     } else {
+        const epiq_options *ran = r ? r->ran : o; /* with the width and lambda chosen, if they were left open */
         json_fields(j, FIELDS(FIELD("engine", OPTION, o), FIELD("kernel", OPTION, o),
                               FIELD("width", COUNT, &ran->width), FIELD("depth", COUNT, &o->depth),
                               FIELD("bias", REAL, &o->bias), FIELD("bias_sd", REAL, &o->bias_sd),

@@ -388,8 +388,9 @@ static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value
         *(ptrdiff_t *)v = (ptrdiff_t)real;
         return EPIQ_OK;
     default:
-        if (!parse_real(value, &real))
+        if (!parse_real(value, &real)) {
             return not_a_value(c, r, value, may_be_auto(r) ? "a number or auto" : "a number");
+        }
         if (!(real >= r->lo && real <= r->hi)) return out_of_range(c, r, value);
         *(double *)v = real;
         return EPIQ_OK;

@@ -28,7 +28,7 @@ static const double LAMBDAS[LEVELS] = {1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5};
 static const ptrdiff_t WIDTHS[NARROW] = {16, 32, 64};
 static const double BEHIND = 2; /* standard errors of the difference: a model that is farther behind is dropped */
 static const double FIRST_GRADIENTS = 500, LONGER = 3.5; /* of a network with lambda 1e-3; for a tenth of any lambda */
-static const double PER_ROW = 300; /* what a gradient costs for each row beside its weights, in weights */
+static const double PER_ROW = 800; /* what a gradient costs for each row beside its weights, in weights: as timed */
 
 typedef struct {
     epiq_model_tried is; /* width 0: infinitely wide; rmse and se are filled in at the end */
@@ -408,12 +408,12 @@ static int try_networks(race *r, const model *kernel)
     if (s || !kernel) return s;
     double far = 0;
     if ((s = behind(r, kernel, best_of(r, ANY), &far)) || far > BEHIND) return s;
+    r->limited |= r->spent + expected_work(r, BETWEEN, kernel->is.lambda, NULL, FIRST) > r->budget;
+    if (r->limited) return EPIQ_OK;
     model *between = model_new(r, BETWEEN, kernel->level);
     if (!between) return EPIQ_E_NOMEM;
-    if (r->spent + expected_work(r, BETWEEN, kernel->is.lambda, NULL, FIRST) <= r->budget)
-        s = train(r, &between, 1, FIRST);
-    r->limited |= !between->starts;
-    r->count -= !between->starts;
+    s = train(r, &between, 1, FIRST);
+    r->count -= s != EPIQ_OK;
     return s;
 }
 
@@ -557,7 +557,7 @@ static int hold_race(race *r, epiq_model_choice *out)
 {
     const model *chosen = NULL;
     int s = run_race(r);
-    if (s == EPIQ_E_NUMERIC) { /* with what there was before */
+    if (s == EPIQ_E_NUMERIC && !r->pb->e.cluster) { /* with what there was before; ranks have agreed on a failure */
         epiqp_clear(r->pb->e.c);
         s = EPIQ_OK;
     }
