@@ -36,7 +36,7 @@ typedef struct {
     ptrdiff_t starts;    /* networks without each fold */
     double *mean, *m2;   /* n: of their predictions at rows left out, and the squares around it, summed */
     double *e2;          /* n: squared errors of the mean of all networks that a run trains */
-    double mse, work;
+    double mse;
 } model;
 
 /* One width and the lambdas tried with it: from the first one down while that helps, else up. */
@@ -496,8 +496,11 @@ static int describe(race *r, const model *chosen, epiq_model_choice *out)
     out->usual = before ? out->tried[before - r->list] : NULL;
     if (r->pb->engine->trains) snprintf(width, sizeof width, "width %td and ", out->width);
     if (before && before != chosen) {
-        snprintf(gain, sizeof gain, ", against %.4g with %s %g", before->is.rmse,
-                 r->any_width ? "infinitely wide networks and lambda" : "lambda", before->is.lambda);
+        snprintf(gain, sizeof gain, ", against %.4g with %slambda %g", before->is.rmse,
+                 !r->any_width      ? ""
+                 : before->is.width ? "width 1024 and "
+                                    : "infinitely wide networks and ",
+                 before->is.lambda);
     }
     out->reason = epiqp_arena_sentence(
         r->pb->e.c, r->pb->lasting, "%slambda %g: error %.4g on rows left out%s; %s of %td models tried%s", width,

@@ -30,6 +30,8 @@ check 'a forecast says that choosing takes time' says "$out" 'choosing the netwo
 
 expect_ok "$epiq" fit rows.csv "${fast[@]}" --width auto --lambda 1e-3 --output m.epiq
 check 'a fit says the width it chose' says "$out" '3 networks of width (16|32|64|256|1024)$'
+expect_ok "$epiq" fit rows.csv --target y --engine infinite --lambda auto --output m2.epiq
+check 'and the lambda' says "$out" 'infinitely wide networks; lambda [0-9.e-]+, as chosen$'
 expect_ok "$epiq" predict m.epiq rows.csv --csv p.csv
 check 'and its model predicts' [ "$(wc -l <p.csv)" -eq 61 ]
 expect_ok "$epiq" plan rows.csv --target y --engine infinite --width auto --lambda auto --at row:1 --budget 10 --price-row 1 --price-training 1
