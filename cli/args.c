@@ -211,6 +211,21 @@ static int check_stdin(const cli *c)
     return CODE_OK;
 }
 
+/* Moves --preset before the other flags, which change what it sets. */
+static void put_preset_first(int argc, char **argv)
+{
+    static const char NAME[] = "--preset";
+    const size_t length = sizeof NAME - 1;
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], NAME, length) != 0 || (argv[i][length] && argv[i][length] != '=')) continue;
+        const int words = argv[i][length] || i + 1 == argc ? 1 : 2;
+        char *const moved[] = {argv[i], words > 1 ? argv[i + 1] : NULL};
+        memmove(argv + 2 + words, argv + 2, (size_t)(i - 2) * sizeof *argv);
+        memcpy(argv + 2, moved, (size_t)words * sizeof *argv);
+        return;
+    }
+}
+
 int args_parse(cli *c, const verb *v, int argc, char **argv)
 {
     *c = (cli){.verb = v, .options = epiq_options_default()};
@@ -219,6 +234,7 @@ int args_parse(cli *c, const verb *v, int argc, char **argv)
     c->joined = calloc((size_t)argc, sizeof *c->joined);
     if (!c->command || !c->given || !c->joined || epiq_ctx_new(&c->ctx) < 0) return no_memory();
     epiq_ctx_spelling(c->ctx, EPIQ_SPELL_FLAG);
+    put_preset_first(argc, argv);
     bool flags_end = false;
     for (int i = 2; i < argc; i++) {
         if (!flags_end && argv[i][0] == '-' && argv[i][1]) {

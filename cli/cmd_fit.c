@@ -9,7 +9,7 @@ static int put(void *user, const void *bytes, size_t size)
     return fwrite(bytes, 1, size, user) == size ? 0 : -1;
 }
 
-static void print_summary(const epiq_model_info *m, const char *path)
+static void print_summary(const epiq_model_info *m, const epiq_options *asked, const char *path)
 {
     const epiq_options *o = m->options;
     printf("%td rows, %td feature%s, target ", m->rows, m->features, m->features == 1 ? "" : "s");
@@ -18,6 +18,7 @@ static void print_summary(const epiq_model_info *m, const char *path)
     if (o->engine != EPIQ_ENGINE_INFINITE && o->methods & EPIQ_EV) {
         printf("; %td networks of width %td", o->members, o->width);
     }
+    if (asked->lambda == 0) printf("; lambda %g, as chosen", o->lambda);
     if (o->methods & EPIQ_BA) printf("; %td of batches", o->batches);
     printf("\ntells ");
     for (int k = 0, said = 0; k < 4; k++) {
@@ -53,7 +54,7 @@ static int run(cli *c)
     code = output_end(&out, 1, code);
     if (!code) {
         epiq_model_info info = epiq_model_describe(m);
-        if (text) print_summary(&info, path);
+        if (text) print_summary(&info, &c->options, path);
         for (ptrdiff_t i = 0; !quiet && i < info.warning_count; i++) {
             warn(info.warnings[i]->message);
         }

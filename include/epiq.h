@@ -92,7 +92,7 @@ EPIQ_API void epiq_ctx_spelling(epiq_ctx *c, epiq_spelling spelling);
 
 typedef struct {
     const char *stage;   /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
-                          * "models", "networks", "folds", "retrained" */
+                          * "models", "networks", "folds", "retrained", "choice" */
     ptrdiff_t done, all; /* finished units, units in total */
 } epiq_progress;
 
@@ -126,6 +126,7 @@ typedef enum { EPIQ_SCALE_STANDARD, EPIQ_SCALE_MINMAX, EPIQ_SCALE_NONE } epiq_sc
 typedef enum { EPIQ_MISSING_REFUSE, EPIQ_MISSING_DROP } epiq_missing;
 typedef enum { EPIQ_SOLVER_EXACT, EPIQ_SOLVER_ITERATIVE, EPIQ_SOLVER_DIVIDED, EPIQ_SOLVER_AUTO } epiq_solver;
 typedef enum { EPIQ_BACKEND_BLAS, EPIQ_BACKEND_REF } epiq_backend;
+typedef enum { EPIQ_PRESET_NONE, EPIQ_PRESET_PAPER } epiq_preset;
 
 typedef struct {
     size_t size; /* of this struct, as epiq_options_default sets it */
@@ -150,9 +151,10 @@ typedef struct {
     ptrdiff_t sweep;         /* values to try of each feature around the first point; 0: none, else 2 or more */
     /* what a network is */
     int engine;      /* epiq_engine */
-    ptrdiff_t width; /* units in each hidden layer */
+    int preset;      /* epiq_preset that epiq_options_set has set other options to; without effect by itself */
+    ptrdiff_t width; /* units in each hidden layer; 0: chosen by the error on rows that networks have not seen */
     ptrdiff_t depth; /* L: hidden layers */
-    double lambda;   /* weight of |theta - theta0|^2 in the loss */
+    double lambda;   /* weight of |theta - theta0|^2 in the loss; 0: chosen likewise */
     double bias;     /* beta: scale of the biases, 0 for none */
     double bias_sd;  /* s_b: standard deviation of the initial biases */
     /* how it is trained */
@@ -367,7 +369,7 @@ typedef struct {
     const epiq_advice *advice;
     const epiq_options
         *ran;           /* the options as run: methods, data_by, correction, ensemble_size, solver, parts and threads
-                              * as chosen; members: those behind EV, where it trained any */
+                              * as chosen, and so the width and lambda; members: those behind EV, where it trained any */
     const char *choice; /* the reason for the methods, when EPIQ_AUTO chose; else NULL */
     ptrdiff_t ranks;    /* processes that worked on it; 1: this one alone */
     const char *backend;
@@ -382,6 +384,7 @@ typedef struct {
     const struct epiq_sweep *const *sweeps; /* when options.sweep requested them */
     ptrdiff_t sweep_count;
     const struct epiq_summary *summary;
+    const struct epiq_model_choice *model_choice; /* when the width or lambda was left to choose */
 } epiq_result;
 
 EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

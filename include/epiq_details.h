@@ -42,6 +42,7 @@ typedef struct epiq_training {
 typedef struct epiq_timing {
     double kernel, factor, influence, ev, retrain, ba; /* seconds */
     double folds;                                      /* of networks trained without a part of the rows */
+    double choice;                                     /* of width and lambda */
 } epiq_timing;
 
 /* How sure predictions for rows like those of the table are: over the rows that were left out ("rows" as a point). */
@@ -81,6 +82,30 @@ typedef struct epiq_retraining {
     double step;        /* by which targets were moved, target units */
     const char *reason; /* why the data part is made so; NULL: nothing was retrained, or epiq_combine */
 } epiq_retraining;
+
+/* A network that was tried while width or lambda was chosen (docs/method.md section 4). */
+typedef struct epiq_model_tried {
+    ptrdiff_t width; /* 0: infinitely wide, in closed form */
+    double lambda;
+    double rmse, se;      /* of the mean of options.members such networks on rows they have not seen, and its standard
+                           * error, target units */
+    double spread;        /* standard deviation between its networks there, target units; 0: in closed form */
+    ptrdiff_t networks;   /* trained for it */
+    ptrdiff_t iterations; /* of each, mean */
+} epiq_model_tried;
+
+typedef struct epiq_model_choice {
+    int known;                     /* 0: width and lambda were given */
+    ptrdiff_t width, depth;        /* chosen; depth: as given */
+    double lambda;                 /* chosen */
+    double rmse, se;               /* of what was chosen, as in tried */
+    const epiq_model_tried *usual; /* width 1024 (or infinitely wide) and lambda 1e-3, or what is given of these; NULL:
+                                    * it was not tried */
+    ptrdiff_t folds;
+    const epiq_model_tried *const *tried; /* in the order they were tried */
+    ptrdiff_t tried_count;
+    const char *reason; /* a sentence; NULL: nothing was chosen */
+} epiq_model_choice;
 
 /* By epiq_combine: what the answer rests on. */
 typedef struct epiq_combined {

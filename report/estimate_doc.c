@@ -19,7 +19,7 @@ static void write_trained(doc *d)
 {
     const epiq_options *o = d->run->options;
     doc_data(d);
-    doc_when(d, o->engine != EPIQ_ENGINE_INFINITE, ", width %td", o->width);
+    doc_when(d, o->engine != EPIQ_ENGINE_INFINITE, ", width %td", d->r->ran->width);
     doc_say(d, ", depth %td%s", o->depth, d->r->ran->solver == EPIQ_SOLVER_ITERATIVE ? "; solver iterative" : "");
     doc_when(d, d->r->solve->iterations,
              ", relative residual %.1e after %td products, at most %.2g %% open in any variance", d->r->solve->residual,
@@ -241,6 +241,7 @@ static void write_end(doc *d)
     doc_close(d,
               FIELDS(FIELD("rows", COUNT, &d->run->data.rows), FIELD("features", COUNT, &d->run->data.features),
                      FACT_SHA(d->run), FIELD("seed", SEED, &ran.seed), FIELD("engine", OPTION, &ran),
+                     FACT("chosen", d->r->model_choice->reason),
                      FIELD("methods", OPTION, &ran), FACT("why these", d->r->choice), FIELD("correction", OPTION, &ran),
                      FIELD("networks trained", COUNT, &d->r->training->members),
                      FIELD("of these converged", COUNT, &d->r->training->converged),

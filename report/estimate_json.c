@@ -191,7 +191,8 @@ static void estimate_json(FILE *out, const report_answer *a, const report_run *r
     json_struct(&j, "timing", true, JSON_FLAT,
                 FIELDS(FIELD("read", REAL, &run->read_seconds), TIMING("kernel", kernel), TIMING("factor", factor),
                        TIMING("if", influence), TIMING("ev", ev), TIMING("folds", folds), TIMING("retrain", retrain),
-                       TIMING("ba", ba)));
+                       TIMING("ba", ba),
+                       FIELD_THERE("choice", REAL, r->model_choice->known ? &r->timing->choice : NULL)));
     json_struct(&j, "advice", true, JSON_LINES, /* without the number of rows "as many again" is no number */
                 FIELDS(FIELD("action", TEXT, &action), FIELD("members", COUNT, &r->advice->members),
                        FIELD_IF("rows", COUNT, &r->advice->rows, collect ? FIELD_NONZERO : FIELD_ALWAYS),

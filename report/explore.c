@@ -128,6 +128,7 @@ static void write_head(doc *d, const epiq_ranking *r, const char *score)
     const bool largest = r->ask->goal == EPIQ_GOAL_MAX;
     doc_data(d);
     doc_say(d, "; %td candidate%s; %.3g s\nscore: %s\n", r->count, plural(r->count), run->seconds, score);
+    doc_choice(d);
     doc_when(d, r->ask->rule == EPIQ_RULE_UCB, "looking for the %s %s; {--goal} %s looks for the other end\n",
              largest ? "largest" : "smallest", run->data.target, largest ? "min" : "max");
     doc_say(d, "\n");
@@ -271,6 +272,7 @@ static void explore_json(FILE *out, const report_answer *a, const report_run *ru
     const epiq_candidate *k;
     const char *rule = epiq_rule_text(r->ask->rule), *goal = r->ask->goal == EPIQ_GOAL_MIN ? "min" : "max";
     json j = json_begin(out, a, run);
+    json_choice(&j, a->result, run);
     json_struct(&j, "explore", true, JSON_LINES,
                 FIELDS(FIELD("rule", TEXT, &rule), FIELD("goal", TEXT, &goal), FIELD("kappa", REAL, &r->ask->kappa),
                        FIELD("batch", COUNT, &r->ask->batch),

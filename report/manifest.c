@@ -16,7 +16,7 @@ static void write_options(json *j, const epiq_options *o, unsigned scope)
         const char *text = option_text(o, info->name, &room);
         char *end;
         strtod(info->default_text, &end);
-        bool number = text && end != info->default_text && !*end;
+        bool number = text && end != info->default_text && !*end && strcmp(text, "auto") != 0;
         if (number && !text[strspn(text, "0123456789")]) {
             json_token(j, info->name, text); /* a seed may have more digits than a double */
         } else if (number) {
@@ -100,10 +100,11 @@ static void write_model(json *j, const epiq_result *r, const report_run *run)
                               FIELD("lambda", REAL, kernel ? &o->lambda : NULL),
                               FIELD_KNOWN("parameters", COUNT, &r->given->parameters)));
     } else {
-        json_fields(j, FIELDS(FIELD("engine", OPTION, o), FIELD("kernel", OPTION, o), FIELD("width", COUNT, &o->width),
-                              FIELD("depth", COUNT, &o->depth), FIELD("bias", REAL, &o->bias),
-                              FIELD("bias_sd", REAL, &o->bias_sd), FIELD("lambda", REAL, &o->lambda),
-                              FIELD("optimizer", OPTION, o)));
+        const epiq_options *ran = r ? r->ran : o; /* with the width and lambda chosen, if they were left open */
+        json_fields(j, FIELDS(FIELD("engine", OPTION, o), FIELD("kernel", OPTION, o),
+                              FIELD("width", COUNT, &ran->width), FIELD("depth", COUNT, &o->depth),
+                              FIELD("bias", REAL, &o->bias), FIELD("bias_sd", REAL, &o->bias_sd),
+                              FIELD("lambda", REAL, &ran->lambda), FIELD("optimizer", OPTION, o)));
     }
     json_end(j);
 }
@@ -138,6 +139,32 @@ void json_finish(json *j, const report_answer *a)
     json_end(j);
 }
 
+static void write_tried(json *j, const char *name, const epiq_model_tried *m)
+{
+#define TRIED(kind, member) FIELD(#member, kind, m ? &m->member : NULL)
+    json_struct(j, name, m, JSON_FLAT,
+                FIELDS(FIELD("width", COUNT, m && m->width ? &m->width : NULL), TRIED(REAL, lambda), TRIED(REAL, rmse),
+                       TRIED(REAL, se), TRIED(REAL, spread), TRIED(COUNT, networks), TRIED(COUNT, iterations)));
+}
+
+static void write_model_choice(json *j, const epiq_model_choice *m)
+{
+    if (!m->known) return;
+    const bool judged = m->tried_count;
+    json_object(j, "model_choice", JSON_LINES);
+    json_fields(j, FIELDS(FIELD("width", COUNT, &m->width), FIELD("depth", COUNT, &m->depth),
+                          FIELD("lambda", REAL, &m->lambda), FIELD("rmse", REAL, judged ? &m->rmse : NULL),
+                          FIELD("se", REAL, judged ? &m->se : NULL), FIELD("folds", COUNT, judged ? &m->folds : NULL)));
+    write_tried(j, "usual", m->usual);
+    json_array(j, "tried", JSON_LINES);
+    for (ptrdiff_t i = 0; i < m->tried_count; i++) {
+        write_tried(j, NULL, m->tried[i]);
+    }
+    json_end(j);
+    json_fields(j, FIELDS(FIELD("reason", TEXT, &m->reason)));
+    json_end(j);
+}
+
 void json_choice(json *j, const epiq_result *r, const report_run *run)
 {
     if (r->choice) {
@@ -146,4 +173,5 @@ void json_choice(json *j, const epiq_result *r, const report_run *run)
         json_struct(j, "choice", true, JSON_LINES,
                     FIELDS(FIELD("methods", OPTION, &ran), FIELD("reason", TEXT, &r->choice)));
     }
+    write_model_choice(j, r->model_choice);
 }

@@ -23,6 +23,7 @@ typedef struct {
     epiq_retraining retrain;
     epiq_combined given;
     epiq_summary summary;
+    epiq_model_choice model_choice;
     const epiq_point *points[MADE_MOST + 1]; /* lists end with NULL */
 } made_result;
 
@@ -46,8 +47,9 @@ static inline void make_result(made_result *m, const epiq_point *points, ptrdiff
                              .solve = &m->solve,
                              .retrain = &m->retrain,
                              .given = &m->given,
-                             .summary = &m->summary},
-                       .ran = {.size = sizeof(epiq_options)}};
+                             .summary = &m->summary,
+                             .model_choice = &m->model_choice},
+                       .ran = {.size = sizeof(epiq_options), .width = 1024, .lambda = 1e-3}};
     for (ptrdiff_t i = 0; i < count; i++) {
         m->points[i] = &points[i];
     }

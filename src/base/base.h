@@ -82,7 +82,8 @@ typedef enum {
     EPIQP_SEVERAL_WIDTHS = 1 << 23, /* compare has more than one */
     EPIQP_LEAVE_ONE_OUT = 1 << 24,  /* compare judges by these errors, not by folds */
     EPIQP_RETRAINING = 1 << 25,     /* the data part is to come from retrained networks: the sentence is a reason */
-    EPIQP_NO_FACTOR = 1 << 26       /* the solver does without one of all rows */
+    EPIQP_NO_FACTOR = 1 << 26,      /* the solver does without one of all rows */
+    EPIQP_NOTHING_OPEN = 1 << 27    /* the width and lambda must have been chosen already */
 } epiqp_occasion;
 
 /* Every value against the table, and what holds always; then what holds on any of these occasions. */

@@ -53,7 +53,8 @@ enum {
     SOLVES = NETWORKS & ~FIT,                                             /* a model keeps the exact factor */
     CHOOSES = COLUMNS | MODEL | TABLES,
     TRAINED = MEMBER | MODEL | NETWORKS,
-    BY_NAME = 1 << 30 /* a choice that stands in the key of a member by its name, before all numbers */
+    BY_NAME = 1 << 30,    /* a choice that stands in the key of a member by its name, before all numbers */
+    MAY_BE_AUTO = 1 << 29 /* a number above 0, or "auto", which is stored as 0 */
 };
 
 /* A level of 0 or 1 has no interval; 1e-9 off either end is as near as chi-squared quantiles stay finite and useful. */
@@ -95,11 +96,16 @@ static const row TABLE[] = {
           "values of each feature to estimate at, the others as at the first point (0: none)"),
 #undef SECTION
 #define SECTION "Network"
+    CHOICE(preset, "preset", NETWORKS & ~(COMPARE | STUDY), "none", "none|paper",
+           "paper: the published setting, which is width 1024, lambda 1e-3, bias-sd 0, correction none and methods "
+           "if,ev,ba, but for those that are given"),
     CHOICE(engine, "engine", TRAINED | BY_NAME, "network", "network|linear|infinite",
            "train networks, solve linearised ones, or use the infinite-width formula"),
-    COUNT(width, "width", TRAINED, "1024", 1, 1e7, "units in each hidden layer"),
+    ROW(KIND_COUNT, width, "width", TRAINED | MAY_BE_AUTO, "1024", NULL, "N|auto", 1, 1e7,
+        "units in each hidden layer; auto chooses by the error on rows that networks have not seen"),
     COUNT(depth, "depth", TRAINED | KERNEL, "1", 1, 1000, "hidden layers"),
-    REAL(lambda, "lambda", TRAINED | COMBINE, "1e-3", 1e-16, 1e16, "weight of |theta - theta0|^2 in the loss"),
+    ROW(KIND_REAL, lambda, "lambda", TRAINED | COMBINE | MAY_BE_AUTO, "1e-3", NULL, "X|auto", 1e-16, 1e16,
+        "weight of |theta - theta0|^2 in the loss; auto chooses as that of the width does"),
     REAL(bias, "bias", TRAINED | KERNEL, "1", 0, 1e6, "scale of the biases (0: none)"),
     REAL(bias_sd, "bias-sd", TRAINED | KERNEL, "1", 0, 1e6, "standard deviation of the initial biases"),
 #undef SECTION
@@ -177,7 +183,7 @@ ptrdiff_t epiq_options_index(const char *name)
 
 unsigned epiq_options_scope(ptrdiff_t index)
 {
-    return index >= 0 && index < ROWS ? TABLE[index].scope & ~(unsigned)BY_NAME : 0;
+    return index >= 0 && index < ROWS ? TABLE[index].scope & ~(unsigned)(BY_NAME | MAY_BE_AUTO) : 0;
 }
 
 static const size_t SIZE[] = {
@@ -204,14 +210,24 @@ const char *epiq_options_string(const epiq_options *o, ptrdiff_t index)
 
 /* ---- checking ---- */
 
+static bool may_be_auto(const row *r)
+{
+    return r->scope & MAY_BE_AUTO;
+}
+
 static int out_of_range(epiq_ctx *c, const row *r, const char *value)
 {
     const double share = strtod(value, NULL) / 100;
     if (r->hi < 1 && share >= 0.5 && share <= r->hi) {
         return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is %s; write %g for %s %%", r->info.name, value, share, value);
     }
-    return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is %s; it must lie in [%.12g, %.12g] (the default is %s)", r->info.name,
-                      value, r->lo, r->hi, r->info.default_text);
+    return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is %s; it must lie in [%.12g, %.12g]%s (the default is %s)",
+                      r->info.name, value, r->lo, r->hi, may_be_auto(r) ? " or be auto" : "", r->info.default_text);
+}
+
+static bool in_range(const row *r, double v)
+{
+    return (v >= r->lo && v <= r->hi) || (may_be_auto(r) && v == 0); /* NaN fails both */
 }
 
 /* The choice of that number, which ends at `length`; NULL: there is none. */
@@ -235,12 +251,12 @@ static int row_check(epiq_ctx *c, const epiq_options *o, const row *r)
     case KIND_COUNT: {
         ptrdiff_t v = *(ptrdiff_t *)field(o, r);
         snprintf(text, sizeof text, "%td", v);
-        return (double)v >= r->lo && (double)v <= r->hi ? EPIQ_OK : out_of_range(c, r, text);
+        return in_range(r, (double)v) ? EPIQ_OK : out_of_range(c, r, text);
     }
     case KIND_REAL: {
         double v = *(double *)field(o, r);
         snprintf(text, sizeof text, "%.12g", v);
-        return v >= r->lo && v <= r->hi ? EPIQ_OK : out_of_range(c, r, text); /* NaN fails both */
+        return in_range(r, v) ? EPIQ_OK : out_of_range(c, r, text);
     }
     case KIND_CHOICE: {
         int v = *(int *)field(o, r);
@@ -334,11 +350,29 @@ static int set_bytes(epiq_ctx *c, const row *r, const char *value, ptrdiff_t *v)
     return EPIQ_OK;
 }
 
+static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value);
+
+/* The published setting (docs/method.md section 4) in place of what the options were. */
+static int set_preset(epiq_ctx *c, epiq_options *o)
+{
+    static const char *const PAPER[][2] = {
+        {"width", "1024"}, {"lambda", "1e-3"}, {"bias-sd", "0"}, {"correction", "none"}, {"methods", "if,ev,ba"}};
+    int s = EPIQ_OK;
+    for (size_t k = 0; !s && o->preset == EPIQ_PRESET_PAPER && k < sizeof PAPER / sizeof *PAPER; k++) {
+        s = row_set(c, o, &TABLE[epiq_options_index(PAPER[k][0])], PAPER[k][1]);
+    }
+    return s;
+}
+
 static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value)
 {
     void *v = field(o, r);
     double real;
     char *end;
+    if (may_be_auto(r) && strcmp(value, "auto") == 0) {
+        memset(v, 0, SIZE[r->kind]);
+        return EPIQ_OK;
+    }
     switch (r->kind) {
     case KIND_TEXT:
         *(const char **)v = value;
@@ -356,13 +390,19 @@ static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value
                    ? EPIQ_OK
                    : not_a_value(c, r, value, "a whole number from 0 to 2^64 - 1");
     case KIND_COUNT:
-        if (!parse_real(value, &real) || real != floor(real)) return not_a_value(c, r, value, "a whole number");
+        if (!parse_real(value, &real) || real != floor(real)) {
+            return not_a_value(c, r, value, may_be_auto(r) ? "a whole number or auto" : "a whole number");
+        }
         if (!(real >= r->lo && real <= r->hi)) return out_of_range(c, r, value);
         *(ptrdiff_t *)v = (ptrdiff_t)real;
         return EPIQ_OK;
     default:
-        if (!parse_real(value, v)) return not_a_value(c, r, value, "a number");
-        return row_check(c, o, r);
+        if (!parse_real(value, &real)) {
+            return not_a_value(c, r, value, may_be_auto(r) ? "a number or auto" : "a number");
+        }
+        if (!(real >= r->lo && real <= r->hi)) return out_of_range(c, r, value);
+        *(double *)v = real;
+        return EPIQ_OK;
     }
 }
 
@@ -376,6 +416,10 @@ int epiqp_options_set(epiq_ctx *c, epiqp_arena *texts, epiq_options *o, const ch
     if ((s = row_set(c, &own, &TABLE[i], value))) return s;
     const char **text = TABLE[i].kind == KIND_TEXT ? field(&own, &TABLE[i]) : NULL;
     if (text && !(*text = epiqp_arena_printf(c, texts, "%s", value))) return EPIQ_E_NOMEM;
+    if (TABLE[i].offset == AT(preset)) { /* it sets others, all of which o has */
+        if ((s = set_preset(c, &own))) return s;
+        epiqp_give(&own, sizeof own, o, o->size);
+    }
     memcpy(field(o, &TABLE[i]), field(&own, &TABLE[i]), SIZE[TABLE[i].kind]);
     return EPIQ_OK;
 }
@@ -411,6 +455,11 @@ int epiqp_options_take(epiq_ctx *c, const epiq_options *o, epiq_options *own)
 
 /* ---- to text ---- */
 
+static bool is_auto(const epiq_options *o, const row *r)
+{
+    return r->kind == KIND_COUNT ? *(const ptrdiff_t *)field(o, r) == 0 : *(const double *)field(o, r) == 0;
+}
+
 int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer, size_t size)
 {
     if (index < 0 || index >= ROWS) return EPIQ_E_USAGE;
@@ -425,6 +474,8 @@ int epiq_options_text(const epiq_options *o, ptrdiff_t index, char *buffer, size
         text = *(const char *const *)v;
     } else if (r->kind == KIND_CHOICE) {
         text = choice(r, *(const int *)v, &most);
+    } else if (may_be_auto(r) && is_auto(o, r)) {
+        text = "auto";
     } else if (r->kind == KIND_SEED) {
         snprintf(own, sizeof own, "%llu", (unsigned long long)*(const uint64_t *)v);
     } else if (r->kind == KIND_REAL) {

@@ -51,6 +51,15 @@ static const rule RULES[] = {
      {{"time", ABOVE_0}, {"kernel", EMPIRICAL}},
      "{--time} needs the population kernel; leave out {--kernel} empirical"},
 
+#define GIVE_NUMBER(option) "{--" option "} %s is for an estimate or a fit, which choose; give a number here"
+    {EPIQP_NOTHING_OPEN, {{"width", ONE(0)}, {"engine", ~INFINITE}}, GIVE_NUMBER("width")},
+    {EPIQP_NOTHING_OPEN, {{"lambda", ONE(0)}}, GIVE_NUMBER("lambda")},
+    {EPIQ_FOR_COMBINE, {{"lambda", ONE(0)}}, GIVE_NUMBER("lambda")},
+    {EPIQP_ALWAYS,
+     {{"lambda", ONE(0)}, {"time", ABOVE_0}},
+     "{--lambda} %s goes by errors that training stopped at a time does not have; give a number, or leave out "
+     "{--time}"},
+
     {EPIQ_FOR_FIT, {{"time", ABOVE_0}}, "a model cannot be of training stopped at a time; leave out {--time}"},
     {EPIQ_FOR_FIT, {{"kernel", EMPIRICAL}}, "a model needs the population kernel; leave out {--kernel} %s"},
     {EPIQ_FOR_FIT, {{"solver", ITERATIVE | DIVIDED}}, "a model needs one factor of all rows; leave out {--solver} %s"},

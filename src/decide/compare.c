@@ -126,7 +126,7 @@ static int check_grid(job *j)
     for (ptrdiff_t i = 0; i < j->r->model_count; i++) {
         epiq_options o = options_of(j, i);
         int s = epiqp_options_check(j->c, &o);
-        if (s) return s;
+        if (s || (s = epiqp_options_conflict(j->c, &o, EPIQP_NOTHING_OPEN))) return s;
     }
     return EPIQ_OK;
 }

@@ -4,25 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The mean M of e2 has the standard error sqrt(sum over groups of (sum of their e2 - M)^2)/n, and that of sqrt(M) is
- * the same over 2 sqrt(M). */
 int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_rmse *out)
 {
-    double mean = epiqp_mean(e2, data->n), squares = 0;
-    epiqp_arena scratch = {0};
-    double *sums = epiqp_arena_alloc(c, &scratch, data->groups, sizeof *sums); /* zeroed */
-    if (!sums) return EPIQ_E_NOMEM;
-    for (ptrdiff_t i = 0; i < data->n; i++) {
-        sums[data->group[i]] += e2[i] - mean;
-    }
-    for (ptrdiff_t g = 0; g < data->groups; g++) {
-        squares += sums[g] * sums[g];
-    }
-    epiqp_arena_free(c, &scratch);
-    double rmse = sqrt(mean), se = rmse > 0 ? sqrt(squares) / (double)data->n / (2 * rmse) : 0;
-    bool finite = isfinite(rmse) && isfinite(se);
-    *out = finite ? (epiq_rmse){1, rmse, se} : (epiq_rmse){0};
-    return EPIQ_OK;
+    double mean, se;
+    int s = epiqp_mean_over_groups(c, data, e2, &mean, &se);
+    const double rmse = sqrt(mean);
+    se = rmse > 0 ? se / (2 * rmse) : 0;
+    *out = isfinite(rmse) && isfinite(se) ? (epiq_rmse){1, rmse, se} : (epiq_rmse){0};
+    return s;
 }
 
 int epiqp_fold_errors(epiq_ctx *c, const epiq_data *data, const ptrdiff_t *fold, ptrdiff_t k, const epiq_options *o,

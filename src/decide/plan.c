@@ -504,6 +504,8 @@ int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
     int s = epiq_plan_check(c, effort);
     if (!s && !(s = epiqp_take(c, "epiq_plan_request", effort, &e, sizeof e)) && o) {
         s = epiqp_options_take(c, o, &own);
+        own.width = own.width ? own.width : r->ran->width; /* as chosen, where they were left open */
+        own.lambda = own.lambda > 0 ? own.lambda : r->ran->lambda;
     }
     if (!s && at && at->data != data) {
         s = epiqp_fail(c, EPIQ_E_DATA, "the points are not those of these rows; give those of the estimate");

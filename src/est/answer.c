@@ -16,7 +16,8 @@ epiqp_answer *epiqp_answer_new(epiq_ctx *c)
                                        .solve = &a->solve,
                                        .retrain = &a->retrain,
                                        .given = &a->given,
-                                       .summary = &a->summary}};
+                                       .summary = &a->summary,
+                                       .model_choice = &a->model_choice}};
     }
     return a;
 }

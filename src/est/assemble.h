@@ -59,6 +59,7 @@ typedef struct {
     epiq_retraining retrain;
     epiq_combined given;
     epiq_summary summary;
+    epiq_model_choice model_choice;
 } epiqp_answer;
 epiqp_answer *epiqp_answer_new(epiq_ctx *c);
 /* The points become the result's, with the warnings there are: the last step that can fail. */

@@ -56,6 +56,10 @@ void epiqp_take_rows(const epiq_data *data, ptrdiff_t count, const ptrdiff_t *ro
 int epiqp_take_data(epiq_ctx *c, epiqp_arena *arena, const epiq_data *all, const epiqp_listed *of, ptrdiff_t number,
                     epiq_data *out);
 
+/* The mean of n numbers and its standard error, sqrt(sum over groups of (sum of theirs, less the mean each)^2)/n: rows of a
+ * group err together. */
+int epiqp_mean_over_groups(epiq_ctx *c, const epiq_data *data, const double *v, double *mean, double *se);
+
 /* Kernel regression on the rows as IF, the closed form and leaving rows out read it. */
 typedef struct {
     const epiqp_fit *fit;          /* rows and points of the population kernel; NULL: the kernel was given */

@@ -62,6 +62,15 @@ static void set_sizes(const epiqp_problem *pb, const epiqp_ridge *r, const epiqp
     out->mean_noise = g->known ? epiqp_dot(n, g->noise, g->noise) / (double)n : norms > 0 ? residuals / norms : 0;
 }
 
+int epiqp_solve_left_out(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t size, const ptrdiff_t *rows,
+                         ptrdiff_t cols, double *b, double *block, bool *known)
+{
+    int s = epiqp_inverse_part(e, &r->inverse, 0, size, rows, size, rows, block);
+    *known = !s && !e->la->potrf(size, block, size);
+    if (*known) epiqp_la_solve(e->la, size, block, cols, b);
+    return s;
+}
+
 /* What kernel regression without fold F answers to steps t, whatever t_F is: with B = A^-1
  *     e_F = B_FF^-1 (B t)_F,   u = t with e_F taken off at the rows of F
  * its weights are B u, which are 0 at F, so that it answers u - shift B u at the rows and c'u at a point. out->u: the steps,
@@ -81,10 +90,8 @@ static int leave_out(const epiqp_problem *pb, const epiqp_folds *t, const epiqp_
     for (ptrdiff_t i = 0; i < size; i++) {
         e[i + count * size] = r->alpha[rows[i]]; /* for the errors of the targets themselves */
     }
-    int s = epiqp_inverse_part(&pb->e, &r->inverse, 0, size, rows, size, rows, block);
-    *known = !s && !pb->e.la->potrf(size, block, size);
+    int s = epiqp_solve_left_out(&pb->e, r, size, rows, count + 1, e, block, known);
     if (!*known) return s;
-    epiqp_la_solve(pb->e.la, size, block, count + 1, e);
     for (ptrdiff_t i = 0; i < size; i++) {
         for (ptrdiff_t k = f, at = 0; k < t->vectors; k += t->count, at++) {
             out->u[rows[i] + k * n] -= e[i + at * size];

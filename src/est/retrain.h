@@ -28,6 +28,10 @@ struct epiqp_if_findings;
 /* While the inverse is there. */
 int epiqp_reference_new(const epiqp_problem *pb, const epiqp_solution *sol, const struct epiqp_if_findings *found,
                         epiqp_reference *out);
+/* b = B_FF^-1 b for cols columns, B = A^-1 and F these rows; of alpha at F that is the errors without F. block: size by size.
+ * *known false: B_FF is not positive definite to rounding. */
+int epiqp_solve_left_out(const epiqp_env *e, const epiqp_ridge *r, ptrdiff_t size, const ptrdiff_t *rows,
+                         ptrdiff_t cols, double *b, double *block, bool *known);
 int epiqp_reference_room(const epiqp_problem *pb, epiqp_reference *out); /* size, expected, error */
 epiqp_steps epiqp_steps_of(const epiqp_problem *pb, const epiqp_folds *folds, const epiqp_reference *ref);
 double epiqp_rounded(double v); /* to 24 bits: the same targets whatever the last digits of a solver are */

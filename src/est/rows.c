@@ -1,6 +1,7 @@
 /* rows.c - rows listed by their group, batch, fold or part, and copied in the order of such a list. */
 #include "est/problem.h"
 
+#include <math.h>
 #include <string.h>
 
 int epiqp_list_rows(const epiqp_problem *pb, ptrdiff_t count, const ptrdiff_t *label, epiqp_listed *out)
@@ -54,5 +55,24 @@ int epiqp_take_data(epiq_ctx *c, epiqp_arena *arena, const epiq_data *all, const
         out->group[k] = *group - 1;
         out->row[k] = all->row[rows[k]];
     }
+    return EPIQ_OK;
+}
+
+int epiqp_mean_over_groups(epiq_ctx *c, const epiq_data *data, const double *v, double *mean, double *se)
+{
+    double squares = 0;
+    double *sums = epiqp_alloc(c, data->groups, sizeof *sums);
+    *mean = epiqp_mean(v, data->n);
+    *se = 0;
+    if (!sums) return EPIQ_E_NOMEM;
+    memset(sums, 0, (size_t)data->groups * sizeof *sums);
+    for (ptrdiff_t i = 0; i < data->n; i++) {
+        sums[data->group[i]] += v[i] - *mean;
+    }
+    for (ptrdiff_t g = 0; g < data->groups; g++) {
+        squares += sums[g] * sums[g];
+    }
+    *se = sqrt(squares) / (double)data->n;
+    epiqp_free(c, sums);
     return EPIQ_OK;
 }

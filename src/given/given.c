@@ -309,7 +309,7 @@ int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_r
     int s = epiqp_options_take(c, o, &taken);
     if (s || (s = epiqp_given_take(c, g, &copy))) return s;
     epiqp_options_copy(&own, &taken, EPIQ_FOR_COMBINE);
-    s = epiqp_options_check(c, &own);
+    if (!(s = epiqp_options_check(c, &own))) s = epiqp_options_conflict(c, &own, EPIQ_FOR_COMBINE);
     epiqp_answer *a = s ? NULL : epiqp_answer_new(c);
     if (!a) return s ? s : EPIQ_E_NOMEM;
     epiqp_arena scratch = {0};

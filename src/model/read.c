@@ -139,7 +139,8 @@ static int take_notes(const reading *r)
     const char *order = epiqp_header_note(&r->h, "byte_order"), *sum = epiqp_header_note(&r->h, "data_sha256");
     m->version = epiqp_header_note(&r->h, "epiq_version");
     m->target = epiqp_header_note(&r->h, "target");
-    const bool good = !epiqp_options_check(c, &m->o) && !epiqp_options_conflict(c, &m->o, EPIQ_FOR_FIT);
+    const bool good =
+        !epiqp_options_check(c, &m->o) && !epiqp_options_conflict(c, &m->o, EPIQ_FOR_FIT | EPIQP_NOTHING_OPEN);
     if (good && order && strcmp(order, "little") != 0) {
         return refuse(r, "the file's byte order is not little-endian; fit again");
     }

@@ -299,9 +299,10 @@ static int say_forecast(const epiqp_problem *pb, epiqp_answer *a)
 {
     const epiq_cost *cost = &pb->plan->cost;
     a->advice.text = epiqp_arena_sentence(
-        pb->e.c, pb->lasting, "this would take about %s%s and %.2f GB%s of the %.2f that may be used",
+        pb->e.c, pb->lasting, "this would take about %s%s and %.2f GB%s of the %.2f that may be used%s",
         epiqp_duration_of(cost->seconds).text, epiqp_rates_are_timed(pb) ? "" : " on a usual machine",
-        cost->bytes / 1e9, pb->e.cluster ? " on each rank" : "", cost->limit / 1e9);
+        cost->bytes / 1e9, pb->e.cluster ? " on each rank" : "", cost->limit / 1e9,
+        a->model_choice.known ? "; choosing the network takes about as long again at most" : "");
     return a->advice.text ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
@@ -329,7 +330,8 @@ static int plan_and_run(epiqp_problem *pb, const epiq_points *where, const epiq_
     epiqp_sweeps sweeps;
     int s = epiqp_resolve(pb, request, o, &resolved);
     if (s || (s = epiqp_ranks_check(pb, request, &resolved.o, where)) ||
-        (s = epiqp_sweeps_new(pb, o->sweep, &sweeps)) || (s = epiqp_points_settle(pb, o, where, &sweeps)) ||
+        (s = epiqp_choose_model(pb, request, &resolved.o, a)) || (s = epiqp_sweeps_new(pb, o->sweep, &sweeps)) ||
+        (s = epiqp_points_settle(pb, &resolved.o, where, &sweeps)) ||
         (s = epiqp_plan_new(pb, request, &resolved, &TRAIN, plan))) {
         return s;
     }

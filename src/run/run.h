@@ -59,6 +59,11 @@ typedef struct {
 } epiqp_resolved;
 int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out);
 
+/* ---- choose.c ---- */
+
+/* Chooses the width and lambda that o leaves open, and says so in the answer. */
+int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_options *o, epiqp_answer *a);
+
 /* ---- solver.c: the plan ---- */
 
 /* Chooses the solver; fails, with alternatives, where the plan does not fit into memory. */

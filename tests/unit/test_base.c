@@ -167,6 +167,10 @@ static void change(epiq_ctx *c, epiq_options *o, const epiq_option_info *info)
     const char *second = info->choices ? strchr(info->choices, '|') + 1 : "ev";
     const double value = strtod(info->default_text, NULL);
     char other[64];
+    if (strcmp(info->name, "preset") == 0) { /* without those that it sets */
+        o->preset = EPIQ_PRESET_PAPER;
+        return;
+    }
     if (!*info->default_text) {
         EQ(epiq_options_set(c, o, info->name, "words"), EPIQ_OK);
         return;

@@ -161,6 +161,16 @@ MAKES(estimate_linear, epiq_result, epiq_result_free,
       epiq_estimate(c, data, at, (epiq_options[]){with(EPIQ_ENGINE_LINEAR, EPIQ_SOLVER_ITERATIVE, NULL)}, &made))
 MAKES(estimate_kept, epiq_result, epiq_result_free,
       epiq_estimate(c, data, at, (epiq_options[]){with(EPIQ_ENGINE_NETWORK, EPIQ_SOLVER_EXACT, fresh(state))}, &made))
+static epiq_options open_options(void)
+{
+    epiq_options changed = o;
+    changed.width = 0;
+    changed.lambda = 0;
+    changed.methods = EPIQ_EV;
+    return changed;
+}
+MAKES(estimate_chosen, epiq_result, epiq_result_free,
+      epiq_estimate(c, data, at, (epiq_options[]){open_options()}, &made))
 MAKES(matrix_read, epiq_matrix, epiq_matrix_free, epiq_matrix_read(c, rows, &made))
 MAKES(combine, epiq_result, epiq_result_free,
       epiq_combine(c,
@@ -231,6 +241,7 @@ static const struct {
     {"epiq_forecast", foresee, 5, false},
     {"epiq_estimate", estimate_linear, 15, false},
     {"epiq_estimate", estimate_kept, 15, false},
+    {"epiq_estimate", estimate_chosen, 40, false},
     {"epiq_matrix_read", matrix_read, 3, false},
     {"epiq_combine", combine, 10, false},
     {"epiq_targets", targets, 1, false},

@@ -157,6 +157,18 @@ TEST(all_methods_give_what_one_process_gives)
     compare(&q);
 }
 
+TEST(ranks_choose_the_same_network)
+{
+    question q;
+    set_up(&q);
+    q.o.width = 0;
+    q.o.methods = EPIQ_EV;
+    compare(&q);
+    q.o.engine = EPIQ_ENGINE_INFINITE;
+    q.o.lambda = 0;
+    compare(&q);
+}
+
 TEST(groups_probes_and_other_engines_too)
 {
     question q;

@@ -39,9 +39,10 @@ class Options(TypedDict, total=False):
     influential: int
     sweep: int
     engine: Literal["network", "linear", "infinite"]
-    width: int
+    preset: Literal["none", "paper"]
+    width: int | Literal["auto"]
     depth: int
-    lambda_: float
+    lambda_: float | Literal["auto"]
     bias: float
     bias_sd: float
     optimizer: Literal["auto", "gd", "sgd"]
@@ -125,7 +126,7 @@ def texts(function: str, given: Mapping[str, Any], allowed: Collection[str] = DE
         seen[option] = name
         if value is not None:
             out[option] = _value(option, name, value)
-    return out
+    return dict(sorted(out.items(), key=lambda item: item[0] != "preset"))  # the others change what it sets
 
 
 def grouped(

@@ -124,7 +124,7 @@ def test_parameters_are_the_options_of_fit():
     ours = {k: p.default for k, p in inspect.signature(EpistemicRegressor).parameters.items()}
     columns = {"target", "features", "drop", "onehot", "group", "missing", "na"}  # the arrays say
     asking = {"level", "influential", "sweep", "time", "kernel"}  # not of models: epiq fit has none of them
-    asking |= {"state"}  # a file of one run
+    asking |= {"state", "preset"}  # a file of one run; a name for several options
     asking |= {"solver", "rank", "tolerance", "parts", "scratch", "mem_limit"}  # a model needs the factor in memory
     library = {name.replace("-", "_"): default for name, *_, default, _ in _epiq.options()}
     library["lambda_"] = library.pop("lambda")
@@ -139,6 +139,20 @@ def float_or_none(text):
         return float(text)
     except ValueError:
         return None
+
+
+def test_width_and_lambda_left_to_choose(rows, points):
+    X, y = rows
+    chosen = EpistemicRegressor(members=3, width="auto", lambda_="auto", threads=1).fit(X, y)
+    kept = chosen.model_.describe()["options"]
+    assert int(kept["width"]) in (16, 32, 64, 256, 1024) and 1e-5 <= float(kept["lambda"]) <= 1
+    full = epiq.decompose(X, y, points, methods="if,ev", members=3, width="auto", lambda_="auto", threads=1)
+    choice = full.json["model_choice"]
+    assert (choice["width"], choice["lambda"]) == (int(kept["width"]), float(kept["lambda"]))
+    np.testing.assert_allclose(chosen.predict(points), full.prediction, rtol=2e-3)
+    paper = epiq.decompose(X, y, points, bias_sd=0.5, members=3, width=8, preset="paper", threads=1).json
+    assert (paper["model"]["bias_sd"], paper["model"]["width"]) == (0.5, 8)
+    assert paper["run"]["options"]["correction"] == "none"
 
 
 def test_random_state(rows, points):

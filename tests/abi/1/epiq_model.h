@@ -80,6 +80,8 @@ typedef struct epiq_reader epiq_reader;
 EPIQ_API int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path, epiq_reader **out);
 EPIQ_API int epiq_reader_next(epiq_ctx *c, epiq_reader *r, ptrdiff_t most, double *x,
                               ptrdiff_t *count); /* x: most by features; *count is 0 at the end */
+/* A sentence about the file that a person should read: columns that are ignored. NULL: there is nothing to say. */
+EPIQ_API const char *epiq_reader_note(const epiq_reader *r);
 EPIQ_API void epiq_reader_free(epiq_ctx *c, epiq_reader *r);
 
 #ifdef __cplusplus

@@ -125,7 +125,18 @@ typedef enum {
     X(EPIQ_W_NO_SKILL, "no_skill", EPIQ_ABOUT_RUN,                                                                     \
       "on rows they have not seen, the networks predict no better than the mean of the target (R2 is 0 or less)")      \
     X(EPIQ_W_OUTSIDE_DATA, "outside_data", EPIQ_ABOUT_POINT,                                                           \
-      "a point lies so far from all rows that their errors say nothing of it, and the interval of y is withheld")
+      "a point lies so far from all rows that their errors say nothing of it, and the interval of y is withheld")      \
+    X(EPIQ_W_INDEX_COLUMN, "index_column", EPIQ_ABOUT_DATA,                                                            \
+      "the first column, which has no name or is `Unnamed: 0`, numbers or names the rows and was left out")            \
+    X(EPIQ_W_COUNTING_COLUMN, "counting_column", EPIQ_ABOUT_DATA, "a feature counts the rows: 1, 2, 3 and so on")      \
+    X(EPIQ_W_READ_AS_NUMBERS, "read_as_numbers", EPIQ_ABOUT_DATA,                                                      \
+      "numbers written with currencies, percent signs, separators of thousands or decimal commas")                     \
+    X(EPIQ_W_CATEGORIES, "categories", EPIQ_ABOUT_DATA,                                                                \
+      "columns of texts with few values, which became 0/1 columns as by `--onehot`")                                   \
+    X(EPIQ_W_LATIN1, "latin1", EPIQ_ABOUT_DATA, "the file is not UTF-8 and was read as Latin-1")                       \
+    X(EPIQ_W_TWO_VALUES, "two_values", EPIQ_ABOUT_DATA, "the target has two values only, and looks like classes")      \
+    X(EPIQ_W_EXTRA_COLUMNS, "extra_columns", EPIQ_ABOUT_POINT,                                                         \
+      "columns in a file of new rows that the data does not have; `epiq predict` says so on standard error")
 
 typedef enum {
 #define EPIQ_WARNING_ENUM(name, code, scope, meaning) name,

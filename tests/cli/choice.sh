@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Width and lambda left to choose, and the paper's setting: what is said of it, what explicit flags keep, and ways to get it wrong.
+. "$(dirname "$0")/lib.inc"
+
+# a kink along one direction of four features
+awk 'BEGIN { print "a,b,c,d,y"
+    for (i = 1; i <= 60; i++) { a = sin(17 * i); b = cos(29 * i); c = sin(53 * i); d = cos(91 * i); u = a + b - c
+        printf "%.17g,%.17g,%.17g,%.17g,%.17g\n", a, b, c, d, (u > 0 ? 2 * u : -u) + 0.1 * sin(7 * i * i) } }' >rows.csv
+fast=(--target y --methods ev --members 3)
+number() { sed -n "/^  \"$2\": {/,/^  }/s/^    \"$3\": \(.*[^,]\),*$/\1/p" "$1"; }
+
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width auto --lambda auto --json a.json --report a.html
+check 'one line says what was chosen' [ "$(grep -c '^chosen: width [0-9]* and lambda ' "$out")" -eq 1 ]
+check 'JSON: what ran is what was chosen' [ "$(number a.json model width)" = "$(number a.json model_choice width)" ]
+check 'JSON: lambda too' [ "$(number a.json model lambda)" = "$(number a.json model_choice lambda)" ]
+check 'JSON: what was asked' says a.json '"width": "auto"'
+check 'JSON: infinitely wide networks were tried' says a.json '\{"width": null, "lambda": 0.001, '
+check 'JSON: and narrow ones' says a.json '\{"width": 16, "lambda": 0.001, .*"networks": [12]0'
+check 'JSON: how long it took' says a.json '"choice": [0-9]'
+check 'the page says it' says a.html '>chosen<.*width'
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width auto --lambda auto --threads 1 --json b.json
+check 'threads change nothing' cmp <(sed -n '/^  "model_choice"/,/^  }/p' a.json) <(sed -n '/^  "model_choice"/,/^  }/p' b.json)
+
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width 24 --lambda auto --json c.json
+check 'a width that is given stays' [ "$(number c.json model_choice width)" = 24 ]
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width 24 --json d.json
+check 'nothing was left to choose' lacks d.json model_choice
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width auto --lambda auto --dry-run
+check 'a forecast says that choosing takes time' says "$out" 'choosing the network'
+
+expect_ok "$epiq" fit rows.csv "${fast[@]}" --width auto --lambda 1e-3 --output m.epiq
+check 'a fit says the width it chose' says "$out" '3 networks of width (16|32|64|256|1024)$'
+expect_ok "$epiq" fit rows.csv --target y --engine infinite --lambda auto --output m2.epiq
+check 'and the lambda' says "$out" 'infinitely wide networks; lambda [0-9.e-]+, as chosen$'
+expect_ok "$epiq" predict m.epiq rows.csv --csv p.csv
+check 'and its model predicts' [ "$(wc -l <p.csv)" -eq 61 ]
+expect_ok "$epiq" plan rows.csv --target y --engine infinite --width auto --lambda auto --at row:1 --budget 10 --price-row 1 --price-training 1
+check 'a plan says what was chosen' says "$out" '^chosen: lambda '
+
+expect_ok "$epiq" estimate rows.csv --target y --at row:1 --members 3 --width 8 --bias-sd 0.5 --preset paper --json e.json
+check 'flags before the preset win' says e.json '"bias_sd": 0.5'
+check 'also the width' [ "$(number e.json model width)" = 8 ]
+check 'the rest is the preset' says e.json '"correction": "none"'
+expect_ok "$epiq" estimate rows.csv --target y --at row:1 --members 3 --preset=paper --width 8 --correction unbiased --json f.json
+check 'flags after it too' says f.json '"correction": "unbiased"'
+check 'no biases at the start' says f.json '"bias_sd": 0,'
+
+expect_exit 1 '' "$epiq" estimate rows.csv --target y --width 0
+expect_exit 1 '' "$epiq" estimate rows.csv --target y --lambda best
+expect_exit 1 '' "$epiq" estimate rows.csv --target y --preset poster
+expect_exit 1 '' "$epiq" estimate rows.csv --target y --engine infinite --lambda auto --time 2
+expect_exit 1 '' "$epiq" study table1 --quick --width auto
+finish
