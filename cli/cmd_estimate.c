@@ -13,8 +13,9 @@ static int run(cli *c)
 }
 
 static const flag FLAGS[] = {
-    FLAG("at", "Points", "mean|row:I|FILE", "mean",
-         "where to ask: the mean row, row I (from 1), every row of a file; repeatable"),
+    FLAG("at", "Points", "rows|mean|row:I|FILE", "mean",
+         "where to ask: rows, every row of the table (at most 1000) of networks that have not seen it; the mean row; row I "
+         "(from 1); every row of a file; repeatable"),
     SWEEP_FLAG,
     OUTPUT_FLAGS,
     REPORT_FLAGS,

@@ -90,7 +90,7 @@ static int run_folds(run *j)
 static int run_ev(run *j)
 {
     int s = j->pb->plan->members ? epiqp_estimate_ev(j->pb, &j->maker, &j->fit, &j->found.ev) : EPIQ_OK;
-    if ((s && s != EPIQ_E_STOPPED) || !j->pb->left_out || !j->found.folds.list) return s;
+    if ((s && s != EPIQ_E_STOPPED) || !j->pb->left_out || !j->found.folds.between) return s;
     int apart = epiqp_ev_left_out(j->pb, &j->found.folds, &j->found.ev);
     return apart ? apart : s;
 }

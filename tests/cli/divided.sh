@@ -10,7 +10,7 @@ expect_ok "$epiq" estimate rows.csv "${closed[@]}" --at mean --at row:7 --json t
 check 'what ran' says two.json '^    "solver": "divided",$'
 check 'in two parts unless asked' says two.json '^    "parts": 2,$'
 check 'is JSON' is_json two.json
-check 'a new observation' says two.json '"method": "jackknife\+"'
+check 'a new observation' says two.json '"by": "leave-one-out"'
 check 'five influential rows a point' test "$(grep -c '"influence": ' two.json)" -eq 10
 expect_ok "$epiq" estimate rows.csv "${closed[@]}" --parts 4 --at mean --json four.json --quiet
 check 'four if asked' says four.json '^    "parts": 4,$'

@@ -45,7 +45,7 @@ check 'ba: the factor is what was measured times' awk '/^      "ba": / { n = spl
 check 'single' says all.json "^      \"single\": \{\"variance\": $number, \"interval\": $interval, "
 check 'check' says all.json "^      \"check\": \{\"ba\": $number, \"uncorrected\": $number, \"if_plus_ev\": $number, \"inside\": (true|false)\},$"
 check 'five influential rows a point' test "$(grep -c '"influence": ' all.json)" -eq 10
-check 'trainings: six and three, ten without a fold, twenty again on other targets' says all.json '^    "members": 39,'
+check 'trainings: six and three, twenty without a fold, twenty again on other targets' says all.json '^    "members": 49,'
 check 'retraining' says all.json '^  "retrain": \{'
 check 'sha256' says all.json '"data_sha256": "[0-9a-f]{64}"'
 check 'the line as typed' says all.json '"command": "epiq estimate rows.csv --target y .* --at row:7"'
