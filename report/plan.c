@@ -104,6 +104,7 @@ static void write_head(doc *d)
     doc_data(d);
     doc_when(d, r->training->members, ", %td networks trained to find out", r->training->members);
     doc_say(d, "; %.3g s\n", d->run->seconds);
+    doc_when(d, d->r->model_choice->known, "chosen: %s\n", d->r->model_choice->reason);
     doc_page(d, "<p>");
     doc_sentence(d, true, "The standard deviation is that of the predicted %s at %s", d->run->data.target,
                  strcmp(r->points[0]->at, "mean") == 0 ? "the mean row" : r->points[0]->at);

@@ -87,7 +87,7 @@ static const row TABLE[] = {
     COUNT(ensemble_size, "ensemble-size", MODEL | (NETWORKS & ~STUDY) | COMBINE, "0", 0, 1e9,
           "networks in the ensemble whose variance is wanted (0: as many as batches)"),
     COUNT(folds, "folds", MODEL | ESTIMATE | FIT, "5", 2, 100, "parts of the rows, each left out once"),
-    COUNT(fold_members, "fold-members", MODEL | ESTIMATE | FIT, "4", 0, 1000,
+    COUNT(fold_members, "fold-members", ESTIMATE, "4", 0, 1000,
           "networks trained without each part of the rows: for their own error on rows they have not seen (0: none)"),
     REAL(level, "level", (SOLVES & ~STUDY) | COMBINE, "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE,
          "confidence level of the intervals"),

@@ -56,6 +56,8 @@ class Options(TypedDict, total=False):
     correction: Literal["moderated", "rowwise", "unbiased", "jackknife", "none"]
     data_by: Literal["auto", "if", "retrain"]
     replicates: int
+    folds: int
+    fold_members: int
     probes: int
     linear_kernel: Literal["population", "own"]
     solver: Literal["exact", "iterative", "divided", "auto"]

@@ -130,6 +130,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         correction: str = "moderated",
         data_by: str = "auto",
         replicates: int = 5,
+        folds: int = 5,
         probes: int = 0,
         hbar: str = "kernel",
         engine: str = "network",
@@ -157,6 +158,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         self.correction = correction
         self.data_by = data_by
         self.replicates = replicates
+        self.folds = folds
         self.probes = probes
         self.hbar = hbar
         self.engine = engine
