@@ -26,6 +26,9 @@ enum {
 };
 static const double LAMBDAS[LEVELS] = {1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5};
 static const ptrdiff_t WIDTHS[NARROW] = {16, 32, 64};
+/* A model that is about as good as the best has at most so many times its mean squared error: where the errors of a model vary
+ * much, one standard error alone says little. */
+static const double LITTLE = 1.125;
 static const double BEHIND = 2; /* standard errors of the difference: a model that is farther behind is dropped */
 static const double FIRST_GRADIENTS = 500, LONGER = 3.5; /* of a network with lambda 1e-3; for a tenth of any lambda */
 static const double PER_ROW = 800; /* what a gradient costs for each row beside its weights, in weights: as timed */
@@ -124,6 +127,7 @@ static int choose(const race *r, const model **out)
     int s = EPIQ_OK;
     for (const model *m = r->list; !s && m < r->list + r->count; m++) {
         double far = 0;
+        if (m->mse > LITTLE * best->mse) continue;
         if (!(s = behind(r, m, best, &far)) && far <= 1 && simpler(m, *out)) *out = m;
     }
     return s;
