@@ -130,7 +130,10 @@ static void write_variances(const epiqp_problem *pb, const epiqp_findings *f, pt
     const epiq_options *o = &plan->ran;
     const double unit2 = pb->data->y_factor * pb->data->y_factor, m = (double)o->batches,
                  phi = f->ba.phi ? f->ba.phi[p] : 0;
-    const epiq_part measured = f->ba.part ? f->ba.part[p] : (epiq_part){0}, ba = epiqp_ba_corrected(measured, phi);
+    const bool left_out = pb->left_out && pb->left_out[p] >= 0;
+    /* a row that is left out is in one of the batches */
+    const epiq_part measured = f->ba.part && !left_out ? f->ba.part[p] : (epiq_part){0},
+                    ba = epiqp_ba_corrected(measured, phi);
     epiq_part data = epiqp_data_part(f, p);
     data.method = !data.known && plan->influence == EPIQP_IF_SUBSET ? EPIQ_BY_RETRAIN : data.method;
     const epiqp_split both = epiqp_split_of(plan->closed_is_procedural ? f->closed[p] : f->ev.part[p], data, ba, m);
@@ -140,7 +143,7 @@ static void write_variances(const epiqp_problem *pb, const epiqp_findings *f, pt
     w->lost += f->methods & EPIQ_IF && !data.known; /* even the scaled square was too large */
     w->lost += f->methods & EPIQ_EV && f->ev.h && !f->ev.part[p].known;
     const bool without_rows = out->data.method == EPIQ_BY_RETRAIN && !pb->engine;
-    const bool left_out = pb->left_out && pb->left_out[p] >= 0; /* there the rows together are the answer */
+    /* of rows left out all together are the answer, not each */
     if (out->data.has_interval && out->data.df < EPIQP_NARROW && !without_rows && !left_out) {
         w->first_narrow = w->narrow++ ? w->first_narrow : p;
     }

@@ -171,7 +171,7 @@ TEST(what_is_unknown_is_left_out_and_said)
     fill();
     epiq_point *p = &k.point[0];
     *p = (epiq_point){.at = "mean", .prediction = 3, .influential = epiqp_empty_list, .corrected = &NOT_CORRECTED};
-    k.m.fit.known = 0;
+    k.m.fit.known = k.m.fit.kernel_known = 0;
     k.m.r.sweeps = epiqp_empty_list;
     k.m.r.sweep_count = 0;
     k.m.r.warnings = epiqp_empty_list;
@@ -227,7 +227,7 @@ TEST(networks_brought_along_have_no_features_and_no_training)
     k.m.ran.methods = EPIQ_BA;
     k.m.given.rows = 0;
     k.run.data = combine_data(&k.m.r);
-    k.m.fit.known = 0;
+    k.m.fit.known = k.m.fit.kernel_known = 0;
     text = changes(text);
     EQ(count(text, "<svg class=\"chart\""), 0);
     CONTAINS(text, "rows</th><td class=\"l wide\">unknown</td>");
