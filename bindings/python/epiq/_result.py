@@ -127,7 +127,11 @@ class Result:
         if self._handle is not None:
             return np.frombuffer(self._handle.numbers(f"{part}_interval")).reshape(-1, 2)
         none = (np.nan, np.nan)  # an upper end that cannot be known is None in the JSON, and NaN here
-        return np.array([(p[part] and p[part]["interval"]) or none for p in self.json["points"]], dtype=np.float64)
+        if part == "predictive":
+            ends = [p[part] and [p[part]["lo"], p[part]["hi"]] for p in self.json["points"]]
+        else:
+            ends = [p[part] and p[part]["interval"] for p in self.json["points"]]
+        return np.array([end or none for end in ends], dtype=np.float64)
 
     def _column(self, key: str) -> Floats:
         if self._handle is not None:

@@ -188,5 +188,5 @@ def test_state_continues_and_belongs_to_its_points(table, tmp_path):
     state = tmp_path / "state"
     first = epiq.decompose(X, y, at, state=state, **QUICK)
     again = epiq.decompose(X, y, at, state=state, **QUICK)
-    assert again.json["training"]["resumed"] == 9 + 30  # members and batches; folds and retrained networks
+    assert again.json["training"]["resumed"] == 9 + 40  # members and batches; folds and retrained networks
     assert again.json["points"] == first.json["points"]

@@ -123,7 +123,7 @@ def test_parameters_are_the_options_of_fit():
     """a new option of the library has to appear here, under its name and with its default"""
     ours = {k: p.default for k, p in inspect.signature(EpistemicRegressor).parameters.items()}
     columns = {"target", "features", "drop", "onehot", "group", "missing", "na"}  # the arrays say
-    asking = {"level", "influential", "sweep", "time", "kernel"}  # not of models: epiq fit has none of them
+    asking = {"level", "influential", "sweep", "time", "kernel", "fold_members"}  # not of models: epiq fit has none of them
     asking |= {"state", "preset"}  # a file of one run; a name for several options
     asking |= {"solver", "rank", "tolerance", "parts", "scratch", "mem_limit"}  # a model needs the factor in memory
     library = {name.replace("-", "_"): default for name, *_, default, _ in _epiq.options()}
