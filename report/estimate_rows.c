@@ -36,7 +36,7 @@ static void write_quantities(doc *d)
                  caption = phrase_of("Standard deviations over %td rows", s->rows),
                  mean = phrase_of("of the mean of %td networks", d->r->ran->members);
     const doc_column columns[] = {
-        {"", "", DOC_LEFT | DOC_NAME, .gap = 2, .width = -34},
+        {"", "", DOC_LEFT | DOC_NAME, .gap = 2, .width = -36},
         {"typical row", "typical row", 0, 2, 2, .width = 11, .name = "median"},
         {"9 rows in 10", "9 rows in 10", .align = DOC_LEFT, .gap = 3},
     };

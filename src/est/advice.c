@@ -11,7 +11,7 @@ static const double DOMINATES = 2;  /* a part that is this many times the other 
 static const double SETTLED = 0.1;  /* enough networks: procedural / m is below this fraction of the data variance */
 static const double MOST = 10;      /* times the networks there are: more are never advised */
 
-/* Means over the points that have both parts, and what follows from them. */
+/* Means over the points that have both parts, of rows left out their medians, and what follows from them. */
 typedef struct {
     ptrdiff_t points;
     double procedural, data;
@@ -33,6 +33,11 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
             b.procedural += (point->procedural.variance - b.procedural) / (double)b.points;
             b.data += (point->data.variance - b.data) / (double)b.points;
         }
+    }
+    const epiq_summary *rows = &a->summary;
+    if (rows->rows == pb->asked && rows->data.known && rows->procedural.known) { /* of a typical row */
+        b.data = rows->data.median;
+        b.procedural = rows->procedural.median;
     }
     const double each = b.procedural / b.m, floor = NOTICED * b.noise2, small = fmax(SETTLED * b.data, floor);
     b.own = b.data + each;
@@ -93,8 +98,8 @@ int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_ans
             "The networks predict no better than the mean of the target, so neither more networks nor more of the same "
             "rows will help: look for other features, or for a target that they can tell.");
     } else if (!b.points || !isfinite(b.own)) {
-        a->advice.text = epiqp_arena_sentence(
-            pb->e.c, pb->lasting, "No advice: both parts are unknown at every point. %s.", pb->plan->hints->both_parts);
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "No advice: no point has both parts. %s.",
+                                              pb->plan->hints->both_parts);
     } else if (b.own == 0) {
         a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "Nothing to gain: the variance is 0 here.");
     } else if (!b.train && !b.collect) {

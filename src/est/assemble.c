@@ -151,7 +151,8 @@ static void write_variances(const epiqp_problem *pb, const epiqp_findings *f, pt
     out->ensemble = in_units(epiqp_ensemble_of(&both, ba, o), unit2, w);
     epiq_part of_prediction = f->ba.h && !f->influence.prediction && !f->kernel ? ba : both.data;
     if (f->ev.h) {
-        of_prediction = epiqp_sum_of(both.data, both.procedural, (double)f->ev.members, o->level, both.method);
+        const ptrdiff_t networks = left_out && f->ev.unseen ? plan->folds->starts : f->ev.members;
+        of_prediction = epiqp_sum_of(both.data, both.procedural, (double)networks, o->level, both.method);
     }
     out->prediction_variance = in_units(of_prediction, unit2, w);
     out->corrected = corrected;
@@ -249,11 +250,13 @@ static void write_observation(const epiqp_problem *pb, const epiqp_unseen *u, do
 {
     const double unit = pb->data->y_factor, *x = pb->at + p * pb->data->d;
     if (!out->prediction_variance.known) return;
-    const epiqp_spread_place here =
-        epiqp_spread_at(&u->spread, x, prediction, out->prediction_variance.variance / unit / unit);
+    const double variance = out->prediction_variance.variance / unit / unit;
+    const bool row = pb->left_out && pb->left_out[p] >= 0;
+    const epiqp_spread_place here = row ? epiqp_spread_at_row(&u->spread, pb->left_out[p], variance)
+                                        : epiqp_spread_at(&u->spread, x, prediction, variance);
     const double half = u->factor * here.sd * unit, noise = here.noise_sd * unit * (here.noise_sd * unit);
     if (here.outside) {
-        w->first_outside = w->outside++ ? w->first_outside : p;
+        if (!row) w->first_outside = w->outside++ ? w->first_outside : p;
         return;
     }
     const double centre = pb->data->y_shift + unit * prediction;

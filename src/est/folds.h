@@ -33,8 +33,9 @@ typedef struct {
 } epiqp_fold;
 
 typedef struct {
-    epiqp_fold *list;       /* plan->folds->count; NULL: there are none */
-    double *mean, *between; /* n: at each row, by the networks that have not seen it: their mean and sample variance; between
+    epiqp_fold *list; /* plan->folds->count; NULL: there are none */
+    double *mean,
+        *between; /* n: at each row, by the networks that have not seen it: their mean and sample variance; between
                              * NULL: they are not all trained */
 } epiqp_fold_findings;
 int epiqp_estimate_folds(const epiqp_problem *pb, const epiqp_maker *maker, epiqp_fold_findings *found);

@@ -289,6 +289,21 @@ static void correct(const shared *w, const epiqp_grouped *grouped, const double 
     }
 }
 
+/* Whether deleting a second row can be told: each is left out alone, and its leverage is exact. */
+static bool knows_pairs(const shared *w)
+{
+    return !epiqp_has_groups(w->pb) && !w->probes.count;
+}
+
+/* How far deleting row j moves a prediction that leaves row i out already and gives j the weight c = -B_ij/B_ii: without i,
+ * alpha_j becomes alpha_j + c alpha_i, and B_jj becomes B_jj - c^2 B_ii. */
+static double moved_without(const shared *w, ptrdiff_t i, ptrdiff_t j, double c)
+{
+    const epiqp_ridge *r = w->r;
+    const double left = r->diagonal[j] - c * c * r->diagonal[i];
+    return left > 0 ? -w->pb->data->y_factor * c * (r->alpha[j] + c * r->alpha[i]) / left : 0;
+}
+
 /* Returns whether rowwise's variance had to be raised. scratch: 2 n for each thread. */
 static bool at_point(const shared *w, ptrdiff_t p, double *scratch, epiqp_if_findings *found)
 {
@@ -315,12 +330,13 @@ static bool at_point(const shared *w, ptrdiff_t p, double *scratch, epiqp_if_fin
         }
     }
     found->part[p] = *chosen;
-    const ptrdiff_t room = p < pb->asked ? found->influential_room : 0;
+    const ptrdiff_t without = pb->left_out ? pb->left_out[p] : -1,
+                    room = p < pb->asked && (without < 0 || knows_pairs(w)) ? found->influential_room : 0;
     ptrdiff_t count = 0;
-    for (ptrdiff_t i = 0; room && i < pb->n;
-         i++) { /* deleting row i moves the prediction by -alpha_i c_i / (A^-1)_ii */
-        epiqp_influence_keep(found->influential + p * room, &count, room,
-                             (epiq_influence){pb->data->row[i], w->deletion[i] * c[i]});
+    for (ptrdiff_t i = 0; room && i < pb->n; i++) {
+        if (i == without) continue;
+        const double moved = without < 0 ? w->deletion[i] * c[i] : moved_without(w, without, i, c[i]);
+        epiqp_influence_keep(found->influential + p * room, &count, room, (epiq_influence){pb->data->row[i], moved});
     }
     if (room) found->influential_count[p] = count;
     if (found->predictive) found->predictive[p] = epiqp_predictive_at(pb, &found->left_out, c, thread);

@@ -32,7 +32,7 @@ double epiqp_spread_shrink(double share, double leave_one_out2, double folds2)
 
 /* ---- neighbours ---- */
 
-typedef struct {
+typedef struct epiqp_nearby {
     double weight, ratio; /* sums over the neighbours: of the weights, of weight times ratio */
     double apart2;        /* squared distance, by features alone, of the nearest row */
 } nearby;
@@ -104,16 +104,29 @@ static double noise_of(double total, double variance)
     return fmax(total - variance, LEAST_NOISE * total);
 }
 
-epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance)
+/* Where rows up to `reach` apart from all others are inside the data. */
+static epiqp_spread_place place_of(const epiqp_spread *s, const nearby *near, double reach, double variance)
 {
-    const nearby near = look_around(s, x, prediction, NULL, 0);
     const double v = variance / s->unit / s->unit,
-                 total = s->shrink * s->shrink * (s->base + v) * local_ratio(s, s->prior, near.weight, near.ratio),
+                 total = s->shrink * s->shrink * (s->base + v) * local_ratio(s, s->prior, near->weight, near->ratio),
                  noise = noise_of(total, v);
     epiqp_spread_place out = {.noise_sd = s->unit * sqrt(noise), .sd = s->unit * sqrt(noise + v)};
     out.known = out.sd <= DBL_MAX;
     if (!out.known) out.noise_sd = out.sd = 0;
-    out.outside = !(sqrt(near.apart2) <= s->reach * (1 + TIE));
+    out.outside = !(sqrt(near->apart2) <= reach * (1 + TIE));
+    return out;
+}
+
+epiqp_spread_place epiqp_spread_at_row(const epiqp_spread *s, ptrdiff_t row, double variance)
+{
+    const ptrdiff_t group = s->group ? s->group[row] : row;
+    return place_of(s, &s->of_row[row], group == s->farthest ? s->other_reach : s->reach, variance);
+}
+
+epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance)
+{
+    const nearby near = look_around(s, x, prediction, NULL, 0);
+    epiqp_spread_place out = place_of(s, &near, s->reach, variance);
     for (ptrdiff_t k = 0; k < s->d; k++) {
         const double slack = (BEYOND + TIE) * (s->most[k] - s->least[k]);
         out.outside |= !(x[k] >= s->least[k] - slack && x[k] <= s->most[k] + slack);
@@ -253,6 +266,23 @@ static void copy_rows(const setup *w, double *x, double *prediction, double *rat
     }
 }
 
+/* The farthest that a row is from the others, and the same without the group of that row. */
+static void find_reach(const setup *w)
+{
+    epiqp_spread *out = w->out;
+    out->reach = out->other_reach = 0;
+    out->farthest = -1;
+    for (int others = 0; others < 2; others++) {
+        double *reach = others ? &out->other_reach : &out->reach;
+        for (ptrdiff_t i = 0; i < w->given->n; i++) {
+            const double apart = sqrt(w->near[i].apart2);
+            if (!(apart < INFINITY && apart > *reach) || (others && group_of(w->given, i) == out->farthest)) continue;
+            *reach = apart;
+            out->farthest = others ? out->farthest : group_of(w->given, i);
+        }
+    }
+}
+
 static int find_neighbours(const epiqp_env *e, const setup *w)
 {
     const ptrdiff_t n = w->given->n;
@@ -263,10 +293,7 @@ static int find_neighbours(const epiqp_env *e, const setup *w)
                                  group_of(w->given, i));
     }
     if (epiqp_cancel_requested(e->c)) return epiqp_report(e->c, "points", 0, n);
-    w->out->reach = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        if (w->near[i].apart2 < INFINITY) w->out->reach = fmax(w->out->reach, sqrt(w->near[i].apart2));
-    }
+    find_reach(w);
     return EPIQ_OK;
 }
 
@@ -378,11 +405,12 @@ int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_
 {
     const ptrdiff_t n = rows->n, d = rows->d, few = epiqp_min(n, EPIQP_SPREAD_ROWS);
     *out = (epiqp_spread){.n = n, .d = d, .rows = few, .groups = (double)rows->groups, .shrink = rows->shrink};
+    out->group = rows->group;
     out->near = epiqp_min(MOST, epiqp_max(FEWEST, few / PART));
     double *all = epiqp_arena_alloc(e->c, arena, few * d + 3 * d + 3 * few + 2 * n, sizeof *all);
     setup w = {.given = rows, .out = out};
     double *room = epiqp_alloc(e->c, 4 * n, sizeof *room);
-    w.near = epiqp_alloc(e->c, n, sizeof *w.near);
+    w.near = epiqp_arena_alloc(e->c, arena, n, sizeof *w.near);
     w.order = epiqp_alloc(e->c, n + 2 * few, sizeof *w.order);
     w.scores = epiqp_alloc(e->c, n, sizeof *w.scores);
     int s = all && room && w.near && w.order && w.scores ? EPIQ_OK : EPIQ_E_NOMEM;
@@ -393,10 +421,10 @@ int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_
         w.error2 = room + n;
         w.variance = room + 2 * n;
         w.room = room + 3 * n;
+        out->of_row = w.near;
         s = fill(e, &w, all);
     }
     epiqp_free(e->c, room);
-    epiqp_free(e->c, w.near);
     epiqp_free(e->c, w.order);
     epiqp_free(e->c, w.scores);
     return s;

@@ -51,6 +51,11 @@ typedef struct {
     double reach; /* farthest that a row is from the nearest row of other features */
     double groups;
     double noise_sd; /* overall, in the units of the errors; shrunk as at a point */
+    /* of the rows themselves, as epiqp_spread_at_row reads it; a model does not keep this */
+    const struct epiqp_nearby *of_row; /* n */
+    const ptrdiff_t *group;            /* as given */
+    ptrdiff_t farthest;                /* the group that decides reach, */
+    double other_reach;                /* and what it would be without that group */
 } epiqp_spread;
 
 /* Takes O(min(n, 2048) n d) time; the same bits for any number of threads. The arrays live in the arena. */
@@ -69,5 +74,7 @@ typedef struct {
 
 /* x: d; variance: of the prediction given, data part plus procedural part over its networks. Thread-safe. */
 epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance);
+/* At a row as the networks that have not seen it predict it: its own group, and so its own error, says nothing. */
+epiqp_spread_place epiqp_spread_at_row(const epiqp_spread *s, ptrdiff_t row, double variance);
 
 #endif

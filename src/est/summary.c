@@ -22,67 +22,76 @@ static double quantile(const double *v, ptrdiff_t count, double share)
     return v[below] + (at - (double)below) * (v[above] - v[below]);
 }
 
-/* What is summarised at a point; negative: it is unknown there. */
-static double part_of(const epiq_part *p)
+typedef enum { PREDICTION_SD, PROCEDURAL, DATA, SINGLE, INTERVAL_WIDTH, NOISE_SD, SHARE_DATA } quantity;
+
+static double variance_of(const epiq_part *p)
 {
     return p->known ? p->variance : -1;
 }
-static double prediction_sd(const epiq_point *p)
+
+/* At a point; negative: it is unknown there. m: networks trained on all rows, whose mean would be asked about such a row; 0: none,
+ * and the prediction has no procedural part. */
+static double value_of(quantity q, const epiq_point *p, double m)
 {
-    return p->prediction_variance.known ? sqrt(p->prediction_variance.variance) : -1;
-}
-static double procedural(const epiq_point *p)
-{
-    return part_of(&p->procedural);
-}
-static double data(const epiq_point *p)
-{
-    return part_of(&p->data);
-}
-static double single(const epiq_point *p)
-{
-    return part_of(&p->single);
-}
-static double interval_width(const epiq_point *p)
-{
-    return p->predictive.known ? p->predictive.hi - p->predictive.lo : -1;
-}
-static double noise_sd(const epiq_point *p)
-{
-    return p->predictive.known ? sqrt(p->predictive.noise) : -1;
-}
-static double share_data(const epiq_point *p)
-{
-    return p->single.known && p->data.known && p->single.variance > 0 ? p->data.variance / p->single.variance : -1;
+    const bool observed = p->predictive.known, both = p->data.known && (m == 0 || p->procedural.known);
+    switch (q) {
+    case PREDICTION_SD:
+        return both ? sqrt(p->data.variance + (m > 0 ? p->procedural.variance / m : 0)) : -1;
+    case PROCEDURAL:
+        return variance_of(&p->procedural);
+    case DATA:
+        return variance_of(&p->data);
+    case SINGLE:
+        return variance_of(&p->single);
+    case INTERVAL_WIDTH:
+        return observed ? p->predictive.hi - p->predictive.lo : -1;
+    case NOISE_SD:
+        return observed ? sqrt(p->predictive.noise) : -1;
+    default:
+        return p->data.known && p->single.known && p->single.variance > 0 ? p->data.variance / p->single.variance : -1;
+    }
 }
 
-/* values: scratch of as many as points. */
-static epiq_quantiles quantiles_of(const epiqp_problem *pb, const epiqp_answer *a, double (*value)(const epiq_point *p),
-                                   double *values)
+/* The rows of an answer, and room for as many values. */
+typedef struct {
+    const epiqp_problem *pb;
+    const epiqp_answer *a;
+    double m;
+    double *values;
+} summing;
+
+static epiq_quantiles quantiles_of(const summing *w, quantity q)
 {
     ptrdiff_t count = 0;
-    for (ptrdiff_t p = 0; p < pb->asked; p++) {
-        double v = pb->left_out[p] >= 0 ? value(&a->points[p]) : -1;
-        if (v >= 0) values[count++] = v;
+    for (ptrdiff_t p = 0; p < w->pb->asked; p++) {
+        double v = w->pb->left_out[p] >= 0 ? value_of(q, &w->a->points[p], w->m) : -1;
+        if (v >= 0) w->values[count++] = v;
     }
     if (!count) return (epiq_quantiles){0};
-    qsort(values, (size_t)count, sizeof *values, rising);
-    return (epiq_quantiles){1, quantile(values, count, 0.05), quantile(values, count, 0.5),
-                            quantile(values, count, 0.95)};
+    qsort(w->values, (size_t)count, sizeof *w->values, rising);
+    return (epiq_quantiles){1, quantile(w->values, count, 0.05), quantile(w->values, count, 0.5),
+                            quantile(w->values, count, 0.95)};
 }
 
-static int list_least_sure(const epiqp_problem *pb, const epiqp_answer *a, epiq_summary *out)
+static int list_least_sure(const summing *w, epiq_summary *out)
 {
+    const epiqp_problem *pb = w->pb;
     const epiq_point *least[LEAST_SURE];
+    double sd[LEAST_SURE];
     ptrdiff_t count = 0;
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
-        const epiq_point *one = &a->points[p];
-        if (pb->left_out[p] < 0 || prediction_sd(one) < 0) continue;
+        const epiq_point *one = &w->a->points[p];
+        const double own = pb->left_out[p] >= 0 ? value_of(PREDICTION_SD, one, w->m) : -1;
+        if (own < 0) continue;
         ptrdiff_t at = count < LEAST_SURE ? count++ : LEAST_SURE;
-        for (; at > 0 && prediction_sd(one) > prediction_sd(least[at - 1]); at--) {
-            if (at < LEAST_SURE) least[at] = least[at - 1];
+        for (; at > 0 && own > sd[at - 1]; at--) {
+            if (at == LEAST_SURE) continue;
+            least[at] = least[at - 1];
+            sd[at] = sd[at - 1];
         }
-        if (at < LEAST_SURE) least[at] = one;
+        if (at == LEAST_SURE) continue;
+        least[at] = one;
+        sd[at] = own;
     }
     ptrdiff_t *rows = epiqp_arena_alloc(pb->e.c, pb->lasting, LEAST_SURE, sizeof *rows);
     for (ptrdiff_t k = 0; rows && k < count; k++) {
@@ -97,17 +106,18 @@ int epiqp_summarise(const epiqp_problem *pb, epiqp_answer *a)
 {
     epiq_summary *s = &a->summary;
     if (!pb->left_out) return EPIQ_OK;
-    double *values = epiqp_room(pb, pb->asked, sizeof *values);
-    if (!values) return EPIQ_E_NOMEM;
+    const summing w = {pb, a, pb->plan->members ? (double)a->ran.members : 0,
+                       epiqp_room(pb, pb->asked, sizeof *w.values)};
+    if (!w.values) return EPIQ_E_NOMEM;
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
         s->rows += pb->left_out[p] >= 0;
     }
-    s->prediction_sd = quantiles_of(pb, a, prediction_sd, values);
-    s->procedural = quantiles_of(pb, a, procedural, values);
-    s->data = quantiles_of(pb, a, data, values);
-    s->single = quantiles_of(pb, a, single, values);
-    s->interval_width = quantiles_of(pb, a, interval_width, values);
-    s->noise_sd = quantiles_of(pb, a, noise_sd, values);
-    s->share_data = quantiles_of(pb, a, share_data, values).median;
-    return list_least_sure(pb, a, s);
+    s->prediction_sd = quantiles_of(&w, PREDICTION_SD);
+    s->procedural = quantiles_of(&w, PROCEDURAL);
+    s->data = quantiles_of(&w, DATA);
+    s->single = quantiles_of(&w, SINGLE);
+    s->interval_width = quantiles_of(&w, INTERVAL_WIDTH);
+    s->noise_sd = quantiles_of(&w, NOISE_SD);
+    s->share_data = quantiles_of(&w, SHARE_DATA).median;
+    return list_least_sure(&w, s);
 }

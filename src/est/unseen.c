@@ -62,7 +62,7 @@ int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_uns
 {
     const epiqp_loo *l = &f->influence.loo;
     *out = (epiqp_unseen){0};
-    const bool folds = f->folds.between && pb->plan->ran.fold_members > 0;
+    const bool folds = f->folds.between && pb->plan->members && pb->plan->ran.fold_members > 0;
     const bool divided = pb->plan->influence == EPIQP_IF_DIVIDED; /* another predictor, with an interval of its own */
     if (!pb->engine || !pb->plan->wants_predictive || divided || !(folds || (l->known && l->wider))) return EPIQ_OK;
     double *error = epiqp_room(pb, 3 * pb->n, sizeof *error);

@@ -81,8 +81,9 @@ static int check_left_out(const epiqp_problem *pb, const epiqp_request *request,
                       : o->time > 0                                   ? "training that is stopped at a time cannot"
                       : plan->solve && o->solver != EPIQ_SOLVER_EXACT ? "that takes {--solver} exact"
                       : plan->influence == EPIQP_IF_EMPIRICAL         ? "that takes {--kernel} population"
-                      : by_folds(pb, request, plan) && plan->fold_starts < 2 ? "that takes 2 {--fold-members} or more"
-                                                                             : NULL;
+                      : pb->engine->member && !(o->methods & (EPIQ_IF | EPIQ_EV)) ? "that takes if or ev in {--methods}"
+                      : by_folds(pb, request, plan) && o->fold_members < 2 ? "that takes 2 {--fold-members} or more"
+                                                                           : NULL;
     return why ? epiqp_fail(pb->e.c, EPIQ_E_USAGE,
                             "rows cannot be left out here: %s; ask {--at} mean or another point instead", why)
                : EPIQ_OK;

@@ -72,6 +72,61 @@ TEST(infinitely_wide_networks_answer_as_if_the_row_had_never_been_there)
     done();
 }
 
+/* Deleting a second row, by doing so. */
+TEST(influential_rows_are_those_of_the_table_without_the_row)
+{
+    epiq_options o = asked();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.influential = N;
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    const epiq_point *p = r->points[7];
+    EQ(p->influential_count, N - 1);
+    bool marked[N] = {[7] = true};
+    epiq_ctx *own;
+    EQ(epiq_ctx_new(&own), EPIQ_OK);
+    epiq_result *before = without(own, marked, 7, o);
+    for (int k = 0; k < N - 1; k += 13) { /* the strongest, and weaker ones */
+        const ptrdiff_t row = p->influential[k]->row - 1;
+        marked[row] = true;
+        epiq_result *after = without(own, marked, 7, o);
+        NEAR(p->influential[k]->influence, after->points[0]->prediction - before->points[0]->prediction, 1e-9);
+        epiq_result_free(own, after);
+        marked[row] = false;
+    }
+    epiq_result_free(own, before);
+    epiq_ctx_free(own);
+    done();
+}
+
+/* A target far off moves neither the prediction at its own row nor how large its noise is taken to be, but for the median of all. */
+TEST(a_rows_own_target_is_not_in_its_interval)
+{
+    enum { ODD = 31 };
+    epiq_options o = asked();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    double x[N * D], y[N], half[2], prediction[2];
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    memcpy(x, X, sizeof x);
+    memcpy(y, Y, sizeof y);
+    for (int k = 0; k < 2; k++) {
+        done();
+        EQ(epiq_ctx_new(&c), EPIQ_OK);
+        y[ODD] += k * 10;
+        EQ(epiq_data_new(c, N, D, x, y, NULL, &o, &data), EPIQ_OK);
+        EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+        EQ(epiq_points_add(c, at, "rows"), EPIQ_OK);
+        EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+        const epiq_point *p = r->points[ODD];
+        TRUE(p->predictive.known);
+        prediction[k] = p->prediction;
+        double spread = (p->predictive.hi - p->predictive.lo) / 2, others = r->summary->interval_width.median / 2;
+        half[k] = spread / others;
+    }
+    NEAR(prediction[0], prediction[1], 1e-9);
+    TRUE(half[1] < 1.6 * half[0]); /* with its own error among its neighbours' it is five times as wide as others */
+    done();
+}
+
 TEST(a_row_is_left_out_with_its_whole_group)
 {
     epiq_options o = asked();
@@ -142,6 +197,7 @@ TEST(networks_of_a_fold_are_those_trained_without_it)
             NEAR(p->members[k], want->points[0]->members[fold[i] + 5 * k], 1e-5);
         }
         NEAR(p->prediction, (p->members[0] + p->members[1] + p->members[2]) / 3, 1e-12);
+        CLOSE(p->prediction_variance.variance, p->data.variance + p->procedural.variance / 3, 1e-12);
         epiq_result_free(own, want);
         epiq_ctx_free(own);
     }
@@ -182,7 +238,7 @@ TEST(a_summary_has_the_quantiles_of_its_rows_and_the_least_sure_of_them)
     EQ(run_rows(NULL, &o), EPIQ_OK);
     double sd[N];
     for (int i = 0; i < N; i++) {
-        sd[i] = sqrt(r->points[i]->prediction_variance.variance);
+        sd[i] = sqrt(r->points[i]->data.variance);
     }
     const epiq_summary *s = r->summary;
     for (ptrdiff_t k = 1; k < s->least_sure_count; k++) {
