@@ -140,7 +140,7 @@ int epiqp_estimate_folds(const epiqp_problem *pb, const epiqp_maker *maker, epiq
         s = fold_new(pb, k, &found->list[k]);
     }
     s = epiq_ctx_agree(pb->e.c, s);
-    if (s || !found->mean || (s = train(pb, maker, found))) return s;
+    if (s || !found->mean || !found->list || (s = train(pb, maker, found))) return s;
     found->between = found->mean + pb->n;
     predict_rows(pb, found);
     return EPIQ_OK;
