@@ -168,7 +168,7 @@ def compare_estimate(name, page, result):
         if point["predictive"]:
             lo, hi = point["predictive"]["lo"], point["predictive"]["hi"]
             check(f"{name}: a new observation", lo in page.values("data-predictive-lo") and hi in page.values("data-predictive-hi")
-                  and any(math.isclose(point["predictive"]["noise_sd"] ** 2, v, rel_tol=1e-12) for v in page.values("data-noise")))
+                  and any(math.isclose(float(point["predictive"]["noise_sd"]) ** 2, float(v), rel_tol=1e-12) for v in page.values("data-noise")))
         values = page.values("data-value")
         for row in point["influential"]:
             check(f"{name}: influence of row {row['row']}", row["influence"] in values)

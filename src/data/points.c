@@ -161,8 +161,9 @@ enum { MOST_ROWS = 1000 }; /* quantiles over so many are within 1.5 % of their r
 static int choose_rows(epiq_ctx *c, const epiq_data *data, bool *chosen)
 {
     const ptrdiff_t n = data->n, groups = data->groups;
-    ptrdiff_t *order = epiqp_alloc(c, 2 * groups, sizeof *order), *size = order + groups, count = 0;
+    ptrdiff_t *order = epiqp_alloc(c, 2 * groups, sizeof *order), count = 0;
     if (!order) return EPIQ_E_NOMEM;
+    ptrdiff_t *size = order + groups;
     memset(order, 0, 2 * (size_t)groups * sizeof *order);
     for (ptrdiff_t i = 0; i < n; i++) {
         size[data->group[i]]++;

@@ -29,8 +29,9 @@ bool epiqp_leave_row_out(ptrdiff_t n, ptrdiff_t row, double *c)
 static int leave_group_out(const epiqp_problem *pb, ptrdiff_t size, const ptrdiff_t *rows, double *const *c_of)
 {
     const ptrdiff_t n = pb->n;
-    double *block = epiqp_alloc(pb->e.c, size * (size + n), sizeof *block), *b = block + size * size;
+    double *block = epiqp_alloc(pb->e.c, size * (size + n), sizeof *block);
     if (!block) return EPIQ_E_NOMEM;
+    double *b = block + size * size;
     for (ptrdiff_t i = 0; i < size; i++) {
         for (ptrdiff_t k = 0; k < size; k++) {
             block[i + k * size] = c_of[k][rows[i]];
@@ -57,8 +58,9 @@ int epiqp_leave_points_out(const epiqp_problem *pb, double *c)
 {
     const ptrdiff_t n = pb->n;
     epiqp_listed of;
-    double **of_row = epiqp_room(pb, 2 * n, sizeof *of_row), **in_group = of_row + n; /* NULL: not asked about */
+    double **of_row = epiqp_room(pb, 2 * n, sizeof *of_row); /* NULL: not asked about */
     if (!of_row || epiqp_list_rows(pb, pb->data->groups, pb->data->group, &of)) return EPIQ_E_NOMEM;
+    double **in_group = of_row + n;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         if (pb->left_out[p] >= 0) of_row[pb->left_out[p]] = c + p * n;
     }

@@ -29,8 +29,9 @@ static void gather(const epiqp_problem *pb, ptrdiff_t rows, ptrdiff_t asked, ptr
 static int list_left_out(const epiqp_problem *pb, ptrdiff_t rows, ptrdiff_t asked, const ptrdiff_t *order,
                          const ptrdiff_t **out)
 {
-    ptrdiff_t *list = epiqp_room(pb, pb->points + asked + pb->n, sizeof *list), *place = list + pb->points + asked;
+    ptrdiff_t *list = epiqp_room(pb, pb->points + asked + pb->n, sizeof *list);
     if (!list) return EPIQ_E_NOMEM;
+    ptrdiff_t *place = list + pb->points + asked;
     for (ptrdiff_t i = 0; i < pb->n; i++) {
         place[order[i]] = i < rows ? i : -1;
     }
