@@ -74,10 +74,11 @@ check "plan writes its answer" is_json plan.json
 expect_ok ranks 3 "$epiq" estimate "${all[@]}" --state kept --json ranks.json
 check "with a state" same one.json ranks.json near
 expect_ok "$epiq" estimate "${all[@]}" --state kept --json ranks.json
-check "one process goes on from what three ranks kept" field ranks.json training.resumed 42
+check "one process goes on from what three ranks kept" field ranks.json training.resumed 52
 rm -f kept*
 
 # ---- what goes wrong: one sentence, its exit code ----
+small=(--target y --width 32 --members 7 --batches 5)
 expect_exit 2 'rank 1 of 2: the rows read here are not those of rank 0' \
     ranks 1 "$epiq" estimate rows.csv "${small[@]}" : -n 1 "$epiq" estimate other.csv "${small[@]}"
 expect_exit 2 'rank 1 of 2: the options given here' \
