@@ -70,7 +70,7 @@ static char *say_enough(const epiqp_problem *pb, const balance *b)
 /* Twice the rows halve the data variance at best. */
 static char *say(const epiqp_problem *pb, const balance *b)
 {
-    char beside[64], train[160], collect[160], rows[48] = "as many rows again";
+    char beside[64], train[240], collect[240], rows[48] = "as many rows again";
     put_beside(b, beside, sizeof beside);
     if (pb->n) snprintf(rows, sizeof rows, "%td more rows", pb->n);
     snprintf(train, sizeof train,

@@ -129,16 +129,15 @@ int epiqp_ev_left_out(const epiqp_problem *pb, const epiqp_fold_findings *folds,
     if (s || (s = list_unseen(pb, folds, &found->unseen))) return s;
     const bool any = w.count >= FEWEST && least_of(w.s2, w.count) > 0;
     const bool shaped = any && least_of(w.all, w.count) > 0;
-    prior_law law = {0}, by_all = {0};
-    if (any) law = law_of(w.count, w.s2, NULL, df);
-    if (shaped) by_all = law_of(w.count, w.s2, w.all, df);
-    const double *prior = shaped && by_all.scatter < law.scatter ? w.all : NULL;
-    law = prior ? by_all : law;
+    const prior_law alike = any ? law_of(w.count, w.s2, NULL, df) : (prior_law){0},
+                    by_all = shaped ? law_of(w.count, w.s2, w.all, df) : (prior_law){0};
+    const double *prior = shaped && by_all.scatter < alike.scatter ? w.all : NULL;
+    const prior_law *law = prior ? &by_all : &alike;
     /* the prior is itself a variance of networks, and known no better than that */
-    const double nu = !any ? 0 : law.scatter > 0 ? fmin(law.nu, most) : most;
+    const double nu = !any ? 0 : law->scatter > 0 ? fmin(law->nu, most) : most;
     for (ptrdiff_t i = 0; i < w.count; i++) {
         const ptrdiff_t p = w.point[i], row = pb->left_out[p];
-        const double variance = (nu * law.size * (prior ? prior[i] : 1) + df * w.s2[i]) / (nu + df);
+        const double variance = (nu * law->size * (prior ? prior[i] : 1) + df * w.s2[i]) / (nu + df);
         found->part[p] = epiq_part_of(variance, nu + df, pb->plan->ran.level, EPIQ_BY_EV);
         found->mean[p] = folds->mean[row];
     }
