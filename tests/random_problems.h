@@ -89,6 +89,7 @@ static problem draw_problem(uint64_t seed, kind k)
     o->level = LEVELS[pick(u[8], 3)];
     o->width = 1 + pick(u[9], 6);
     o->members = 2 + pick(u[10], 4);
+    o->fold_members = 0; /* of which models know nothing */
     o->batches = 2 + pick(u[11], 2);
     o->ensemble_size = pick(u[12], 2) ? 0 : 1 + pick(u[12] * 2, 9);
     o->influential = pick(u[13], 4);
