@@ -300,7 +300,7 @@ static void describe_text(doc *d)
     if (d->r->sweep_count && !d->run->sweeps_drawn) write_sweep_table(d);
     doc_say(d, "\n");
     doc_warnings(d);
-    doc_conclusion(d, BOLD, d->r->point_count ? "Advice:" : "Foreseen:", d->r->advice->text);
+    doc_conclusion(d, BOLD, d->r->point_count ? "Advice:" : "Expected cost:", d->r->advice->text);
     if (*needed.text) doc_conclusion(d, BOLD, "Networks:", needed.text);
 }
 

@@ -130,7 +130,7 @@ static void write_observation(doc *d, const epiq_point *p)
     doc_say(d, "noise %.3g", sqrt(noise));
     doc_when(d, p->data.known, ", data %.3g", part_sd(&p->data));
     doc_when(d, p->procedural.known && p->member_count, ", procedure %.3g",
-             sqrt(p->procedural.variance / (double)(p->left_out ? d->r->ran->members : p->member_count)));
+             sqrt(p->procedural.variance / (double)p->member_count));
     doc_say(d, "\n");
 }
 

@@ -4,7 +4,6 @@
 #include "report/estimate_doc.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static doc_cell cell_spread(const epiq_quantiles *q, double (*of)(double))
 {

@@ -41,12 +41,12 @@ static void write_solver(json *j, const epiq_result *r, const epiq_options *o)
     }
     const bool divided = r && r->ran->solver == EPIQ_SOLVER_DIVIDED;
     json_fields(j, FIELDS(FIELD_THERE("parts", COUNT, divided ? &r->ran->parts : NULL)));
-#define FORESEEN(member) FIELD(#member, REAL, &r->cost->member)
+#define COST(member) FIELD(#member, REAL, &r->cost->member)
     if (!r || !(r->cost->bytes > 0)) { /* of combine */
         json_text(j, "foreseen", NULL);
         return;
     }
-    json_struct(j, "foreseen", true, JSON_FLAT, FIELDS(FORESEEN(bytes), FORESEEN(seconds), FORESEEN(limit)));
+    json_struct(j, "foreseen", true, JSON_FLAT, FIELDS(COST(bytes), COST(seconds), COST(limit)));
 }
 
 void json_run(json *j, const manifest *m, const report_run *run, const epiq_options *options)

@@ -33,6 +33,7 @@ epiq_options lab_options(const lab *l)
 {
     epiq_options o = l->result->options;
     o.data_by = o.data_by == EPIQ_DATA_BY_AUTO ? EPIQ_DATA_BY_IF : o.data_by;
+    o.fold_members = 0; /* no study looks at the networks' error on rows left out */
     return o;
 }
 

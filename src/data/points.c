@@ -1,5 +1,5 @@
-/* points.c - where to predict: the rows of the data, each left out; the mean, a row, values of some features, rows of another
- * file or of memory; with the columns and the scaling of the data.
+/* points.c - where to predict: the rows of the data, each left out; the mean, a row, rows of another file or of
+ * memory; with the columns and the scaling of the data.
  */
 #include "data/table.h"
 

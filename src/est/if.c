@@ -200,7 +200,7 @@ static int leave_rows_out(const shared *w, epiqp_if_findings *found)
     if (s || !plan->leave_out || (plan->predictive && !found->loo.known)) return s;
     const double level = plan->predictive ? plan->ran.level : 0;
     s = epiqp_predictive_new(pb, level, &found->grouped, found->loo.left_out, &found->left_out);
-    if (s || !plan->predictive || !found->left_out.known) return s;
+    if (s || !plan->predictive || !found->left_out.known || pb->engine) return s; /* unseen.c makes the interval then */
     found->predictive = epiqp_room(pb, pb->points, sizeof *found->predictive);
     return found->predictive ? EPIQ_OK : EPIQ_E_NOMEM;
 }

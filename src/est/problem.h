@@ -77,7 +77,6 @@ typedef struct {
     const char *without_ba;      /* where else to take the ensemble's variance from */
     const char *other_size;      /* how to get the variance of an ensemble of another size than BA's */
     const char *far_from_kernel; /* what to try when networks are far from kernel regression */
-    const char *members_are;     /* "trained here" */
 } epiqp_hints;
 
 #endif

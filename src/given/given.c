@@ -15,7 +15,6 @@ static const epiqp_hints BRING = {
     .without_ba = "take the ensemble's variance from IF + EV there, without {--batched}",
     .other_size = "add members ({--ensemble}) or a kernel ({--gram} or {--jacobian})",
     .far_from_kernel = "check that the kernel is that of these networks",
-    .members_are = "given",
 };
 
 /* A checksum of shape and numbers, as doubles: float32 and float64 of the same points agree. */

@@ -14,7 +14,6 @@ static const epiqp_hints TRAIN = {
     .without_ba = "take the ensemble's variance from {--methods} if,ev there",
     .other_size = "add if or ev to {--methods}",
     .far_from_kernel = "compare with a larger {--width}",
-    .members_are = "trained here",
 };
 
 /* What one estimate works with; each step reads what the steps before have made. */

@@ -212,14 +212,14 @@ TEST(a_batch_is_what_estimates_on_the_longer_table_say)
     end();
 }
 
-/* ---- networks: not linear, so that what a pick does is foreseen only roughly ---- */
+/* ---- networks: not linear, so that what a pick does is expected only roughly ---- */
 
 typedef struct {
     ptrdiff_t picked;
-    double value, before[POINTS], foreseen[POINTS];
+    double value, before[POINTS], expected[POINTS];
 } foresight;
 
-static int foresee(const epiqp_estimated *e, void *user)
+static int believe_pick(const epiqp_estimated *e, void *user)
 {
     foresight *f = user;
     epiqp_belief b;
@@ -231,7 +231,7 @@ static int foresee(const epiqp_estimated *e, void *user)
     f->value = e->found->prediction[f->picked];
     epiqp_belief_observe(&b, f->picked);
     for (int p = 0; p < POINTS; p++) {
-        f->foreseen[p] = epiqp_belief_procedural(&b, p);
+        f->expected[p] = epiqp_belief_procedural(&b, p);
     }
     return EPIQ_OK;
 }
@@ -247,7 +247,7 @@ static double correlation(const double *a, const double *b, int count)
     return ab / sqrt(aa * bb);
 }
 
-TEST(networks_change_much_as_foreseen)
+TEST(networks_change_much_as_expected)
 {
     begin();
     foresight f = {0};
@@ -257,20 +257,20 @@ TEST(networks_change_much_as_foreseen)
     o.methods = EPIQ_IF | EPIQ_EV;
     table t = table_of(N, NULL, POINTS, AT, &o);
     epiq_result *r, *again;
-    EQ(epiqp_estimate(c, t.data, t.at, &o, &(epiqp_request){.on_done = foresee, .user = &f}, &r), EPIQ_OK);
+    EQ(epiqp_estimate(c, t.data, t.at, &o, &(epiqp_request){.on_done = believe_pick, .user = &f}, &r), EPIQ_OK);
     append(&o, &f.picked, &f.value, 1, &with);
     table longer = table_of(N + 1, NULL, POINTS, AT, &with); /* the same starts, trained again */
     EQ(epiq_estimate(c, longer.data, longer.at, &with, &again), EPIQ_OK);
-    double found[POINTS], by[POINTS], by_foreseen[POINTS];
+    double found[POINTS], by[POINTS], by_expected[POINTS];
     for (int p = 0; p < POINTS; p++) {
         found[p] = again->points[p]->procedural.variance;
         by[p] = f.before[p] - found[p];
-        by_foreseen[p] = f.before[p] - f.foreseen[p];
+        by_expected[p] = f.before[p] - f.expected[p];
     }
     /* measured 0.97 and 0.996, and 0.22 and 0.11 below; a member in ten ends in another minimum */
-    TRUE(correlation(found, f.foreseen, POINTS) > 0.8);
-    TRUE(correlation(by, by_foreseen, POINTS) > 0.8);
-    TRUE(found[f.picked] < 0.6 * f.before[f.picked] && f.foreseen[f.picked] < 0.6 * f.before[f.picked]);
+    TRUE(correlation(found, f.expected, POINTS) > 0.8);
+    TRUE(correlation(by, by_expected, POINTS) > 0.8);
+    TRUE(found[f.picked] < 0.6 * f.before[f.picked] && f.expected[f.picked] < 0.6 * f.before[f.picked]);
     epiq_result_free(c, r);
     epiq_result_free(c, again);
     table_free(longer);

@@ -165,7 +165,7 @@ TEST(batches_that_are_the_whole_are_not_too_small)
 TEST(advice_is_on_the_ensemble)
 {
     EQ(epiq_ctx_new(&c), EPIQ_OK);
-    static const epiqp_hints words = {.both_parts = "both", .members_are = "made here"};
+    static const epiqp_hints words = {.both_parts = "both"};
     epiq_point point = {.procedural = epiq_part_of(4, 9, 0.9, EPIQ_BY_EV), .data = epiq_part_of(1, 9, 0.9, EPIQ_BY_IF)};
     epiqp_answer answer = {.points = &point};
     epiqp_plan plan = {.ran = {.ensemble_size = 10}, .hints = &words};

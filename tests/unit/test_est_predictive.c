@@ -488,7 +488,7 @@ TEST(allocations_of_sweeps_and_groups_may_fail)
 enum { ROWS = 60, NEW = 25, SETS = 60 };
 typedef struct {
     double covered, se; /* new observations in their interval at level 0.9, and its standard error over data sets */
-    double error2, foreseen; /* mean squared distance from the prediction, and noise + data + procedural / m */
+    double error2, expected; /* mean squared distance from the prediction, and noise + data + procedural / m */
     double procedure;        /* the last one's share in it */
 } fresh;
 
@@ -528,14 +528,14 @@ static fresh try_fresh(int set, int engine, double sd, double slope)
             double off = y[ROWS + i] - p->prediction, share = 1. / (known * SETS);
             hits += (y[ROWS + i] >= p->predictive.lo && y[ROWS + i] <= p->predictive.hi) / known;
             f.error2 += off * off * share;
-            f.foreseen += (p->predictive.noise + p->prediction_variance.variance) * share;
+            f.expected += (p->predictive.noise + p->prediction_variance.variance) * share;
             f.procedure += engine == EPIQ_ENGINE_INFINITE ? 0 : p->procedural.variance / 2 * share;
         }
         f.covered += hits / SETS;
         square += hits * hits / SETS;
     }
     f.se = sqrt((square - f.covered * f.covered) / SETS);
-    f.procedure /= f.foreseen;
+    f.procedure /= f.expected;
     done();
     return f;
 }
@@ -548,7 +548,7 @@ TEST(new_observations_fall_where_they_should)
             NEAR(f.covered, 0.9, 4 * f.se);
             TRUE(f.se < 0.012);
             if (!form) { /* 1500 squares of normals, ten or so of them to a data set's own error: 6 % */
-                CLOSE(f.error2, f.foreseen, 0.15);
+                CLOSE(f.error2, f.expected, 0.15);
             }
         }
     }
@@ -556,5 +556,5 @@ TEST(new_observations_fall_where_they_should)
     fresh f = try_fresh(1, EPIQ_ENGINE_LINEAR, 0.01, 0);
     NEAR(f.covered, 0.9, 4 * f.se);
     TRUE(f.procedure > 0.3);
-    CLOSE(f.error2, f.foreseen, 0.15);
+    CLOSE(f.error2, f.expected, 0.15);
 }

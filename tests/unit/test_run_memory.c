@@ -156,7 +156,7 @@ DOES(points_add_rows, epiq_points_add_rows(c, at, POINTS, AT))
 DOES(kernels, epiq_kernel(c, data, &o, kernel, kernel))
 DOES(network_start, epiq_network_start(c, &o, D, 0, theta))
 MAKES(estimate, epiq_result, epiq_result_free, epiq_estimate(c, data, at, &o, &made))
-MAKES(foresee, epiq_result, epiq_result_free, epiq_forecast(c, data, at, &o, &made))
+MAKES(forecast, epiq_result, epiq_result_free, epiq_forecast(c, data, at, &o, &made))
 MAKES(estimate_linear, epiq_result, epiq_result_free,
       epiq_estimate(c, data, at, (epiq_options[]){with(EPIQ_ENGINE_LINEAR, EPIQ_SOLVER_ITERATIVE, NULL)}, &made))
 MAKES(estimate_kept, epiq_result, epiq_result_free,
@@ -238,7 +238,7 @@ static const struct {
     {"epiq_kernel", kernels, 1, false},
     {"epiq_network_start", network_start, 0, false},
     {"epiq_estimate", estimate, 15, false},
-    {"epiq_forecast", foresee, 5, false},
+    {"epiq_forecast", forecast, 5, false},
     {"epiq_estimate", estimate_linear, 15, false},
     {"epiq_estimate", estimate_kept, 15, false},
     {"epiq_estimate", estimate_chosen, 40, false},

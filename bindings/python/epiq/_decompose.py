@@ -27,7 +27,8 @@ def decompose(
         few values 0/1 features.
     y : array_like, one number a row
     at : array_like, str or list of str, optional
-        Where to ask: points by features, or ``"mean"``, ``"row:3"`` (rows from 1), a CSV or NPY file. By default the mean row.
+        Where to ask: points by features, or ``"mean"``, ``"row:3"`` (rows from 1), ``"rows"`` (every row, of networks that
+        have not seen it), a CSV or NPY file. By default the mean row.
     group : array_like, one label a row, or "same-features", optional
         Rows with equal labels are repeated measurements of one thing; "same-features": rows with equal features are.
     **options
