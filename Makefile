@@ -3,7 +3,8 @@
 # make mpi        the same, and libepiq_mpi.so beside it, for mpirun and Slurm (docs/cluster.md)
 # make demo       deps, build, then epiq demo: an example on made-up rows, and what to try next
 # make check      deps, build, then every test (under 5 minutes)
-# make check-long the same with sanitizers and valgrind, the long tests, and other machines under qemu (about an hour)
+# make check-long what takes longer: sanitizers, valgrind, Python, other machines under qemu (under an hour)
+# make check-release the statistics, faults, kills, coverage and mutants at full length (hours)
 # make fuzz       build the fuzz targets with clang, 10^7 executions of each (hours: tools/check-fuzz)
 # make bench      build, then epiq against its peers on this machine: bench/results.md (about 70 minutes)
 # make results    docs/results.md from the studies' JSON in docs/results
@@ -17,7 +18,7 @@ BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all deps mpi demo check check-long fuzz bench results site install uninstall dist deb wheel clean
+.PHONY: all deps mpi demo check check-long check-release fuzz bench results site install uninstall dist deb wheel clean
 all:
 	@tools/bootstrap --check
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -43,6 +44,10 @@ check: deps
 check-long: deps
 	@$(MAKE) --no-print-directory all
 	@tools/check-long $(BUILD)
+
+check-release: deps
+	@$(MAKE) --no-print-directory all
+	@tools/check-release $(BUILD)
 
 fuzz: deps
 	@tools/check-fuzz $(BUILD) long

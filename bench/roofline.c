@@ -149,6 +149,8 @@ static void stage(const char *file, bool gradient)
     epiq_options o = epiq_options_default();
     o.target = "y";
     o.threads = 1;
+    o.width = EPIQ_USUAL_WIDTH;
+    o.lambda = EPIQ_USUAL_LAMBDA;
     demand(NULL, epiq_ctx_new(&c));
     demand(c, epiq_data_read(c, file, &o, &data));
     epiqp_env e = epiqp_run_begin(c, &o);
@@ -162,10 +164,10 @@ static void stage(const char *file, bool gradient)
         epiqp_pass pass;
         demand(c, epiqp_task_pass(&e, &task, &pass));
         const int turns = 50;
-        epiqp_loss(&e, &task, theta, grad, NULL, &pass);
+        epiqp_loss(&task, theta, grad, NULL, &pass);
         double began = epiqp_now();
         for (int k = 0; k < turns; k++) {
-            epiqp_loss(&e, &task, theta, grad, NULL, &pass);
+            epiqp_loss(&task, theta, grad, NULL, &pass);
         }
         /* forward and back over the first layer 2 n w (d+1) each, over the second 2 n w each, relu and its slope */
         reply((epiqp_now() - began) / turns, n * w * (4 * (d + 1) + 6), 8 * (3 * (double)p + n * (d + 1)));

@@ -83,13 +83,13 @@ static double iterations_of(const member *m)
 static double loss_at(const epiqp_env *e, const epiqp_task *t, const double *theta, double *mean)
 {
     epiqp_pass pass;
-    demand(epiqp_pass_new(ctx, t->net, &pass));
+    demand(epiqp_pass_new(e, t->net, &pass));
     double *grad = room(epiqp_net_params(t->net), sizeof *grad);
     if (mean) {
         memset(grad, 0, (size_t)t->net->d * sizeof *grad);
-        epiqp_net_forward(e, t->net, theta, 1, grad, mean, &pass);
+        epiqp_net_forward(&pass, theta, 1, grad, mean);
     }
-    double loss = epiqp_loss(e, t, theta, grad, NULL, &pass);
+    double loss = epiqp_loss(t, theta, grad, NULL, &pass);
     epiqp_free(ctx, grad);
     epiqp_pass_free(ctx, &pass);
     return loss;
@@ -225,7 +225,7 @@ static void descend(const epiqp_net *net, ptrdiff_t k, double lr, double target,
     epiqp_pass pass;
     demand(epiqp_task_pass(&e, &m->task, &pass));
     for (;; steps++) {
-        loss = epiqp_loss(&e, &m->task, m->theta, grad, NULL, &pass);
+        loss = epiqp_loss(&m->task, m->theta, grad, NULL, &pass);
         if (loss <= target || steps == most || !(loss <= 1e6)) break;
         epiqp_axpy(p, -lr, grad, m->theta);
     }
@@ -251,7 +251,7 @@ static void whole(bool as_printed)
     demand(epiq_points_add(ctx, at, "mean"));
     double began = epiqp_now();
     demand(epiq_estimate(ctx, data, at, &options, &result));
-    printf("{\"seconds\": %.6g, \"variance\": %.17g}\n", epiqp_now() - began, result->points[0].data.variance);
+    printf("{\"seconds\": %.6g, \"variance\": %.17g}\n", epiqp_now() - began, result->points[0]->data.variance);
     epiq_result_free(ctx, result);
     epiq_points_free(ctx, at);
 }
@@ -263,6 +263,8 @@ int main(void)
     while (fgets(line, sizeof line, stdin)) {
         options = epiq_options_default();
         options.target = "y";
+        options.width = EPIQ_USUAL_WIDTH;
+        options.lambda = EPIQ_USUAL_LAMBDA;
         ptrdiff_t count = 0;
         int used = 0;
         double a = 0, b = 0, c = 0;

@@ -50,9 +50,9 @@ const char *verb_rest(const verb *v, const char *quote)
 {
     static char text[4096]; /* all names together are shorter by far */
     const flag *f;
-    const char *section = "", *before = ", but for";
-    char *end =
-        text + sprintf(text, "And those of %sepiq estimate%s from Columns on that are not named here", quote, quote);
+    const char *section = "", *before = ", except";
+    char *end = text + sprintf(text, "Also all flags of %sepiq estimate%s from Columns on that are not named here",
+                               quote, quote);
     for (ptrdiff_t i = 0; (f = epiq_options_info(i)); i++) {
         const bool first = strcmp(section, f->section) != 0, whole = lacks_section(v, section = f->section);
         if (whole ? !first : takes(v, i) || own_flag(v, f->name)) continue;
@@ -136,6 +136,10 @@ static int one_flag(cli *c, char **argv, int argc, int *at)
     ptrdiff_t i = 0;
     if (c->verb->o_flag && strcmp(typed, "-o") == 0) {
         name = c->verb->o_flag;
+        length = strlen(name);
+    }
+    if (own_flag(c->verb, "verbose") && strcmp(typed, "-v") == 0) {
+        name = "verbose";
         length = strlen(name);
     }
     if (name != typed + 2 || typed[1] == '-') {

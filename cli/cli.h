@@ -39,9 +39,9 @@ typedef struct {
     int (*run)(cli *c);
 } verb;
 extern const verb VERB_COMBINE, VERB_COMPARE, VERB_DEMO, VERB_ESTIMATE, VERB_EXPLORE, VERB_FIT, VERB_KERNEL,
-    VERB_OPTIONS, VERB_PLAN, VERB_PREDICT, VERB_STUDY, VERB_SYNTH;
-extern const char *const PART_NAMES[4]; /* of a model: bit k is 1 << k */
-extern const verb *const VERBS[];       /* all but VERB_OPTIONS, which help does not list; up to NULL */
+    VERB_OPTIONS, VERB_PLAN, VERB_PREDICT, VERB_SCORE, VERB_STUDY, VERB_SYNTH;
+extern const char *const PART_NAMES[]; /* of a model: bit k is 1 << k; up to NULL */
+extern const verb *const VERBS[];      /* all but VERB_OPTIONS, which help does not list; up to NULL */
 
 struct cli {
     const verb *verb;
@@ -58,7 +58,7 @@ struct cli {
 };
 
 const flag *verb_flag(const verb *v, ptrdiff_t index); /* its own, then the library's; NULL past the end */
-/* "And those of epiq estimate ..., but for ...": its flags besides its own, names in quotes. Until the next call. */
+/* "Also all flags of epiq estimate ..., except ...": its flags besides its own, names in quotes. Until the next call. */
 const char *verb_rest(const verb *v, const char *quote);
 int args_parse(cli *c, const verb *v, int argc, char **argv);
 void args_free(cli *c);
@@ -116,7 +116,9 @@ int output_stdout(void);                         /* everything printed has arriv
 void watch_start(epiq_ctx *const *contexts, int count, bool quiet); /* they must live as long as the watch */
 int watch_progress(void *user, const epiq_progress *p);             /* for epiq_ctx_on_progress */
 int watch_study(void *user, const study_progress *p);               /* for study_crew.report */
-void watch_finish(void); /* from here on Ctrl-C asks for what is finished, not for an end without it */
+void watch_finish(void);              /* from here on Ctrl-C asks for what is finished, not for an end without it */
+bool watch_shown(void);               /* a person watches */
+void watch_say(const char *sentence); /* to them, above the line of progress */
 void watch_end(void);
 int watch_signal(void); /* the one that arrived, 0: none */
 
@@ -138,13 +140,15 @@ int cluster_end(int code, const char *sentence); /* the same exit code on all ra
 #define JSON_FLAG FLAG("json", "Output", "FILE|-", "", "write everything as one JSON object (- is standard output)")
 #define QUIET_FLAG FLAG("quiet", "Output", NULL, "", "print no summary, warnings or progress")
 #define OUTPUT_FLAGS                                                                                                   \
-    JSON_FLAG, FLAG("csv", "Output", "FILE|-", "", "write one line a point (- is standard output)"), QUIET_FLAG
+    JSON_FLAG, FLAG("csv", "Output", "FILE|-", "", "write one line per point (- is standard output)"), QUIET_FLAG
 #define REPORT_FLAGS                                                                                                   \
     FLAG("report", "Output", "FILE.html", "", "write a page with pictures, for any browser"), PICTURE_FLAGS
 #define PICTURE_FLAGS                                                                                                  \
     FLAG("pictures", "Output", "DIR", "", "write every picture of that page into this folder"),                        \
         FLAG("picture-format", "Output", "both|svg", "both",                                                           \
              "both is SVG and PNG; PNG takes the program rsvg-convert")
+#define VERBOSE_FLAG                                                                                                   \
+    FLAG("verbose", "Output", NULL, "", "print variances, intervals, checks and notes too; -v for short")
 #define SWEEP_FLAG                                                                                                     \
     FLAG("sweep", "Points", "N", "0",                                                                                  \
          "values of each feature to estimate at, the others as at the first point (0: none; without "                  \

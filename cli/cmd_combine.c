@@ -1,4 +1,4 @@
-/* cmd_combine.c - epiq combine: what networks of your own predicted, and what their predictions owe to the rows; the
+/* cmd_combine.c - epiq combine: what networks of your own predicted, and their tangent kernel; the
  * answer is epiq estimate's. The library checks what goes together and what is missing.
  */
 #include "cli/question.h"
@@ -171,7 +171,7 @@ static void say_targets(const combination *j, const cli *c, double step)
         put_sanitized(stdout, path);
         puts("\nFor each train two networks from starts of the ensemble, up and down of a pair from the same two; what "
              "they\n"
-             "predict at the points, a line a network in the order of the vectors, is for --retrained.");
+             "predict at the points, one line per network in the order of the vectors, is for --retrained.");
     }
 }
 
@@ -223,17 +223,17 @@ static int run(cli *c)
 
 static const flag FLAGS[] = {
     FLAG("ensemble", "Predictions", "FILE", "",
-         "predictions of networks trained on all rows: a line a network, a column a point"),
+         "predictions of networks trained on all rows: one line per network, one column per point"),
     FLAG("batched", "Predictions", "FILE", "",
          "predictions of networks trained on one batch of the rows each, likewise"),
     FLAG("append", "Predictions", "STATE", "", "keep these networks in STATE, each once, and count all that are there"),
     FLAG("merge", "Predictions", "STATE", "", "add the networks that another run has kept in its STATE; repeatable"),
     FLAG("at", "Predictions", "FILE", "",
-         "the points themselves, a line each, so that networks kept for other points are refused"),
+         "the points themselves, one per line, so that networks kept for other points are refused"),
     FLAG("until", "Predictions", "REL", "",
-         "say how many networks it takes until the interval of the procedural variance reaches REL times it up and "
+         "say how many networks it takes until the interval of the retraining variance reaches REL times it up and "
          "down (half its width)"),
-    FLAG("y", "Rows", "FILE", "", "what the networks were trained on, a line a row"),
+    FLAG("y", "Rows", "FILE", "", "what the networks were trained on, one line per row"),
     FLAG("yhat", "Rows", "FILE", "kernel regression's", "their mean prediction there"),
     FLAG("gram", "Rows", "FILE", "", "kernel of the rows, rows by rows"),
     FLAG("cross", "Rows", "FILE", "", "kernel of rows and points, rows by points"),
@@ -242,13 +242,13 @@ static const flag FLAGS[] = {
     FLAG("jacobian0", "Rows", "FILE", "", "the same at the points, points by parameters"),
     FLAG("lambda", "Rows", "X", "1e-3", "weight of |theta - theta0|^2 in the loss of these networks"),
     FLAG("left-out", "Retrained", "FILE", "",
-         "predictions of the rows by networks that have not seen the row, two or more for each: a line a network, a "
-         "column a row"),
+         "predictions of the rows by networks that have not seen the row, two or more for each: one line per "
+         "network, one column per row"),
     FLAG("targets", "Retrained", "R", "10",
          "write R pairs of target vectors to train networks on again, made of --y, --yhat and --left-out; with "
          "--retrained: how many pairs these were trained on"),
     FLAG("output", "Retrained", "FILE|-", "",
-         "where --targets writes, a line a vector: NPY if so named, else CSV; -o for short"),
+         "where --targets writes, one line per vector: NPY if so named, else CSV; -o for short"),
     FLAG("retrained", "Retrained", "FILE", "",
          "predictions of networks trained on these: two lines or more for each vector, plus and minus from the same "
          "starts"),
@@ -256,16 +256,18 @@ static const flag FLAGS[] = {
          "the target vectors, to be compared with those that this call would make"),
     OUTPUT_FLAGS,
     REPORT_FLAGS,
+    VERBOSE_FLAG,
     FLAG("ensemble-size", "Estimates", "N", "0",
-         "networks in the ensemble whose variance is wanted (0: as many as batches, without any as members)"),
+         "networks in the ensemble whose variance is wanted (0: as many as batches, without batches all networks)"),
     {0},
 };
 
 const verb VERB_COMBINE = {
     .name = "combine",
     .usage = "[--ensemble FILE] [--batched FILE] [--y FILE ...] [flags]",
-    .summary = "the same answer for networks of your own, trained anywhere: from what they predicted and what their "
-               "predictions owe to the rows (matrices as CSV, with or without a header, or NPY; - is standard input)",
+    .summary =
+        "the same answer for networks of your own, trained anywhere: from their predictions and their tangent kernel, "
+        "or Jacobian (matrices as CSV, with or without a header, or NPY; - is standard input)",
     .flags = FLAGS,
     .takes = EPIQ_FOR_COMBINE,
     .renamed = "state", /* --append */

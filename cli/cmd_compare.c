@@ -1,5 +1,6 @@
 /* cmd_compare.c - epiq compare: lists of widths, depths, lambdas and biases; every combination's error and variance. */
 #include "cli/question.h"
+#include "common/verb_defaults.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,29 +65,31 @@ static int run(cli *c)
 {
     compare_job j = {.base = {.load = load_table, .find = find, .answer = {.writers = &COMPARE_WRITERS}}};
     int code = fill(c, &j.grid);
+    j.base.mean = j.grid.folds == 0 && c->options.engine != EPIQ_ENGINE_INFINITE;
     code = code ? code : run_question(c, &j.base);
     epiq_comparison_free(c->ctx, j.comparison);
     return code;
 }
 
 static const flag FLAGS[] = {
-    FLAG("width", "Models", "N,N,..", "256,1024", "list of units in each hidden layer"),
-    FLAG("depth", "Models", "N,N,..", "1",
+    FLAG("width", "Models", "N,N,..", COMPARE_WIDTH, "list of units in each hidden layer"),
+    FLAG("depth", "Models", "N,N,..", COMPARE_DEPTH,
          "list of hidden layers; two of 1024 units train a hundred times as long as one, and --engine linear gives a "
          "quick look"),
-    FLAG("lambda", "Models", "X,X,..", "1e-4,1e-3,1e-2", "list of weights of |theta - theta0|^2 in the loss"),
-    FLAG("bias", "Models", "X,X,..", "1", "list of scales of the biases (0: none)"),
+    FLAG("lambda", "Models", "X,X,..", COMPARE_LAMBDA, "list of weights of |theta - theta0|^2 in the loss"),
+    FLAG("bias", "Models", "X,X,..", COMPARE_BIAS, "list of scales of the biases (0: none)"),
     FLAG("folds", "Comparison", "K", "5",
          "parts of the rows left out in turn to measure the error; 0: none, the leave-one-out error of the kernel "
          "decides"),
-    FLAG("members", "Comparison", "N", "10", "networks trained on all rows, for the procedural variance of a model"),
-    FLAG("ensemble-size", "Comparison", "N", "5",
+    FLAG("members", "Comparison", "N", COMPARE_MEMBERS,
+         "networks trained on all rows, for the procedural variance of a model at points that are no rows left out"),
+    FLAG("ensemble-size", "Comparison", "N", COMPARE_ENSEMBLE_SIZE,
          "networks in the ensemble whose variance is compared, and whose mean predicts a fold"),
-    FLAG("at", "Points", "mean|row:I|FILE", "mean",
-         "where the variance is compared: the mean row, row I (from 1), every row of a file; repeatable, then their "
-         "mean counts"),
+    FLAG("at", "Points", "rows|mean|row:I|NAME=X,...|FILE", "rows",
+         "where the variance is compared: every row of the table, asked of networks that have not seen it; the mean "
+         "row; row I (from 1); a point in words; every row of a file; repeatable, then their mean counts"),
     JSON_FLAG,
-    FLAG("csv", "Output", "FILE|-", "", "write a line a model (- is standard output)"),
+    FLAG("csv", "Output", "FILE|-", "", "write one line per model (- is standard output)"),
     FLAG("report", "Output", "FILE.html", "", "write a page with a picture of error against variance"),
     PICTURE_FLAGS,
     QUIET_FLAG,
@@ -97,7 +100,7 @@ const verb VERB_COMPARE = {
     .name = "compare",
     .operand = "DATA",
     .usage = "DATA --target COL [--width N,N,..] [--lambda X,X,..] [flags]",
-    .summary = "which network? Widths, depths and penalties compared by error and by how sure they are; recommends one",
+    .summary = "compare widths, depths and penalties by error and variance; recommends one",
     .flags = FLAGS,
     .takes = EPIQ_FOR_COMPARE,
     .reads = true,

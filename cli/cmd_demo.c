@@ -38,6 +38,8 @@ static int run(cli *c)
         "on them and asked about the middle, x = (0.1, ..., 0.1). How far can the answer be trusted, and why?";
     static const char *const AFTER =
         "Try next (epiq is build/epiq until it is installed):\n"
+        "  epiq demo --verbose\n"
+        "      every number behind these lines\n"
         "  epiq demo --engine infinite\n"
         "      the same without training, in closed form\n"
         "  epiq estimate examples/kiln.csv --target strength_mpa --at examples/kiln_new.csv\n"
@@ -48,7 +50,7 @@ static int run(cli *c)
     return run_estimate(c, &q);
 }
 
-static const flag FLAGS[] = {SWEEP_FLAG, OUTPUT_FLAGS, REPORT_FLAGS, {0}};
+static const flag FLAGS[] = {SWEEP_FLAG, OUTPUT_FLAGS, REPORT_FLAGS, VERBOSE_FLAG, {0}};
 
 const verb VERB_DEMO = {
     .name = "demo",

@@ -13,13 +13,15 @@ static int run(cli *c)
 }
 
 static const flag FLAGS[] = {
-    FLAG("at", "Points", "rows|mean|row:I|FILE", "mean",
-         "where to ask: rows, every row of the table (at most 1000) of networks that have not seen it; the mean row; row I "
-         "(from 1); every row of a file; repeatable"),
+    FLAG("at", "Points", "rows|mean|row:I|NAME=X,...|FILE", "rows",
+         "where to ask: rows, every row of the table (at most 1000) of networks that have not seen it; the mean row; "
+         "row I (from 1); a point in words, features that are not named being as usual; every row of a file; "
+         "repeatable"),
     SWEEP_FLAG,
     OUTPUT_FLAGS,
     REPORT_FLAGS,
-    FLAG("dry-run", "Output", NULL, "", "tell what memory and time it would take, and take neither"),
+    VERBOSE_FLAG,
+    FLAG("dry-run", "Output", NULL, "", "print the memory and time needed, and stop"),
     {0},
 };
 

@@ -1,12 +1,29 @@
 /* cmd_fit.c - epiq fit: everything that predictions at other points need, in one file. */
 #include "cli/question.h"
+#include "common/rounded.h"
 #include "report/format.h"
 
-#include <string.h>
+#include <math.h>
 
 static int put(void *user, const void *bytes, size_t size)
 {
     return fwrite(bytes, 1, size, user) == size ? 0 : -1;
+}
+
+/* What is said in one line each: networks, error, and what the model gives. */
+static void print_error(const epiq_fit_error *f)
+{
+    if (!f->known) return;
+    printf("Typical error on rows not seen %s (%s", epiqp_rounded_sd(f->rmse).text, fit_by(f).text);
+    if (f->has_r2) printf("; R2 %s", epiqp_rounded_r2(f->r2).text);
+    printf("), of which noise about %s\n", epiqp_rounded_sd(sqrt(f->noise_variance)).text);
+}
+
+static void print_next(const char *name, const char *path, const char *file)
+{
+    printf("\nepiq %s ", name);
+    put_sanitized(stdout, path);
+    printf(" %s", file);
 }
 
 static void print_summary(const epiq_model_info *m, const epiq_options *asked, const char *path)
@@ -19,14 +36,17 @@ static void print_summary(const epiq_model_info *m, const epiq_options *asked, c
         printf("; %td networks of width %td", o->members, o->width);
     }
     if (asked->lambda == 0) printf("; lambda %g, as chosen", o->lambda);
-    if (o->methods & EPIQ_BA) printf("; %td of batches", o->batches);
-    printf("\ntells ");
-    for (int k = 0, said = 0; k < 4; k++) {
-        if (m->parts & 1 << k) printf("%s%s", said++ ? ", " : "", PART_NAMES[k]);
+    if (o->methods & EPIQ_BA) printf("; %td trained on batches", o->batches);
+    putchar('\n');
+    print_error(m->fit);
+    printf("The model gives: ");
+    for (int k = 0, said = 0; PART_NAMES[k]; k++) {
+        const char *name = 1 << k == EPIQ_INTERVAL ? "interval of y" : PART_NAMES[k];
+        if (m->parts & 1 << k) printf("%s%s", said++ ? ", " : "", name);
     }
-    printf("\n\nepiq predict ");
-    put_sanitized(stdout, path);
-    puts(" NEW.csv");
+    putchar('\n');
+    print_next("predict", path, "NEW.csv");
+    print_next("score", path, "TEST.csv\n");
 }
 
 static int fit(cli *c, output *out, epiq_data **data, epiq_model **m)
@@ -58,6 +78,7 @@ static int run(cli *c)
         for (ptrdiff_t i = 0; !quiet && i < info.warning_count; i++) {
             warn(info.warnings[i]->message);
         }
+        if (!quiet && info.no_interval) warn(info.no_interval);
     }
     epiq_model_free(c->ctx, m);
     epiq_data_free(c->ctx, data);

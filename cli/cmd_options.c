@@ -67,7 +67,7 @@ static void warnings(void)
     puts("| code | about | when |\n|---|---|---|");
     const epiq_warning_info *w;
     for (int kind = 0; (w = epiq_warning_describe(kind)); kind++) {
-        printf("| `%s` | %s |", w->code, ABOUT[w->scope]);
+        printf("| `%s` | %s%s |", w->code, ABOUT[w->scope], w->note ? " (note)" : "");
         cell(w->meaning);
         putchar('\n');
     }

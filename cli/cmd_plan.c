@@ -47,7 +47,6 @@ static int fill(cli *c, epiq_plan_request *e)
         code = complain(CODE_USAGE, "--goal-sd is \"%s\"; it must be above 0, in the units of the target", sd);
     }
     if (sd) e->amount *= e->amount;
-    code = code ? code : args_own_option(c, "methods");
     if (code) return code;
     e->size = sizeof *e;
     e->kind = goal ? EPIQ_PLAN_GOAL : EPIQ_PLAN_BUDGET;
@@ -56,7 +55,9 @@ static int fill(cli *c, epiq_plan_request *e)
     int m = c->options.methods;
     if (m != EPIQ_AUTO && (m & (m - 1)) == 0 && c->options.engine != EPIQ_ENGINE_INFINITE) {
         return complain(CODE_USAGE, "--methods %s tells one part only, and a plan needs both; name two of if, ev, ba",
-                        args_text(c, "methods"));
+                        m == EPIQ_IF   ? "if"
+                        : m == EPIQ_EV ? "ev"
+                                       : "ba");
     }
     return CODE_OK;
 }
@@ -82,11 +83,9 @@ static const flag FLAGS[] = {
          "units"),
     FLAG("goal", "Plan", "V", "", "the same with a variance, the square of that"),
     FLAG("budget", "Plan", "C", "", "find the mix that is surest for at most this cost"),
-    FLAG("methods", "Plan", "if,ev,ba|auto", "auto",
-         "how to estimate the two parts: any two of if, ev, ba; auto chooses them and says why"),
-    FLAG("at", "Points", "mean|row:I|FILE", "mean",
-         "where the variance matters: the mean row, row I (from 1), every row of a file; repeatable, then their mean "
-         "counts"),
+    FLAG("at", "Points", "rows|mean|row:I|NAME=X,...|FILE", "rows",
+         "where the variance matters: every row of the table, asked of networks that have not seen it; the mean row; "
+         "row I (from 1); a point in words; every row of a file; repeatable, then their mean counts"),
     JSON_FLAG,
     FLAG("csv", "Output", "FILE|-", "", "write the curve, a line for each amount spent (- is standard output)"),
     FLAG("report", "Output", "FILE.html", "", "write a page with the curve and the mix along it"),

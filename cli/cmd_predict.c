@@ -1,24 +1,36 @@
 /* cmd_predict.c - epiq predict: a model at every row of a file of any length, one block of rows after another. */
 #include "cli/cli.h"
-#include "report/format.h"
+#include "report/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 8192 }; /* rows at a time */
+enum { BLOCK = 8192, PARTS = 7, COLUMNS = 8 }; /* rows at a time */
 
-const char *const PART_NAMES[] = {"prediction", "procedural", "data", "ensemble"};
+const char *const PART_NAMES[] = {"prediction", "procedural", "data", "ensemble", "sd", "interval", "noise", NULL};
+
+/* The columns of numbers, in their order, and the part that each belongs to. */
+static const struct {
+    const char *name;
+    int part;
+} COLUMN[COLUMNS] = {
+    {"prediction", EPIQ_PREDICTION}, {"sd", EPIQ_SD},     {"lo", EPIQ_INTERVAL},       {"hi", EPIQ_INTERVAL},
+    {"procedural", EPIQ_PROCEDURAL}, {"data", EPIQ_DATA}, {"ensemble", EPIQ_ENSEMBLE}, {"noise", EPIQ_NOISE}};
+enum { PREDICTION, SD, LO, HI, PROCEDURAL, DATA, ENSEMBLE, NOISE };
 
 typedef struct {
     epiq_model *model;
+    epiq_model_info info;
     epiq_reader *reader;
     output out;
-    double *x;       /* BLOCK by features, then room for the parts */
-    double *part[4]; /* BLOCK each; NULL: not wanted */
+    char *copy;              /* list of columns to copy; NULL: none */
+    bool terminal;           /* that the rows are printed on */
+    double *x;               /* BLOCK by features, then room for the columns */
+    double *column[COLUMNS]; /* BLOCK each; NULL: not wanted */
     unsigned char known[BLOCK];
-    ptrdiff_t unknown[4], first[4]; /* rows without a part, and the first of them, from 1 */
-    ptrdiff_t rows, outside, few;   /* all, those beyond the training rows, and those where few of these decide */
+    ptrdiff_t unknown[COLUMNS], first[COLUMNS]; /* rows without a number, and the first of them, from 1 */
+    epiq_predictions ask;
 } job;
 
 static int parse_parts(const char *list, int *parts)
@@ -29,12 +41,14 @@ static int parse_parts(const char *list, int *parts)
     *parts = 0;
     for (const char *s = list;; s++) {
         size_t length = strcspn(s, ","), k = 0;
-        while (k < 4 && (strlen(PART_NAMES[k]) != length || strncmp(PART_NAMES[k], s, length) != 0)) {
+        while (k < PARTS && (strlen(PART_NAMES[k]) != length || strncmp(PART_NAMES[k], s, length) != 0)) {
             k++;
         }
-        if (k == 4) {
+        if (k == PARTS) {
             return complain(CODE_USAGE,
-                            "--parts is \"%s\"; it must be a list of prediction, procedural, data and ensemble", list);
+                            "--parts is \"%s\"; it must be a list of prediction, sd, interval, procedural, data, "
+                            "ensemble and noise",
+                            list);
         }
         *parts |= 1 << k;
         s += length;
@@ -47,112 +61,202 @@ static int check_parts(const cli *c, const epiq_model_info *m, int parts)
 {
     const char *list = args_value(c, "parts");
     bool named = list && strcmp(list, "all") != 0;
-    for (size_t k = 0; named && k < 4; k++) {
-        if (parts & 1 << k & ~m->parts) {
-            return complain(CODE_FILE, "%s cannot tell %s: it was fitted with too few --methods; fit again with more",
-                            c->operand, PART_NAMES[k]);
-        }
+    for (size_t k = 0; named && k < PARTS; k++) {
+        const int part = 1 << k;
+        if (!(parts & part & ~m->parts)) continue;
+        if (part & (EPIQ_INTERVAL | EPIQ_NOISE)) return complain(CODE_FILE, "%s: %s", c->operand, m->no_interval);
+        return complain(CODE_FILE, "%s cannot tell %s: it was fitted with too few --methods; fit again with more",
+                        c->operand, PART_NAMES[k]);
     }
     return CODE_OK;
 }
 
-static int make_room(job *j, int parts, ptrdiff_t features)
+/* All lists that were typed, as one. */
+static int join_copies(const cli *c, job *j)
 {
-    j->x = calloc((size_t)features + 4, BLOCK * sizeof *j->x);
-    for (int k = 0; j->x && k < 4; k++) {
-        j->part[k] = parts & 1 << k ? j->x + (features + k) * BLOCK : NULL;
+    size_t size = 1, used = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (ptrdiff_t i = 0; i < c->given_count; i++) {
+            if (strcmp(c->given[i].name, "copy") != 0) continue;
+            if (pass) used += (size_t)sprintf(j->copy + used, "%s%s", used ? "," : "", c->given[i].value);
+            size += strlen(c->given[i].value) + 1;
+        }
+        if (size == 1) return CODE_OK;
+        if (!pass && !(j->copy = malloc(size))) return complain(CODE_NUMERIC, "no memory for the names of columns");
+    }
+    return CODE_OK;
+}
+
+static int make_room(job *j, int parts)
+{
+    const ptrdiff_t features = j->info.features;
+    j->x = calloc((size_t)features + COLUMNS, BLOCK * sizeof *j->x);
+    for (int k = 0; j->x && k < COLUMNS; k++) {
+        j->column[k] = parts & COLUMN[k].part ? j->x + (features + k) * BLOCK : NULL;
     }
     return j->x ? CODE_OK : complain(CODE_NUMERIC, "no memory for %d rows of %td features", BLOCK, features);
+}
+
+/* ---- rows ---- */
+
+static bool needs_quotes(const char *text)
+{
+    const size_t length = strlen(text);
+    return text[strcspn(text, ",\"\r\n")] || (length && (strchr(" \t", text[0]) || strchr(" \t", text[length - 1])));
+}
+
+/* As it was written, in quotes where it must be. A terminal gets no control characters. */
+static void put_copied(const job *j, const char *text)
+{
+    if (j->terminal) {
+        csv_text(j->out.file, text);
+        return;
+    }
+    const char *quote = needs_quotes(text) ? "\"" : "";
+    fputs(quote, j->out.file);
+    for (; *text; text++) {
+        fputs(*text == '"' ? "\"" : "", j->out.file);
+        putc(*text, j->out.file);
+    }
+    fputs(quote, j->out.file);
+}
+
+static void print_copied(const job *j, ptrdiff_t row)
+{
+    const char *text;
+    for (ptrdiff_t k = 0; (text = epiq_reader_copied(j->reader, row, k)); k++) {
+        put_copied(j, text);
+        putc(',', j->out.file);
+    }
+}
+
+static void print_header(const job *j)
+{
+    print_copied(j, -1);
+    for (int k = 0; k < COLUMNS; k++) {
+        fprintf(j->out.file, "%s%s", k ? "," : "", COLUMN[k].name);
+    }
+    putc('\n', j->out.file);
 }
 
 static void print_rows(job *j, ptrdiff_t before, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count && !ferror(j->out.file); i++) {
-        for (int k = 0; k < 4; k++) {
-            bool known = j->part[k] && j->known[i] & 1 << k;
+        print_copied(j, i);
+        for (int k = 0; k < COLUMNS; k++) {
+            bool known = j->column[k] && j->known[i] & COLUMN[k].part;
             fputs(k ? "," : "", j->out.file);
-            fputs(known ? number_text(j->part[k][i]).text : "", j->out.file);
-            if (j->part[k] && !known && !j->unknown[k]++) j->first[k] = before + i + 1;
+            fputs(known ? number_text(j->column[k][i]).text : "", j->out.file);
+            if (j->column[k] && !known && !j->unknown[k]++) j->first[k] = before + i + 1;
         }
         putc('\n', j->out.file);
     }
 }
 
-/* What the cells do not show. */
+/* ---- what the cells do not show ---- */
+
+static void tell_of_interval(const job *j)
+{
+    const epiq_predictions *a = &j->ask;
+    const bool asked = !(j->info.parts & EPIQ_INTERVAL) || j->column[LO];
+    if (asked && j->info.no_interval) {
+        warn(j->info.no_interval);
+    } else if (j->column[LO] && a->level > j->info.most_level) {
+        complain(CODE_OK,
+                 "warning: there is no interval at level %.6g: the model has learned from too few rows, which allow "
+                 "levels up to %.4f; use a lower --level",
+                 a->level, j->info.most_level);
+    }
+    if (a->withheld) {
+        complain(CODE_OK,
+                 "warning: %td of %td rows lie too far from all training rows for an interval or the noise to be known "
+                 "(first: row %td)",
+                 a->withheld, a->first, j->first[j->column[NOISE] ? NOISE : LO]);
+    }
+}
+
 static void tell(const job *j)
 {
+    const epiq_predictions *a = &j->ask;
+    const epiq_fit_error *fit = j->info.fit;
     if (epiq_reader_note(j->reader)) warn(epiq_reader_note(j->reader));
-    if (j->outside) {
+    if (fit->known && fit->has_r2 && fit->r2 <= 0) {
+        complain(CODE_OK,
+                 "warning: on rows that it had not seen the model predicted no better than the mean of %s (R2 %.2g)",
+                 j->info.target, fit->r2);
+    }
+    if (a->outside) {
         complain(
             CODE_OK,
             "warning: %td of %td rows lie outside the range of the training rows; variances there are extrapolations",
-            j->outside, j->rows);
+            a->outside, a->first);
     }
-    if (j->few) {
-        complain(CODE_OK,
-                 "warning: at %td of %td rows the data variance rests on one or two training rows, and is known only "
-                 "roughly; training rows themselves are often so",
-                 j->few, j->rows);
-    }
-    for (int k = 0; k < 4; k++) {
-        if (j->unknown[k]) {
+    tell_of_interval(j);
+    for (int k = 0; k < COLUMNS; k++) {
+        if (j->unknown[k] && !(COLUMN[k].part & (EPIQ_INTERVAL | EPIQ_NOISE))) {
             complain(CODE_OK,
                      "warning: %s is left empty in %td row%s, first in row %td: a difference of two variances came out "
                      "negative, or the number is below rounding or beyond a double",
-                     PART_NAMES[k], j->unknown[k], j->unknown[k] == 1 ? "" : "s", j->first[k]);
+                     COLUMN[k].name, j->unknown[k], j->unknown[k] == 1 ? "" : "s", j->first[k]);
         }
     }
 }
 
+/* ---- the whole ---- */
+
 static int predict(cli *c, job *j, ptrdiff_t threads)
 {
     ptrdiff_t count = 0;
-    epiq_predictions out = {.size = sizeof out,
-                            .prediction = j->part[0],
-                            .procedural = j->part[1],
-                            .data = j->part[2],
-                            .ensemble = j->part[3],
-                            .known = j->known,
-                            .threads = threads,
-                            .exact = args_value(c, "exact") != NULL};
+    epiq_predictions *out = &j->ask;
+    *out = (epiq_predictions){.size = sizeof *out,
+                              .prediction = j->column[PREDICTION],
+                              .procedural = j->column[PROCEDURAL],
+                              .data = j->column[DATA],
+                              .ensemble = j->column[ENSEMBLE],
+                              .known = j->known,
+                              .threads = threads,
+                              .exact = args_value(c, "exact") != NULL,
+                              .sd = j->column[SD],
+                              .lo = j->column[LO],
+                              .hi = j->column[HI],
+                              .noise = j->column[NOISE],
+                              .level = c->options.level};
     do {
         int status = epiq_reader_next(c->ctx, j->reader, BLOCK, j->x, &count);
-        if (status >= 0 && count) status = epiq_model_predict(c->ctx, j->model, count, j->x, &out);
+        if (status >= 0 && count) status = epiq_model_predict(c->ctx, j->model, count, j->x, out);
         if (status < 0 || watch_signal()) return failed(c, status);
-        if (!out.first) { /* not before there is a row to go with it */
-            fputs("prediction,procedural,data,ensemble\n", j->out.file);
-        }
-        print_rows(j, out.first, count);
-        out.first += count;
-        watch_progress(NULL, &(epiq_progress){"rows", out.first, 0});
+        if (!out->first) print_header(j); /* not before there is a row to go with it */
+        print_rows(j, out->first, count);
+        out->first += count;
+        watch_progress(NULL, &(epiq_progress){"rows", out->first, 0});
     } while (count == BLOCK && !ferror(j->out.file));
-    j->rows = out.first;
-    j->outside = out.outside;
-    j->few = out.few;
     return CODE_OK;
 }
 
 static int run(cli *c)
 {
     job j = {0};
-    int parts = EPIQ_PREDICTION | EPIQ_PROCEDURAL | EPIQ_DATA | EPIQ_ENSEMBLE;
+    int parts = (1 << PARTS) - 1;
     ptrdiff_t threads = 0;
     const char *list = args_value(c, "parts"), *path = args_value(c, "csv");
     int code = list ? parse_parts(list, &parts) : CODE_OK;
     code = code ? code : args_count(c, "threads", 0, 4096, &threads);
+    code = code ? code : args_own_option(c, "level");
+    code = code ? code : join_copies(c, &j);
     if (code) return code;
-    bool mixed = (!path || names_stdout(path)) && isatty(STDOUT_FILENO); /* a line of progress among the rows */
-    watch_start(&c->ctx, 1, mixed || args_value(c, "quiet"));
+    j.terminal =
+        (!path || names_stdout(path)) && isatty(STDOUT_FILENO); /* a line of progress would be among the rows */
+    watch_start(&c->ctx, 1, j.terminal || args_value(c, "quiet"));
     code = output_open(&j.out, path ? path : "-", c);
     if (!code) {
         int status = epiq_model_read(c->ctx, c->operand, &j.model);
-        status = status < 0 ? status : epiq_reader_open(c->ctx, j.model, c->operand2, &j.reader);
+        status = status < 0 ? status : epiq_reader_open_with(c->ctx, j.model, c->operand2, j.copy, &j.reader);
         code = status < 0 ? failed(c, status) : CODE_OK;
     }
     if (!code) {
-        epiq_model_info info = epiq_model_describe(j.model);
-        code = check_parts(c, &info, parts);
-        code = code ? code : make_room(&j, parts & info.parts, info.features);
+        j.info = epiq_model_describe(j.model);
+        code = check_parts(c, &j.info, parts);
+        code = code ? code : make_room(&j, parts & j.info.parts);
     }
     code = code ? code : predict(c, &j, threads);
     watch_end();
@@ -160,12 +264,17 @@ static int run(cli *c)
     if (!code && !args_value(c, "quiet")) tell(&j);
     epiq_reader_free(c->ctx, j.reader);
     epiq_model_free(c->ctx, j.model);
+    free(j.copy);
     free(j.x);
     return code;
 }
 
 static const flag FLAGS[] = {
-    FLAG("parts", "Output", "A,B", "all", "columns to fill, any of prediction, procedural, data, ensemble in a list"),
+    FLAG("copy", "Output", "COL", "",
+         "columns of NEW to put before the numbers as they are, such as names; repeatable"),
+    FLAG("level", "Output", "X", "0.95", "of the interval of y, from lo to hi"),
+    FLAG("parts", "Output", "A,B", "all",
+         "columns to fill, any of prediction, sd, interval, procedural, data, ensemble, noise in a list"),
     FLAG("csv", "Output", "FILE|-", "-", "write here; -o for short (- is standard output)"),
     FLAG("quiet", "Output", NULL, "", "print no warnings or progress"),
     FLAG("exact", "Running", NULL, "",
@@ -179,8 +288,8 @@ const verb VERB_PREDICT = {
     .operand = "MODEL",
     .operand2 = "NEW",
     .usage = "MODEL NEW [flags]",
-    .summary = "predictions and their variances at every row of NEW (CSV, NPY or NPZ; - is standard input), from a "
-               "file of epiq fit",
+    .summary = "predictions with their standard deviations, variances and intervals of y at every row of NEW (CSV, NPY "
+               "or NPZ; - is standard input), from a file of epiq fit",
     .flags = FLAGS,
     .reads = true,
     .o_flag = "csv",

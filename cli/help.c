@@ -60,7 +60,7 @@ void help_all(void)
         wrap((*v)->summary, 17, 17);
     }
     puts("\n  epiq VERB --help   flags of a verb\n"
-         "  epiq --version\n"
+         "  epiq --version [--verbose]\n"
          "\n"
          "Start with: epiq demo");
 }

@@ -13,8 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-const verb *const VERBS[] = {&VERB_DEMO, &VERB_ESTIMATE, &VERB_COMBINE, &VERB_PLAN,   &VERB_COMPARE, &VERB_EXPLORE,
-                             &VERB_FIT,  &VERB_PREDICT,  &VERB_SYNTH,   &VERB_KERNEL, &VERB_STUDY,   NULL};
+const verb *const VERBS[] = {&VERB_DEMO,    &VERB_ESTIMATE, &VERB_COMBINE, &VERB_PLAN,  &VERB_COMPARE,
+                             &VERB_EXPLORE, &VERB_FIT,      &VERB_PREDICT, &VERB_SCORE, &VERB_SYNTH,
+                             &VERB_KERNEL,  &VERB_STUDY,    NULL};
 
 static char said[2048]; /* the last complaint */
 
@@ -95,12 +96,38 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
+static bool wants_details(int argc, char **argv)
+{
+    return argc > 2 && strcmp(argv[1], "--version") == 0 &&
+           (strcmp(argv[2], "--verbose") == 0 || strcmp(argv[2], "-v") == 0);
+}
+
+/* What an answer was computed with, for those who wonder about its last digits or how long it took. */
+static int print_details(void)
+{
+    enum { FAIR = 4 }; /* a good BLAS reaches two thirds of what is possible and more, on a core that is not shared */
+    const epiq_machine_info m = epiq_machine_describe();
+    double product, most;
+    epiq_ctx *ctx;
+    int status = epiq_ctx_new(&ctx);
+    if (status || (status = epiq_machine_rate(ctx, &product, &most))) {
+        epiq_ctx_free(ctx);
+        return complain(exit_code(status), "%s", epiq_status_text(status));
+    }
+    epiq_ctx_free(ctx);
+    printf("BLAS: %s%s%s, %.0f of %.0f GFLOP/s that one core can do%s\n", m.blas, m.core ? " with kernels for " : "",
+           m.core ? m.core : "", product / 1e9, most / 1e9, FAIR * product < most ? ": slow" : "");
+    if (m.better_core) printf("better: OPENBLAS_CORETYPE=%s\n", m.better_core);
+    printf("vectors: %s\nthreads: %d\n", m.vectors, m.threads);
+    return CODE_OK;
+}
+
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) return complain(CODE_USAGE, "which verb? epiq --help lists them, epiq demo shows what it does");
     if (strcmp(argv[1], "--version") == 0) {
         printf("epiq %s\n", epiq_version());
-        return CODE_OK;
+        return wants_details(argc, argv) ? print_details() : CODE_OK;
     }
     if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) {
         help_all();
@@ -138,6 +165,15 @@ static void hold_standard_descriptors(void)
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
+/* OpenBLAS reads its variables when it is loaded, which has happened: the command starts itself again with this one set.
+ * That happens once, since the second time it is set. A value that the user has set is left as it is. */
+static void start_with(const char *name, const char *value, char **argv)
+{
+    if (!getenv(name) && setenv(name, value, 1) == 0) {
+        execv("/proc/self/exe", argv); /* where there is none, it may still work */
+    }
+}
+
 /* OpenBLAS maps 128 MB for each of its threads, and retries for ever where that is refused: with a limit on the address
  * space it starts without threads of its own, which takes a fresh start, or not at all. */
 static int limit_blas(char **argv)
@@ -152,10 +188,19 @@ static int limit_blas(char **argv)
                         "the address space is limited to %llu MB, and %d are needed; raise it (ulimit -v)",
                         (unsigned long long)space.rlim_cur >> 20, (int)LEAST_MB);
     }
-    if (!getenv("OPENBLAS_NUM_THREADS") && setenv("OPENBLAS_NUM_THREADS", "1", 1) == 0) {
-        execv("/proc/self/exe", argv); /* where there is none, it may still work */
-    }
+    start_with("OPENBLAS_NUM_THREADS", "1", argv);
     return CODE_OK;
+}
+
+/* OpenBLAS knows processors by their numbers, and for one newer than itself it takes kernels that are several times too
+ * slow. */
+static void mend_blas(int argc, char **argv)
+{
+    const verb *v = argc < 2 ? NULL : find_verb(argv[1]);
+    bool computes = v && v != &VERB_SYNTH && v != &VERB_OPTIONS && !wants_help(argc, argv);
+    if (!computes && !wants_details(argc, argv)) return;
+    const epiq_machine_info m = epiq_machine_describe();
+    if (m.better_core) start_with("OPENBLAS_CORETYPE", m.better_core, argv);
 }
 
 /* A file that is mapped was cut short, or its disk failed: what cannot be read cannot be gone on with. */
@@ -182,6 +227,7 @@ int main(int argc, char **argv)
     if (limit_blas(argv)) {
         _exit(CODE_NUMERIC); /* without OpenBLAS's own end, which would wait for its threads */
     }
+    mend_blas(argc, argv);
     if (blas_thread_shutdown_ && openblas_set_num_threads) {
         openblas_set_num_threads(1);
         blas_thread_shutdown_();

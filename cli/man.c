@@ -94,7 +94,7 @@ static void put_synopsis(void)
         put_all((*v)->usage);
         putchar('\n');
     }
-    puts("\\fBepiq help\\fR [VERB]\n\\fBepiq \\-\\-version\\fR\n.fi");
+    puts("\\fBepiq help\\fR [VERB]\n\\fBepiq \\-\\-version\\fR [\\fB\\-\\-verbose\\fR]\n.fi");
 }
 
 static void put_verb(const verb *v)
@@ -149,6 +149,10 @@ static void put_rest(void)
     item("OPENBLAS_NUM_THREADS", NULL,
          "where the address space is limited (ulimit -v) and this is not set, epiq sets it to 1 and starts itself "
          "anew: each of OpenBLAS's own threads takes 128 MB of it. How many threads work is for --threads to say");
+    item(
+        "OPENBLAS_CORETYPE", NULL,
+        "the type of processor whose kernels OpenBLAS uses. Where it is not set and OpenBLAS has chosen kernels far "
+        "older than the processor, epiq sets it and starts itself anew; epiq --version --verbose tells which are used");
     puts(".SH EXAMPLES");
     put_words("In the order in which they are usually met.");
     put_example("epiq estimate boston.csv --target medv --report boston.html",

@@ -1,5 +1,7 @@
 /* question.c - outputs first, so that an unwritable one costs no work; then load, find out, write. */
 #include "cli/question.h"
+#include "common/rounded.h"
+#include "report/format.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,21 +17,22 @@ int load_table(question *q, cli *c)
             named = true;
         }
     }
-    return status >= 0 && !named ? epiq_points_add(c->ctx, q->at, "mean") : status;
+    if (status < 0 || named) return status;
+    return q->mean ? epiq_points_add(c->ctx, q->at, "mean") : epiq_points_add_usual(c->ctx, q->at, &c->options);
 }
 
 int stopped(const cli *c, bool resumable, bool told)
 {
     int code = CODE_SIGNAL + watch_signal();
     const char *what = told ? "stopped; above is the answer of what was finished, and no file was written" : "stopped";
-    resumable = resumable && c->options.methods & (EPIQ_EV | EPIQ_BA); /* IF has no members */
+    resumable = resumable && c->options.methods != EPIQ_IF; /* which has no members */
     if (resumable && c->options.state) {
-        return complain(code, "%s; finished members are kept in %s and the same command continues from there", what,
+        return complain(code, "%s; finished networks are kept in %s and the same command continues from there", what,
                         c->options.state);
     }
     if (c->options.state) return complain(code, "%s; nothing was added to %s", what, c->options.state);
     return complain(code, "%s%s", what,
-                    resumable ? "; --state FILE would have kept the finished members for the next run" : "");
+                    resumable ? "; --state FILE would have kept the finished networks for the next run" : "");
 }
 
 static int open_crew(const cli *c, study_crew *crew)
@@ -116,6 +119,33 @@ static ptrdiff_t sweep_to_draw(const epiq_data *data)
     return values > 25 ? 25 : values < 5 ? 5 : (ptrdiff_t)values;
 }
 
+enum { LOOK_ROWS = 2000 }; /* whose closed form takes less than a second */
+
+/* What a person who waits for networks can know at once: how well infinitely wide ones do, in closed form. */
+static void look_first(const question *q, const cli *c)
+{
+    epiq_options o = c->options;
+    epiq_points *at = NULL;
+    epiq_result *r = NULL;
+    if (!watch_shown() || o.engine != EPIQ_ENGINE_NETWORK || epiq_data_describe(q->data).rows > LOOK_ROWS) return;
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.methods = EPIQ_IF;
+    o.data_by = EPIQ_DATA_BY_IF;
+    o.lambda = o.lambda > 0 ? o.lambda : EPIQ_USUAL_LAMBDA;
+    o.state = NULL;
+    o.sweep = o.influential = 0;
+    if (epiq_points_new(c->ctx, q->data, &at) >= 0 && epiq_points_add(c->ctx, at, "mean") >= 0 &&
+        epiq_estimate(c->ctx, q->data, at, &o, &r) >= 0 && r->fit->known && r->fit->has_r2) {
+        watch_say(
+            phrase_of("First look, without training: typical error on rows not seen about %s (R2 %s). Now networks "
+                      "are trained.",
+                      epiqp_rounded_sd(r->fit->rmse).text, epiqp_rounded_r2(r->fit->r2).text)
+                .text);
+    }
+    epiq_result_free(c->ctx, r);
+    epiq_points_free(c->ctx, at);
+}
+
 static int estimate(question *q, cli *c)
 {
     if (q->answer.run.sweeps_drawn && q->draw) {
@@ -126,6 +156,7 @@ static int estimate(question *q, cli *c)
         }
     }
     bool dry = args_value(c, "dry-run");
+    if (!dry) look_first(q, c);
     if (!dry) watch_finish();
     int status = (dry ? epiq_forecast : epiq_estimate)(c->ctx, q->data, q->at, &c->options, &q->result);
     q->answer.found.result = q->result;
@@ -140,6 +171,7 @@ int run_estimate(cli *c, question *q)
     q->find = q->find ? q->find : estimate;
     q->answer.writers = &ESTIMATE_WRITERS;
     q->answer.run.sweeps_drawn = !args_value(c, "sweep");
+    q->answer.run.verbose = args_value(c, "verbose");
     q->answer.page = page ? page : q->page;
     return code ? code : run_question(c, q);
 }

@@ -54,6 +54,7 @@ struct question {
     epiq_points *at;
     study_crew *crew; /* threads of a study, each with a context, in place of cli.ctx; NULL: not a study */
     int (*stopped)(const question *q); /* complains of a signal; NULL: as others do */
+    bool mean;                         /* without --at it is about the mean row: rows cannot be left out */
     bool resumable;                    /* --state keeps finished networks: mentioned when it is interrupted */
     const char *page;                  /* written unless --report names another; NULL: none */
     bool draw;                         /* pictures are wanted; known to find */

@@ -124,12 +124,26 @@ void watch_finish(void)
     finishing = 1;
 }
 
+bool watch_shown(void)
+{
+    return line.shown;
+}
+
+static void wipe(void)
+{
+    if (line.drawn) fputs("\r\033[K", stderr);
+    line.drawn = false;
+}
+
+void watch_say(const char *sentence)
+{
+    wipe();
+    fprintf(stderr, "%s\n", sentence);
+}
+
 void watch_end(void)
 {
     epiq_ctx_on_progress(working[0], NULL, NULL);
     working_count = 0; /* from now on a signal finds no context to stop */
-    if (line.drawn) {
-        fputs("\r\033[K", stderr);
-        line.drawn = false;
-    }
+    wipe();
 }

@@ -23,6 +23,7 @@ int main(void)
     epiq_options o = epiq_options_default();
     o.methods = EPIQ_IF | EPIQ_EV; /* both parts, each with its interval */
     o.width = 256;
+    o.lambda = 1e-3;
     o.members = 20;
     o.ensemble_size = 5; /* the networks there are now */
 

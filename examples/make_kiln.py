@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes kiln.csv and kiln_new.csv, a made-up table to try epiq on: no tile in it was ever fired.
+"""Makes kiln.csv, kiln_test.csv and kiln_new.csv, a made-up table to try epiq on: no tile in it was ever fired.
 
 Floor tiles are pressed, dried and fired; then one of each lot is broken, and the bending strength noted. The truth that
 the rows are drawn from is strength() below. examples/README.md says what was put into the table on purpose.
@@ -10,7 +10,7 @@ import pathlib
 import random
 import sys
 
-ROWS = 360
+ROWS, TEST_ROWS = 360, 90
 HEADER = "peak_c,soak_min,feldspar_pct,moisture_pct,pressure_mpa,ramp_c_per_h"
 DIGITS = (0, 0, 1, 1, 1, 0)  # decimals of the features
 NEW = [
@@ -54,12 +54,13 @@ def written(x):
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
     draw = random.Random(4)
-    lines = [HEADER + ",strength_mpa"]
-    for _ in range(ROWS):
-        x = lot(draw)
-        y = strength(*x) + noise_sd(x[0]) * draw.gauss(0, 1)
-        lines.append(",".join([*written(x), f"{y:.1f}"]))
-    (folder / "kiln.csv").write_text("\n".join(lines) + "\n")
+    for name, rows in ("kiln.csv", ROWS), ("kiln_test.csv", TEST_ROWS):
+        lines = [HEADER + ",strength_mpa"]
+        for _ in range(rows):
+            x = lot(draw)
+            y = strength(*x) + noise_sd(x[0]) * draw.gauss(0, 1)
+            lines.append(",".join([*written(x), f"{y:.1f}"]))
+        (folder / name).write_text("\n".join(lines) + "\n")
     (folder / "kiln_new.csv").write_text("\n".join([HEADER, *(",".join(written(x)) for x in NEW)]) + "\n")
 
 

@@ -92,7 +92,8 @@ EPIQ_API void epiq_ctx_spelling(epiq_ctx *c, epiq_spelling spelling);
 
 typedef struct {
     const char *stage;   /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
-                          * "models", "networks", "folds", "retrained", "choice" */
+                          * "models", "networks", "folds", "retrained", "choice"; of many rows also "read", in bytes,
+                          * and "rows" */
     ptrdiff_t done, all; /* finished units, units in total */
 } epiq_progress;
 
@@ -104,6 +105,28 @@ EPIQ_API void epiq_ctx_stop(epiq_ctx *c);
 /* The same, but epiq_estimate returns the answer of the networks finished so far, if there are two, and epiq_compare
  * that of the finished models: EPIQ_PARTIAL. */
 EPIQ_API void epiq_ctx_finish(epiq_ctx *c);
+
+/* ---- what a run computes with ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const char *blas;        /* "OpenBLAS 0.3.21"; "not OpenBLAS": a library that cannot be asked */
+    const char *core;        /* the type of processor whose kernels OpenBLAS uses, "Haswell"; NULL: unknown */
+    const char *better_core; /* the type that it should use: the value of OPENBLAS_CORETYPE that the environment must
+                              * have before the program starts. NULL: the kernels suit, or nothing is known of them */
+    const char *vectors;     /* the instructions of the library's own loops: "AVX-512", "AVX2", "SSE2", "NEON" */
+    int threads;             /* those of a run whose options.threads is 0 */
+} epiq_machine_info;
+EPIQ_API void epiq_machine_info_get(epiq_machine_info *info, size_t size); /* size: sizeof *info */
+static inline epiq_machine_info epiq_machine_describe(void)
+{
+    epiq_machine_info info;
+    epiq_machine_info_get(&info, sizeof info);
+    return info;
+}
+
+/* Floating-point operations per second of one core, measured in some 10 ms: by a product of matrices with the BLAS, and
+ * by multiply-adds in registers, the most there can be. A product below a quarter of that is a BLAS that is slow here. */
+EPIQ_API int epiq_machine_rate(epiq_ctx *c, double *product, double *most);
 
 /* ---- options ---------------------------------------------------------------------------------------------------- */
 
@@ -124,9 +147,19 @@ typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD } epiq
 typedef enum { EPIQ_VARY_INIT, EPIQ_VARY_ORDER, EPIQ_VARY_BOTH } epiq_vary;
 typedef enum { EPIQ_SCALE_STANDARD, EPIQ_SCALE_MINMAX, EPIQ_SCALE_NONE } epiq_scale;
 typedef enum { EPIQ_MISSING_REFUSE, EPIQ_MISSING_DROP } epiq_missing;
-typedef enum { EPIQ_SOLVER_EXACT, EPIQ_SOLVER_ITERATIVE, EPIQ_SOLVER_DIVIDED, EPIQ_SOLVER_AUTO } epiq_solver;
+typedef enum {
+    EPIQ_SOLVER_EXACT,
+    EPIQ_SOLVER_ITERATIVE,
+    EPIQ_SOLVER_DIVIDED,
+    EPIQ_SOLVER_AUTO,
+    EPIQ_SOLVER_SUBSET
+} epiq_solver;
 typedef enum { EPIQ_BACKEND_BLAS, EPIQ_BACKEND_REF } epiq_backend;
 typedef enum { EPIQ_PRESET_NONE, EPIQ_PRESET_PAPER } epiq_preset;
+
+/* The width and lambda where they are left to choose and nothing can be tried: too few rows, a forecast. */
+enum { EPIQ_USUAL_WIDTH = 1024 };
+#define EPIQ_USUAL_LAMBDA 1e-3
 
 typedef struct {
     size_t size; /* of this struct, as epiq_options_default sets it */
@@ -150,11 +183,12 @@ typedef struct {
     ptrdiff_t influential;   /* training rows to list for each point */
     ptrdiff_t sweep;         /* values to try of each feature around the first point; 0: none, else 2 or more */
     /* what a network is */
-    int engine;      /* epiq_engine */
-    int preset;      /* epiq_preset that epiq_options_set has set other options to; without effect by itself */
-    ptrdiff_t width; /* units in each hidden layer; 0: chosen by the error on rows that networks have not seen */
+    int engine; /* epiq_engine */
+    int preset; /* epiq_preset that epiq_options_set has set other options to; without effect by itself */
+    ptrdiff_t
+        width; /* units in each hidden layer; 0, the default: chosen by the error on rows that networks have not seen */
     ptrdiff_t depth; /* L: hidden layers */
-    double lambda;   /* weight of |theta - theta0|^2 in the loss; 0: chosen likewise */
+    double lambda;   /* weight of |theta - theta0|^2 in the loss; 0, the default: chosen likewise */
     double bias;     /* beta: scale of the biases, 0 for none */
     double bias_sd;  /* s_b: standard deviation of the initial biases */
     /* how it is trained */
@@ -165,10 +199,12 @@ typedef struct {
     int vary;             /* epiq_vary: what differs between members */
     double time;          /* engine infinite: stop gradient flow at this time; 0: never */
     /* how the influence function is built */
-    int kernel;        /* epiq_kernel_kind */
-    int hbar;          /* epiq_hbar: where the mean prediction comes from */
-    int correction;    /* epiq_correction for leverage */
-    ptrdiff_t probes;  /* random vectors the corrections are estimated from; 0: the inverse itself */
+    int kernel;     /* epiq_kernel_kind */
+    int hbar;       /* epiq_hbar: where the mean prediction comes from */
+    int correction; /* epiq_correction for leverage */
+    /* Random vectors that the corrections are estimated from. As many as rows, or 0: the inverse itself; above 10,000
+     * rows 0 means 64. */
+    ptrdiff_t probes;
     int linear_kernel; /* epiq_kernel_kind of the linear engine */
     /* how the kernel matrix is solved with */
     int solver;          /* epiq_solver; auto: exact if that fits into memory */
@@ -250,9 +286,15 @@ typedef struct epiq_points epiq_points;
 
 EPIQ_API int epiq_points_new(epiq_ctx *c, const epiq_data *data, epiq_points **out);
 /* where: "rows" (every row, or at most 1000 of them, asked of networks that have not seen it), "mean", "row:I" or "I"
- * (rows from 1), or a file with the feature columns as epiq_data_read takes it. Adds one or more points. */
+ * (rows from 1), "name=value,..." (the other features at their mean, categories and 0/1 features at their most common
+ * value), or a file with the feature columns as epiq_data_read takes it. Adds one or more points. */
 EPIQ_API int epiq_points_add(epiq_ctx *c, epiq_points *p, const char *where);
 EPIQ_API int epiq_points_add_rows(epiq_ctx *c, epiq_points *p, ptrdiff_t count, const double *x); /* count by d */
+/* Where to ask when nothing is said, to no points as yet: "rows", or "mean" with a warning in the result where these
+ * options cannot leave rows out. */
+EPIQ_API int epiq_points_add_usual(epiq_ctx *c, epiq_points *p, const epiq_options *o);
+/* Other names for all points there are, for messages and reports; they are copied. */
+EPIQ_API int epiq_points_rename(epiq_ctx *c, epiq_points *p, const char *const *name);
 EPIQ_API ptrdiff_t epiq_points_count(const epiq_points *p);
 /* A feature of a point, both from 0, in its own units; rounding may have changed the last digits. */
 EPIQ_API double epiq_points_value(const epiq_points *p, ptrdiff_t point, ptrdiff_t feature);
@@ -385,6 +427,8 @@ typedef struct {
     ptrdiff_t sweep_count;
     const struct epiq_summary *summary;
     const struct epiq_model_choice *model_choice; /* when the width or lambda was left to choose */
+    const epiq_warning *const *notes;             /* for information: nothing needs to be done */
+    ptrdiff_t note_count;
 } epiq_result;
 
 EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

@@ -35,7 +35,15 @@ EPIQ_API int epiq_model_send(epiq_ctx *c, const epiq_model *m, int (*put)(void *
                              void *user);
 EPIQ_API void epiq_model_free(epiq_ctx *c, epiq_model *m);
 
-enum { EPIQ_PREDICTION = 1, EPIQ_PROCEDURAL = 2, EPIQ_DATA = 4, EPIQ_ENSEMBLE = 8 }; /* parts, or-ed together */
+enum { /* parts, or-ed together */
+       EPIQ_PREDICTION = 1,
+       EPIQ_PROCEDURAL = 2,
+       EPIQ_DATA = 4,
+       EPIQ_ENSEMBLE = 8,
+       EPIQ_SD = 16,
+       EPIQ_INTERVAL = 32,
+       EPIQ_NOISE = 64
+};
 
 typedef struct {
     ptrdiff_t rows, features;
@@ -48,6 +56,10 @@ typedef struct {
     int parts;                   /* those it can tell */
     const epiq_warning *const *warnings; /* of epiq_fit; a file does not keep them */
     ptrdiff_t warning_count;
+    const struct epiq_fit_error
+        *fit;                /* epiq_details.h: the error on rows not seen, as of an estimate, without arrays */
+    double most_level;       /* up to which there is an interval; 0: there is none, */
+    const char *no_interval; /* and this says why, with a remedy; else NULL */
 } epiq_model_info;
 EPIQ_API void epiq_model_info_get(const epiq_model *m, epiq_model_info *info, size_t size); /* size: sizeof *info */
 static inline epiq_model_info epiq_model_describe(const epiq_model *m)
@@ -60,7 +72,7 @@ static inline epiq_model_info epiq_model_describe(const epiq_model *m)
 /* What is wanted, and where it goes: count numbers each; NULL where not wanted, except known, which is needed. */
 typedef struct {
     size_t size;                                       /* sizeof(epiq_predictions) */
-    double *prediction, *procedural, *data, *ensemble; /* variances in squared units of the target */
+    double *prediction, *procedural, *data, *ensemble; /* but for the first variances, in squared units of the target */
     unsigned char *known; /* count: which parts are known, or-ed; where one is not, its number is 0 and means nothing */
     ptrdiff_t first;      /* rows that came before these, for sentences that name one */
     ptrdiff_t outside;    /* rises by the rows that lie outside the range of those learned from: extrapolations */
@@ -69,7 +81,12 @@ typedef struct {
      * precision where their spread is far above its rounding: three times as fast, off by 1e-6 or so of the target's
      * scale, and variances by less than a thousandth. */
     int exact;
-    ptrdiff_t few; /* rises by the rows whose data variance, if wanted, rests on one or two training rows */
+    ptrdiff_t few;      /* rises by the rows whose data variance, if wanted, rests on one or two training rows */
+    double *sd;         /* standard deviation of the prediction: the root of data + procedural/members */
+    double *lo, *hi;    /* interval of y, where a new observation would fall: EPIQ_INTERVAL */
+    double *noise;      /* standard deviation of y around the best prediction there */
+    double level;       /* of the interval; 0: 0.95 */
+    ptrdiff_t withheld; /* rises by the rows outside the data, where there is neither interval nor noise */
 } epiq_predictions;
 EPIQ_API int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x,
                                 epiq_predictions *out);
@@ -78,11 +95,64 @@ EPIQ_API int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t coun
  * columns: memory stays the same however long the file is. The model must live as long. */
 typedef struct epiq_reader epiq_reader;
 EPIQ_API int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path, epiq_reader **out);
+/* The same, and the texts of some columns are kept as they are written: those of a list of names with commas between, of
+ * CSV alone. */
+EPIQ_API int epiq_reader_open_with(epiq_ctx *c, const epiq_model *m, const char *path, const char *copy,
+                                   epiq_reader **out);
 EPIQ_API int epiq_reader_next(epiq_ctx *c, epiq_reader *r, ptrdiff_t most, double *x,
                               ptrdiff_t *count); /* x: most by features; *count is 0 at the end */
+/* The k-th of these columns in row i of the last block, both from 0, or with i = -1 its name; NULL: there is none. */
+EPIQ_API const char *epiq_reader_copied(const epiq_reader *r, ptrdiff_t i, ptrdiff_t k);
 /* A sentence about the file that a person should read: columns that are ignored. NULL: there is nothing to say. */
 EPIQ_API const char *epiq_reader_note(const epiq_reader *r);
 EPIQ_API void epiq_reader_free(epiq_ctx *c, epiq_reader *r);
+
+/* ---- a model against rows whose target is known ---- */
+
+typedef struct {
+    int known; /* 0: the model has too few rows for an interval of this level, or no interval */
+    double level;
+    ptrdiff_t inside;     /* rows whose y lies in its interval */
+    double share, lo, hi; /* that over the rows judged, and what it could be by chance: Wilson's interval at 95 % */
+} epiq_coverage;
+
+enum { EPIQ_PIT = 10 };
+typedef struct {
+    ptrdiff_t rows;
+    double rmse, mae, r2; /* of all rows; r2 needs has_r2, and is about the mean of these rows */
+    int has_r2;
+    ptrdiff_t judged;   /* rows whose noise and sd are known: everything below is about these */
+    ptrdiff_t withheld; /* rows outside the data, where they are not */
+    double level;       /* of lo and hi */
+    const epiq_coverage *coverage;
+    double width, interval_score; /* mean of hi - lo, and of Winkler's score: width, and 2/(1 - level) times the miss */
+    const epiq_coverage *const *calibration; /* at levels 0.5, 0.8, 0.9 and 0.95 */
+    /* of a normal distribution around the prediction, with variance sd^2 + noise^2 */
+    double crps;                      /* mean of the continuous ranked probability score, in units of the target */
+    int has_likelihood;               /* 0: some of these variances are 0 */
+    double log_likelihood, squared_z; /* means: of the log density; of squared errors over the variance */
+    const ptrdiff_t *pit;             /* EPIQ_PIT: rows whose y lies in each tenth of the distribution, from below */
+    /* rows each; what known does not name is 0 and means nothing */
+    const double *y, *prediction, *sd, *lo, *hi, *noise;
+    const double *within;       /* of rows judged: intervals of higher levels hold y, as far as there are any */
+    const unsigned char *known; /* as of epiq_predictions */
+    const epiq_warning *const *warnings;
+    ptrdiff_t warning_count;
+} epiq_scores;
+
+typedef struct {
+    size_t size;       /* sizeof(epiq_score_request) */
+    double level;      /* of the interval of y; 0: 0.95 */
+    int exact;         /* as of epiq_predictions, */
+    ptrdiff_t threads; /* and so is this */
+} epiq_score_request;
+
+EPIQ_API int epiq_score_rows(epiq_ctx *c, const epiq_model *m, ptrdiff_t rows, const double *x, const double *y,
+                             const epiq_score_request *ask, epiq_scores **out);
+/* Rows of a file with the model's features and its target by name, which fit into memory. */
+EPIQ_API int epiq_score_file(epiq_ctx *c, const epiq_model *m, const char *path, const epiq_score_request *ask,
+                             epiq_scores **out);
+EPIQ_API void epiq_scores_free(epiq_ctx *c, epiq_scores *s);
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,8 @@ typedef enum {
     X(EPIQ_W_DROPPED_ROWS, "dropped_rows", EPIQ_ABOUT_DATA, "`--missing drop` left rows out")                          \
     X(EPIQ_W_CONSTANT_COLUMNS, "constant_columns", EPIQ_ABOUT_DATA, "features with one value only")                    \
     X(EPIQ_W_CONSTANT_TARGET, "constant_target", EPIQ_ABOUT_DATA, "the target has one value only")                     \
-    X(EPIQ_W_DUPLICATE_ROWS, "duplicate_rows", EPIQ_ABOUT_DATA, "features of an earlier row repeat")                   \
+    X(EPIQ_W_DUPLICATE_ROWS, "duplicate_rows", EPIQ_ABOUT_DATA,                                                        \
+      "5 % of the rows or more have the features of an earlier row")                                                   \
     X(EPIQ_W_LAST_DIGITS, "last_digits", EPIQ_ABOUT_DATA,                                                              \
       "features, or the target, that vary only beyond their tenth digit, where doubles have few left")                 \
     X(EPIQ_W_ZERO_BY_CONSTRUCTION, "zero_by_construction", EPIQ_ABOUT_POINT,                                           \
@@ -50,10 +51,10 @@ typedef enum {
       "leverages come from random probes, but for those of rows that decide a point; gives the standard error of IF "  \
       "this adds")                                                                                                     \
     X(EPIQ_W_NO_PREDICTIVE, "no_predictive", EPIQ_ABOUT_RUN,                                                           \
-      "IF ran, but it cannot be said where a new observation would fall: the rows or groups are too few for this "     \
+      "IF ran, but there is no prediction interval: the rows or groups are too few for this "                          \
       "level, a group has more than 4096 rows, or some group cannot be left out numerically")                          \
     X(EPIQ_W_OFF_CENTRE, "off_centre", EPIQ_ABOUT_POINT,                                                               \
-      "the prediction lies outside the interval of a new observation, which is built on kernel regression")            \
+      "the prediction lies outside its prediction interval, which is built on kernel regression")                      \
     X(EPIQ_W_STOPPED, "stopped", EPIQ_ABOUT_RUN,                                                                       \
       "ended early, on request (Ctrl-C, `epiq_ctx_finish`): EV from the networks finished, no BA; never in a file of " \
       "the command")                                                                                                   \
@@ -63,7 +64,7 @@ typedef enum {
     X(EPIQ_W_HIDDEN_BY_STARTS, "hidden_by_starts", EPIQ_ABOUT_POINT,                                                   \
       "retraining: at some points the procedural part is over 20 times the data part, which may be off by a factor "   \
       "of 2 there")                                                                                                    \
-    X(EPIQ_W_FEW_MEMBERS, "few_members", EPIQ_ABOUT_RUN, "fewer than 10 members for EV")                               \
+    X(EPIQ_W_FEW_MEMBERS, "few_members", EPIQ_ABOUT_RUN, "fewer than 10 networks for EV")                              \
     X(EPIQ_W_KERNEL_OFF, "kernel_off", EPIQ_ABOUT_COMBINE,                                                             \
       "combine: kernel regression does not explain `--y`, so the data variance means little")                          \
     X(EPIQ_W_YHAT_OFF, "yhat_off", EPIQ_ABOUT_COMBINE,                                                                 \
@@ -95,8 +96,8 @@ typedef enum {
       "`--solver auto`: the exact solution did not fit into memory, so another was taken")                             \
     X(EPIQ_W_SCRATCH, "scratch", EPIQ_ABOUT_RUN, "the factor lies in a file of `--scratch` while the command runs")    \
     X(EPIQ_W_SMALL_BATCHES, "small_batches", EPIQ_ABOUT_RUN,                                                           \
-      "batches are so small that BA had to be halved, or more: networks on them differ far more by their starts than " \
-      "networks on all rows")                                                                                          \
+      "batches are so small that BA, of which a part is made, had to be halved, or more: networks on them differ far " \
+      "more by their starts than networks on all rows")                                                                \
     X(EPIQ_W_BA_UNCORRECTED, "ba_uncorrected", EPIQ_ABOUT_RUN,                                                         \
       "BA, of which a part or the ensemble's variance is made, could not be corrected for small batches: above 2048 "  \
       "rows that takes a kernel that was factorised for something else")                                               \
@@ -117,7 +118,8 @@ typedef enum {
       "compare: models without bias are 0 at the scaled origin, one of the points, whatever the data are; their "      \
       "variance is taken as unknown (`null`), and they are not chosen unless all are so")                              \
     X(EPIQ_W_EDGE, "edge", EPIQ_ABOUT_COMPARE,                                                                         \
-      "compare: the choice is the smallest or largest of the lambdas or widths tried")                                 \
+      "compare: the choice is the smallest or largest of the lambdas or widths tried, unless a width is 16 or less, "  \
+      "or 1024 or more")                                                                                               \
     X(EPIQ_W_UNCONVERGED_FOLDS, "unconverged_folds", EPIQ_ABOUT_COMPARE,                                               \
       "compare: some networks trained without a fold did not converge")                                                \
     X(EPIQ_W_ENSEMBLE_SIZE, "ensemble_size", EPIQ_ABOUT_RUN,                                                           \
@@ -125,7 +127,8 @@ typedef enum {
     X(EPIQ_W_NO_SKILL, "no_skill", EPIQ_ABOUT_RUN,                                                                     \
       "on rows they have not seen, the networks predict no better than the mean of the target (R2 is 0 or less)")      \
     X(EPIQ_W_OUTSIDE_DATA, "outside_data", EPIQ_ABOUT_POINT,                                                           \
-      "a point lies so far from all rows that their errors say nothing of it, and the interval of y is withheld")      \
+      "a point lies so far from all rows that their errors say nothing of it, and no prediction interval is given; "   \
+      "not where `outside_range` warns already")                                                                       \
     X(EPIQ_W_INDEX_COLUMN, "index_column", EPIQ_ABOUT_DATA,                                                            \
       "the first column, which has no name or is `Unnamed: 0`, numbers or names the rows and was left out")            \
     X(EPIQ_W_COUNTING_COLUMN, "counting_column", EPIQ_ABOUT_DATA, "a feature counts the rows: 1, 2, 3 and so on")      \
@@ -136,7 +139,32 @@ typedef enum {
     X(EPIQ_W_LATIN1, "latin1", EPIQ_ABOUT_DATA, "the file is not UTF-8 and was read as Latin-1")                       \
     X(EPIQ_W_TWO_VALUES, "two_values", EPIQ_ABOUT_DATA, "the target has two values only, and looks like classes")      \
     X(EPIQ_W_EXTRA_COLUMNS, "extra_columns", EPIQ_ABOUT_POINT,                                                         \
-      "columns in a file of new rows that the data does not have; `epiq predict` says so on standard error")
+      "columns in a file of new rows that the data does not have; `epiq predict` says so on standard error")           \
+    X(EPIQ_W_MEAN_ROW, "mean_row", EPIQ_ABOUT_RUN,                                                                     \
+      "no point was named, and these options cannot leave rows out, so that the question is about the mean row")       \
+    X(EPIQ_W_COVERAGE, "coverage", EPIQ_ABOUT_POINT,                                                                   \
+      "score: the intervals of y hold fewer of the rows than their level says, by more than chance")                   \
+    X(EPIQ_W_SEEN_ROWS, "seen_rows", EPIQ_ABOUT_POINT,                                                                 \
+      "score: most rows have the features of rows that the model has learned from")                                    \
+    X(EPIQ_W_SLOW_BLAS, "slow_blas", EPIQ_ABOUT_RUN,                                                                   \
+      "OpenBLAS uses kernels for far older processors than this one, or was told to by `OPENBLAS_CORETYPE`; names "    \
+      "the value that is right")                                                                                       \
+    X(EPIQ_W_SUBSET, "subset", EPIQ_ABOUT_RUN,                                                                         \
+      "solver subset, by name or because of many rows: no kernel matrix of all rows; how well the data part is known")
+
+/* Those that are notes, for information: nothing needs to be done. A result lists them apart. */
+#define EPIQ_NOTE_LIST(X)                                                                                              \
+    X(EPIQ_W_NOISE_BY_ROW)                                                                                             \
+    X(EPIQ_W_PROBES)                                                                                                   \
+    X(EPIQ_W_CHECK)                                                                                                    \
+    X(EPIQ_W_HIDDEN_BY_STARTS)                                                                                         \
+    X(EPIQ_W_FEW_ROWS_DECIDE)                                                                                          \
+    X(EPIQ_W_ALREADY_THERE)                                                                                            \
+    X(EPIQ_W_SCRATCH)                                                                                                  \
+    X(EPIQ_W_INDEX_COLUMN)                                                                                             \
+    X(EPIQ_W_CATEGORIES)                                                                                               \
+    X(EPIQ_W_LATIN1)                                                                                                   \
+    X(EPIQ_W_SUBSET)
 
 typedef enum {
 #define EPIQ_WARNING_ENUM(name, code, scope, meaning) name,

@@ -29,7 +29,10 @@ void describe_combined(doc *d)
     doc_when(d, kernel, parameters ? ", kernel of a Jacobian" : ", kernel as given");
     doc_when(d, kernel && parameters, " of %td parameter%s", parameters, plural(parameters));
     doc_when(d, kernel, ", lambda %.4g", run->options->lambda);
-    doc_say(d, "; %.3g s\n", run->seconds);
+    doc_say(d, "; %s s\n", epiqp_rounded_sd(run->seconds).text);
+    doc_when(d, run->options->state, "%s: %td network%s added, %td there now\n", run->options->state,
+             d->r->given->added, plural(d->r->given->added), d->r->given->kept);
+    if (!run->verbose) return;
     doc_when(
         d, retrained,
         "%td networks retrained on %td pairs of target vectors; noise %.4g (standard deviation, if equal everywhere)",
@@ -38,15 +41,13 @@ void describe_combined(doc *d)
              "; they follow the data %.3g +- %.2g times as much as the kernel", d->r->retrain->kappa,
              d->r->retrain->kappa_se);
     doc_when(d, retrained, "\n");
-    doc_when(d, run->options->state, "%s: %td network%s added, %td there now\n", run->options->state,
-             d->r->given->added, plural(d->r->given->added), d->r->given->kept);
 }
 
 phrase members_needed(const epiq_result *r, const report_run *run)
 {
     if (!run->given || !(run->given->until > 0)) return (phrase){""};
     const ptrdiff_t members = r->given->members, needed = epiq_members_for(run->given->until, run->options->level);
-    return phrase_of("%td members bring half the width of the %.4g %% interval of the procedural variance down to "
+    return phrase_of("%td networks bring half the width of the %.4g %% interval of the retraining variance down to "
                      "%.4g %% of it; there %s %td, %s.",
                      needed, 100 * run->options->level, 100 * run->given->until, members == 1 ? "is" : "are", members,
                      members < needed ? phrase_of("so train %td more", needed - members).text : "which is enough");

@@ -279,7 +279,7 @@ static void write_head(doc *d, const epiq_comparison *r)
     doc_when(d, r->members, "Retraining is the spread of %td networks, roughly known.\n", r->members);
 }
 
-/* Its options as a sentence for the page or as flags for the text, then the reason. */
+/* Its options as a sentence, or as flags for the text of the command line, then the reason. */
 static phrase answer_of(const epiq_comparison *r, const report_run *run, bool flags)
 {
     const epiq_compared *m = r->choice < 0 ? NULL : r->models[r->choice];
@@ -299,7 +299,7 @@ static void describe(doc *d)
     const epiq_comparison *r = d->a->comparison;
     const ptrdiff_t rows = d->page || r->model_count < LINES_MAX ? r->model_count : LINES_MAX;
     ptrdiff_t few[LINES_MAX] = {0}, *order = d->page ? pictures_room(&d->set, rows, sizeof *order) : few;
-    const phrase answer = answer_of(r, run, !d->page);
+    const phrase answer = answer_of(r, run, !d->page && run->spelling == EPIQ_SPELL_FLAG);
     doc_open(d, "epiq compare", "Which network?", answer.text);
     write_head(d, r);
     if (order) {

@@ -46,8 +46,7 @@ void doc_sentence(doc *d, bool condition, const char *format, ...)
 
 phrase number_markup(const char *name, double v, int digits)
 {
-    const bool whole = fabs(v) >= pow(10, digits) && fabs(v) < 1e9; /* 305700, not 3.06e+05 */
-    const phrase rounded = phrase_of(whole ? "%.*f" : "%.*g", whole ? 0 : digits, v);
+    const epiqp_digits rounded = epiqp_rounded_to(v, digits);
     return isfinite(v) ? phrase_of("<b data-%s=\"%s\">%s</b>", name, number_text(v).text, rounded.text)
                        : phrase_of("<b>%s</b>", rounded.text);
 }
@@ -101,7 +100,21 @@ void doc_warnings(doc *d)
     doc_page(d, "<h2 id=\"warnings\">Warning%s</h2>\n<ul class=\"warnings\">\n", report_warning(d->a, 1) ? "s" : "");
     for (ptrdiff_t i = 0; (w = report_warning(d->a, i)); i++) {
         doc_page(d, "<li data-code=\"%s\">%s</li>\n", w->code, w->message);
-        doc_conclusion(d, YELLOW, "Warning:", w->message);
+        const bool plain = !d->a->plan && !d->a->comparison, /* an estimate, or a score */
+            told = plain && (w->kind == EPIQ_W_NO_SKILL || (w->kind == EPIQ_W_OUTSIDE_DATA && !d->run->verbose));
+        if (!told) doc_conclusion(d, YELLOW, "Warning:", w->message); /* others are sentences of the answer */
+    }
+    doc_page(d, "</ul>\n");
+}
+
+void doc_notes(doc *d)
+{
+    const epiq_warning *w;
+    if (!report_note(d->a, 0)) return;
+    doc_page(d, "<h2 id=\"notes\">Notes</h2>\n<ul>\n");
+    for (ptrdiff_t i = 0; (w = report_note(d->a, i)); i++) {
+        doc_page(d, "<li data-note=\"%s\">%s</li>\n", w->code, w->message);
+        doc_conclusion(d, NULL, "Note:", w->message);
     }
     doc_page(d, "</ul>\n");
 }
@@ -156,7 +169,7 @@ static const char *shown(const doc *d, const doc_column *c, const doc_cell *cell
 {
     snprintf(room, size, "%s", !d->page && c->plain_digits ? "unknown" : "");
     if (isfinite(cell->value)) {
-        snprintf(room, size, "%.*g", d->page ? c->digits : c->plain_digits, cell->value);
+        snprintf(room, size, "%s", epiqp_rounded_to(cell->value, d->page ? c->digits : c->plain_digits).text);
     }
     return cell->text ? cell->text : *cell->words ? cell->words : room;
 }
@@ -164,7 +177,7 @@ static const char *shown(const doc *d, const doc_column *c, const doc_cell *cell
 static void put_page_cell(const doc *d, const doc_column *c, const doc_cell *cell, bool bold)
 {
     const char *tag = c->align & DOC_NAME ? "th" : "td";
-    char room[32];
+    char room[40];
     fprintf(d->out, "<%s%s%s", tag, c->align & DOC_NAME ? " scope=\"row\"" : "",
             cell->off             ? " class=\"off\""
             : c->align & DOC_LEFT ? " class=\"l\""
@@ -192,7 +205,7 @@ static void put_text_cell(doc *d, const doc_column *c, const char *colour, const
 void doc_row_of(doc *d, bool bold, const char *attribute, const doc_cell *cells)
 {
     const doc_table *t = d->table;
-    char room[32];
+    char room[40];
     bool coloured = bold && !d->page && d->style.colour;
     doc_page(d, "<tr%s%-s>", attribute ? " " : "", attribute ? attribute : "");
     fputs(coloured ? BOLD : "", d->out);

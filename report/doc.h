@@ -96,6 +96,7 @@ void doc_choice(doc *d); /* what --methods auto chose, and why */
 /* ---- in both ---- */
 
 void doc_warnings(doc *d);
+void doc_notes(doc *d); /* for information */
 
 enum { DOC_LEFT = 1, DOC_NAME = 2 }; /* aligned left; says what the row is about */
 typedef struct {

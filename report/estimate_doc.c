@@ -26,7 +26,7 @@ static void write_trained(doc *d)
              d->r->solve->iterations, 100 * fmax(d->r->solve->open_data, d->r->solve->open_procedural));
     doc_when(d, d->r->ran->solver == EPIQ_SOLVER_DIVIDED, "; solver divided, %td part%s", d->r->ran->parts,
              plural(d->r->ran->parts));
-    doc_say(d, "; %.3g s\n", d->run->seconds);
+    doc_say(d, "; %s s\n", epiqp_rounded_sd(d->run->seconds).text);
     if (d->r->training->members) {
         doc_say(d, "%td networks, %td converged", d->r->training->members, d->r->training->converged);
         doc_when(d, d->r->training->resumed && o->state, "; %td resumed from %s", d->r->training->resumed, o->state);
@@ -44,42 +44,50 @@ static void write_head(doc *d)
         write_trained(d);
     }
     const epiq_fit_error *f = d->r->fit;
-    if (f->known) {
-        const bool useless = f->has_r2 && f->r2 <= 0;
-        const phrase by = fit_by(f);
-        doc_when(d, useless,
-                 "USELESS: on rows it has not seen, this predicts no better than the mean of %s (R2 %.2g).\n",
-                 d->run->data.target, f->r2);
-        doc_say(d, "typical error on rows not seen %.3g (%s", f->rmse, by.text);
-        doc_when(d, f->has_r2, "; R2 %.3g", f->r2);
-        doc_say(d, "), of which noise about %.2g\n", sqrt(f->noise_variance));
-        doc_when(d, f->folds && f->kernel_known, "infinitely wide networks would have %.3g (leave-one-%sout)\n",
-                 f->kernel_rmse, f->by_group ? "group-" : "");
-    }
+    write_error(d);
+    doc_when(d, f->known, "errors by %s", fit_by(f).text);
+    doc_when(d, f->known && f->folds && f->kernel_known, "; infinitely wide networks would have %s (leave-one-%sout)",
+             epiqp_rounded_to(f->kernel_rmse, 3).text, f->by_group ? "group-" : "");
+    doc_when(d, f->known, "\n");
     doc_when(d, retrained && d->r->retrain->kappa > 0,
              "the networks follow the data %.2f times as much as infinitely wide ones, in variance (+- %.2f)\n",
              d->r->retrain->kappa, d->r->retrain->kappa_se);
 }
 
-static void write_answer(doc *d)
+/* On the page: from the least to the most. */
+static void write_range(doc *d)
 {
     double lo = INFINITY, hi = -INFINITY, least = INFINITY, most = -INFINITY;
-    const ptrdiff_t count = d->r->point_count;
-    const phrase needed = members_needed(d->r, d->run);
     const epiq_point *p;
     for (ptrdiff_t i = 0; (p = d->r->points[i]); i++) {
         lo = fmin(lo, p->prediction);
         hi = fmax(hi, p->prediction);
-        least = fmin(least, part_sd(&p->prediction_variance));
-        most = fmax(most, part_sd(&p->prediction_variance));
+        least = fmin(least, sqrt(shown_variance(d->r, p)));
+        most = fmax(most, sqrt(shown_variance(d->r, p)));
     }
+    doc_page(d, "At %td points the predicted %s lies between %-s and %-s", d->r->point_count, d->run->data.target,
+             number_markup("least", lo, 4).text, number_markup("most", hi, 4).text);
+    doc_page_when(d, most >= least, ", give or take between %-s and %-s (one standard deviation)",
+                  number_markup("sd-least", least, 2).text, number_markup("sd-most", most, 2).text);
+    doc_page(d, ".");
+}
+
+static void write_answer(doc *d)
+{
+    const phrase needed = members_needed(d->r, d->run);
+    write_useless(d);
     doc_page(d, "<p class=\"answer\">");
-    if (count == 1) write_sentence(d, d->r->points[0]);
-    doc_page_when(d, count != 1, "At %td points the predicted %s lies between %-s and %-s", count, d->run->data.target,
-                  number_markup("least", lo, 4).text, number_markup("most", hi, 4).text);
-    doc_page_when(d, count != 1 && most >= least, ", give or take between %-s and %-s (one standard deviation)",
-                  number_markup("sd-least", least, 3).text, number_markup("sd-most", most, 3).text);
-    doc_page(d, "%s</p>\n<p class=\"answer\" data-action=\"%s\"><b>What to do:</b> %s</p>\n", count != 1 ? "." : "",
+    write_error(d);
+    if (d->r->summary->rows) write_rows_answer(d);
+    if (d->r->point_count == 1) {
+        write_prediction(d, d->r->points[0]);
+        write_observation(d, d->r->points[0]);
+        doc_page(d, " ");
+        write_share(d, d->r->points[0]);
+    } else if (d->r->summary->rows != d->r->point_count) {
+        write_range(d);
+    }
+    doc_page(d, "</p>\n<p class=\"answer\" data-action=\"%s\"><b>What to do:</b> %s</p>\n",
              epiq_action_text(d->r->advice->action), d->r->advice->text);
     doc_page_when(d, *needed.text, "<p class=\"answer\"><b>Networks:</b> %s</p>\n", needed.text);
     doc_note_when(d, d->r->warning_count, "<a href=\"#warnings\">%td warning%s</a> below.", d->r->warning_count,
@@ -88,12 +96,14 @@ static void write_answer(doc *d)
 
 static doc_cell cell_both(const epiq_part *p)
 {
-    return p->known ? cell_words("%.3g (%.3g)", p->variance, sqrt(p->variance)) : cell_text("unknown");
+    return p->known
+               ? cell_words("%s (%s)", epiqp_rounded_to(p->variance, 3).text, epiqp_rounded_sd(sqrt(p->variance)).text)
+               : cell_text("unknown");
 }
 
-static doc_cell cell_sd(const epiq_point *p)
+static doc_cell cell_sd(const epiq_result *r, const epiq_point *p)
 {
-    return cell_number(part_sd(&p->prediction_variance));
+    return cell_number(sqrt(shown_variance(r, p)));
 }
 
 static void write_lines(doc *d, ptrdiff_t most)
@@ -103,13 +113,13 @@ static void write_lines(doc *d, ptrdiff_t most)
     doc_column columns[] = {{"at", "at", DOC_LEFT | DOC_NAME, .width = -2},
                             {"prediction", "prediction", 0, 6, 6, 2, 12, .name = "prediction"},
                             {"± std dev", NULL, 0, 3, .name = "sd"},
-                            {"procedural", NULL, 0, 4, .name = "procedural"},
+                            {"retraining", NULL, 0, 4, .name = "procedural"},
                             {"data", NULL, 0, 4, .name = "data"},
                             {ensemble.text, NULL, 0, 4, .name = "ensemble"},
-                            {NULL, "procedural", .gap = 2, .width = -CELL},
+                            {NULL, "retraining", .gap = 2, .width = -CELL},
                             {NULL, "data", .gap = 2, .width = -CELL},
                             {NULL, ensemble.text, .gap = 2, .width = -CELL},
-                            {NULL, "new observation", .gap = 2}};
+                            {NULL, "prediction interval", .gap = 2}};
     for (ptrdiff_t i = 0; i < shown; i++) {
         doc_widen(&columns[0], d->r->points[i]->at);
     }
@@ -119,9 +129,9 @@ static void write_lines(doc *d, ptrdiff_t most)
         const epiq_point *p = d->r->points[i];
         if (d->page && i && i % POINTS_GROUP == 0) doc_group(d);
         doc_row(d, false, phrase_of("data-point=\"%td\"", i).text, cell_text(p->at), cell_number(p->prediction),
-                cell_sd(p), cell_variance(&p->procedural), cell_variance(&p->data), cell_variance(&p->ensemble),
+                cell_sd(d->r, p), cell_variance(&p->procedural), cell_variance(&p->data), cell_variance(&p->ensemble),
                 cell_both(&p->procedural), cell_both(&p->data), cell_both(&p->ensemble),
-                p->predictive.known ? cell_words("between %.4g and %.4g", p->predictive.lo, p->predictive.hi)
+                p->predictive.known ? cell_words("%.4g to %.4g", p->predictive.lo, p->predictive.hi)
                                     : cell_text("unknown"));
     }
     doc_table_close(d);
@@ -131,7 +141,7 @@ static void write_points(doc *d)
 {
     const ptrdiff_t count = d->r->point_count;
     if (!d->page) {
-        doc_say(d, "\nVariances, and standard deviations in brackets; where a new observation would fall:\n\n");
+        doc_say(d, "\nVariances, standard deviations in brackets, and prediction intervals:\n\n");
         write_lines(d, LINES_MAX);
         doc_say(d, "Intervals and the rest are in {--csv} and {--json}.\n");
         doc_when(d, count > LINES_MAX, "... and %td more points are there too.\n", count - LINES_MAX);
@@ -173,7 +183,8 @@ static void write_sweep_table(doc *d)
     for (ptrdiff_t k = 0; (s = d->r->sweeps[k]); k++) {
         const epiq_point *least = s->points[0], *most = s->points[s->count - 1];
         doc_row(d, false, NULL, cell_text(names[s->feature]), cell_number(s->value[0]), cell_number(least->prediction),
-                cell_sd(least), cell_number(s->value[s->count - 1]), cell_number(most->prediction), cell_sd(most));
+                cell_sd(d->r, least), cell_number(s->value[s->count - 1]), cell_number(most->prediction),
+                cell_sd(d->r, most));
     }
 }
 
@@ -206,24 +217,38 @@ static void write_sweeps(doc *d)
     doc_page(d, "</details>\n</figure>\n");
 }
 
+/* Of kernel regression, which the pictures of this section show. */
+static void write_kernel_fit(doc *d)
+{
+    const epiq_fit_error *f = d->r->fit;
+    doc_page(d,
+             "<p>The pictures show kernel regression, %s, which predicts each row from all %s: it misses by %-s (root "
+             "mean square)",
+             d->run->given ? "with the kernel that was given" : "the mean of infinitely wide networks",
+             f->by_group ? "other groups" : "others", number_markup("loo-rmse", f->kernel_rmse, 4).text);
+    doc_page_when(d, f->has_r2, " and explains <b data-loo-r2=\"%s\">%.1f %%</b> of the variance of %s",
+                  number_text(f->kernel_r2).text, 100 * f->kernel_r2, d->run->data.target);
+    doc_page(d, ".</p>\n");
+}
+
 static void write_fit(doc *d)
 {
+    const epiq_fit_error *f = d->r->fit;
     doc_heading(d, "How well the model fits");
-    if (!d->r->fit->kernel_known) {
+    if (f->known && f->folds) {
+        doc_page(d, "<p>");
+        write_error(d);
+        doc_page(d, "Each row was predicted by networks that have not seen it (%s).</p>\n", fit_by(f).text);
+    }
+    if (!f->kernel_known) {
         doc_note(d, "%s",
                  d->run->given && !combine_kernel(d->r)
                      ? "Leave-one-out predictions take a kernel and y; no kernel was given."
                      : "Leave-one-out predictions come with the method if; they were not computed.");
         return;
     }
-    doc_page(d, "<p>Each row was predicted from all %s by kernel regression, %s: they miss by %-s (root mean square)",
-             d->r->fit->by_group ? "other groups" : "others",
-             d->run->given ? "with the kernel that was given" : "the mean of infinitely wide networks",
-             number_markup("loo-rmse", d->r->fit->kernel_rmse, 4).text);
-    doc_page_when(d, d->r->fit->has_r2, " and explain <b data-r2=\"%s\">%.1f %%</b> of the variance of %s",
-                  number_text(d->r->fit->kernel_r2).text, 100 * d->r->fit->kernel_r2, d->run->data.target);
-    doc_page(d, "; the noise has a standard deviation of %-s.</p>\n<div class=\"figures\">\n",
-             number_markup("noise-sd", sqrt(d->r->fit->noise_variance), 4).text);
+    write_kernel_fit(d);
+    doc_page(d, "<div class=\"figures\">\n");
     bool loo = doc_picture(d, PICTURE_LOO, 0), calibration = doc_picture(d, PICTURE_CALIBRATION, 0);
     doc_page(d, "</div>\n");
     doc_note_when(
@@ -241,8 +266,8 @@ static void write_end(doc *d)
     doc_close(d,
               FIELDS(FIELD("rows", COUNT, &d->run->data.rows), FIELD("features", COUNT, &d->run->data.features),
                      FACT_SHA(d->run), FIELD("seed", SEED, &ran.seed), FIELD("engine", OPTION, &ran),
-                     FACT("chosen", d->r->model_choice->reason),
-                     FIELD("methods", OPTION, &ran), FACT("why these", d->r->choice), FIELD("correction", OPTION, &ran),
+                     FACT("chosen", d->r->model_choice->reason), FIELD("methods", OPTION, &ran),
+                     FACT("why these", d->r->choice), FIELD("correction", OPTION, &ran),
                      FIELD("networks trained", COUNT, &d->r->training->members),
                      FIELD("of these converged", COUNT, &d->r->training->converged),
                      FIELD("threads", COUNT, &d->r->ran->threads), FACT("linear algebra", d->r->backend)),
@@ -287,9 +312,9 @@ static unsigned words_used(const epiq_result *r)
            (at->predictive.known ? WORD_NOISE : 0) | (r->fit->known ? WORD_KERNEL | WORD_LOO : 0);
 }
 
-static void describe_text(doc *d)
+static void describe_verbose(doc *d)
 {
-    const phrase needed = members_needed(d->r, d->run);
+    write_useless(d);
     write_head(d);
     const bool rows_alone = d->r->point_count && d->r->summary->rows == d->r->point_count;
     if (d->r->summary->rows) write_rows(d);
@@ -297,9 +322,20 @@ static void describe_text(doc *d)
     for (ptrdiff_t i = 0; !rows_alone && d->r->point_count <= BLOCKS_MAX && i < d->r->point_count; i++) {
         write_block(d, d->r->points[i]);
     }
+}
+
+static void describe_text(doc *d)
+{
+    const phrase needed = members_needed(d->r, d->run);
+    if (d->run->verbose || !d->r->point_count) {
+        describe_verbose(d);
+    } else {
+        write_answer_text(d);
+    }
     if (d->r->sweep_count && !d->run->sweeps_drawn) write_sweep_table(d);
-    doc_say(d, "\n");
+    doc_when(d, d->run->verbose || !d->r->point_count || (d->r->sweep_count && !d->run->sweeps_drawn), "\n");
     doc_warnings(d);
+    if (d->run->verbose) doc_notes(d);
     doc_conclusion(d, BOLD, d->r->point_count ? "Advice:" : "Expected cost:", d->r->advice->text);
     if (*needed.text) doc_conclusion(d, BOLD, "Networks:", needed.text);
 }
@@ -325,6 +361,7 @@ void estimate_describe(doc *d)
     if (!d->run->given) write_sweeps(d);
     write_fit(d);
     doc_warnings(d);
+    doc_notes(d);
     doc_glossary(d, words_used(d->r));
     if (d->run->given) {
         write_combined_end(d);

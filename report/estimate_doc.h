@@ -4,10 +4,27 @@
 
 #include "report/doc.h"
 
-/* A point at length: a block of text; a section of the page, of point i. */
+/* ---- the answer in a few sentences, in text and page ---- */
+
+void write_answer_text(doc *d);                      /* all of it, in the text */
+void write_useless(doc *d);                          /* if predictions are no better than the mean of the target */
+void write_error(doc *d);                            /* of predictions on rows not seen */
+void write_place(doc *d, const char *at);            /* "row 17" */
+void write_prediction(doc *d, const epiq_point *p);  /* and its standard deviation */
+void write_observation(doc *d, const epiq_point *p); /* the prediction interval, and mostly why it is so wide */
+void write_interval(doc *d, const epiq_point *p);    /* "14.7 to 25.3" */
+void write_composition(doc *d, const epiq_point *p); /* of the distance of y from the prediction */
+void write_rows_answer(doc *d);                      /* of rows left out */
+/* Of the prediction by all networks; at a row left out a few that have not seen it stand for them. NAN: it is unknown. */
+double shown_variance(const epiq_result *r, const epiq_point *p);
+void write_least_sure(doc *d);
+
+/* ---- and at length ---- */
+
+/* A point: a block of text; a section of the page, of point i. */
 void write_block(doc *d, const epiq_point *p);
 void write_section(doc *d, const epiq_point *p, ptrdiff_t i);
-void write_sentence(doc *d, const epiq_point *p); /* on the page: the answer at one point */
+void write_share(doc *d, const epiq_point *p); /* on the page: which part of one network's variance is larger */
 
 void write_rows(doc *d); /* rows that were left out, summed up */
 

@@ -36,7 +36,7 @@ static const char *draw_stacked(doc *d, picture *p, const stacked_row *rows, ptr
     const char *name = picture_text(p, "%s with its %.4g %% interval", whole, 100 * d->run->options->level);
     const char **names = pictures_room(&d->set, count, sizeof *names);
     const ink a[] = {picture_ink(p, SVG_BARS, "data", 0, count, true),
-                     picture_ink(p, SVG_BARS, "procedural", 1, count, true),
+                     picture_ink(p, SVG_BARS, "retraining", 1, count, true),
                      picture_ink(p, SVG_MARKS, name, 2, count, true)};
     double longest = 0, farthest = 0;
     bool any[3] = {false};
@@ -80,7 +80,7 @@ static void draw_parts(doc *d, ptrdiff_t point)
     const phrase ensemble = phrase_of("ensemble of %td", d->r->ran->ensemble_size),
                  mean = phrase_of(at->member_count ? "this mean of %td" : "this prediction", at->member_count);
     enum { PARTS = 5 };
-    const stacked_row all[PARTS] = {{"procedural (retraining)", NAN, tau2, &at->procedural},
+    const stacked_row all[PARTS] = {{"retraining (procedural)", NAN, tau2, &at->procedural},
                                     {"data (other rows)", data, NAN, &at->data},
                                     {"one network", data, tau2, &at->single},
                                     {ensemble.text, data, tau2 / (double)d->r->ran->ensemble_size, &at->ensemble},
@@ -97,10 +97,10 @@ static void draw_parts(doc *d, ptrdiff_t point)
     picture_axes(p, WIDTH, HEIGHT, squared_units(d, p, "variance"), NULL);
     p->caption = picture_text(p,
                               "The longer a bar, the less sure the prediction: more training shrinks only the hollow "
-                              "(procedural) piece, more rows only the filled (data) piece.%s",
+                              "(retraining) piece, more rows only the filled (data) piece.%s",
                               cut);
     p->panel.describe =
-        "Stacked bars of data and procedural variance, a mark with an interval on each; the numbers are below.";
+        "Stacked bars of data and retraining variance, a mark with an interval on each; the numbers are below.";
 }
 
 enum { PILED_MAX = 1000, DOT_BINS_MAX = 44 }; /* so many dots fit side by side */
@@ -193,8 +193,8 @@ static void draw_ev(doc *d, ptrdiff_t point)
     p->panel.y_lo /= 1.1;
     p->panel.y_hi *= 1.1;
     p->panel.log_y = true;
-    picture_axes(p, WIDTH, HEIGHT, "networks", "procedural variance");
-    p->caption = "The procedural variance (of retraining) from the first 2, 3, … networks: once the line stays level "
+    picture_axes(p, WIDTH, HEIGHT, "networks", "retraining variance");
+    p->caption = "The retraining variance from the first 2, 3, … networks: once the line stays level "
                  "inside a narrow band, more networks would tell little new about it.";
     p->panel.describe = picture_text(p, "A line with a band over the number of networks, ending at %.4g for %td.",
                                      at->procedural.variance, m);
@@ -402,9 +402,9 @@ static void least_sure(const epiq_result *r, ptrdiff_t count, const epiq_point *
 {
     for (ptrdiff_t i = 0; i < r->point_count; i++) {
         const epiq_point *at = r->points[i];
-        const double variance = part_variance(&at->prediction_variance);
+        const double variance = shown_variance(r, at);
         ptrdiff_t k = i < count ? i : count;
-        for (; k > 0 && part_variance(&order[k - 1]->prediction_variance) < variance; k--) {
+        for (; k > 0 && shown_variance(r, order[k - 1]) < variance; k--) {
             if (k < count) order[k] = order[k - 1];
         }
         if (k < count) order[k] = at;
@@ -412,11 +412,14 @@ static void least_sure(const epiq_result *r, ptrdiff_t count, const epiq_point *
 }
 
 /* Of the prediction shown where that is known, else of one network. */
-static stacked_row point_row(const epiq_point *at, bool shown)
+static stacked_row point_row(const epiq_result *r, const epiq_point *at, bool shown, epiq_part *room)
 {
-    const double m = !shown ? 1 : at->member_count ? (double)at->member_count : INFINITY;
-    return (stacked_row){at->at, part_variance(&at->data), part_variance(&at->procedural) / m,
-                         shown ? &at->prediction_variance : &at->single};
+    const double m = !shown              ? 1
+                     : !at->member_count ? INFINITY
+                                         : (double)(at->left_out ? r->ran->members : at->member_count);
+    *room = shown ? at->prediction_variance : at->single;
+    if (shown && at->left_out) *room = (epiq_part){.known = 1, .variance = shown_variance(r, at)};
+    return (stacked_row){at->at, part_variance(&at->data), part_variance(&at->procedural) / m, room};
 }
 
 static void draw_points(doc *d)
@@ -427,12 +430,13 @@ static void draw_points(doc *d)
     if (!first->data.known && !first->procedural.known) return;
     picture *p = pictures_add(&d->set, PICTURE_POINTS, 0, "points", "Where the variance comes from, point by point");
     stacked_row rows[ROWS_MAX] = {{0}};
+    epiq_part room[ROWS_MAX];
     for (ptrdiff_t i = 0; i < count; i++) {
         order[i] = first;
     }
     least_sure(d->r, count, order);
     for (ptrdiff_t i = 0; i < count; i++) {
-        rows[i] = point_row(order[i], shown);
+        rows[i] = point_row(d->r, order[i], shown, &room[i]);
     }
     const char *cut = draw_stacked(d, p, rows, count, shown ? "the prediction" : "one network");
     picture_axes(p, WIDTH, 0, squared_units(d, p, shown ? "variance of the prediction" : "variance of one network"),
@@ -445,7 +449,7 @@ static void draw_points(doc *d)
                                            count, all);
     p->caption = picture_text(p,
                               "The longer a bar, the less sure %s there: more training shrinks only the hollow "
-                              "(procedural) piece, more rows only the filled (data) piece.%s%s",
+                              "(retraining) piece, more rows only the filled (data) piece.%s%s",
                               shown ? "the prediction" : "one network's prediction", which, cut);
     p->panel.describe = picture_text(p, "Stacked bars for %td points; the numbers are in the table.", count);
 }
@@ -458,7 +462,7 @@ static void draw_spread(doc *d)
     const ink a = picture_ink(p, SVG_MARKS, "a point", 0, d->r->point_count / step + 1, false);
     for (ptrdiff_t i = 0; i < d->r->point_count; i += step) {
         const epiq_point *at = d->r->points[i];
-        ink_add(&a, at->prediction, part_sd(&at->prediction_variance), NAN, NAN);
+        ink_add(&a, at->prediction, sqrt(shown_variance(d->r, at)), NAN, NAN);
     }
     picture_axes(p, WIDTH, 260, picture_text(p, "predicted %s", d->run->data.target), "its standard deviation");
     p->caption = picture_text(p, "The higher a dot, the less sure the prediction at that point%s.",

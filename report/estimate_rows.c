@@ -7,7 +7,8 @@
 
 static doc_cell cell_spread(const epiq_quantiles *q, double (*of)(double))
 {
-    return q->known ? cell_words("%.2g to %.2g", of(q->q05), of(q->q95)) : cell_text("");
+    return q->known ? cell_words("%s to %s", epiqp_rounded_sd(of(q->q05)).text, epiqp_rounded_sd(of(q->q95)).text)
+                    : cell_text("");
 }
 
 static double itself(double v)
@@ -31,7 +32,7 @@ static void write_quantities(doc *d)
 {
     const epiq_summary *s = d->r->summary;
     const bool folds = d->r->fit->folds > 0;
-    const phrase interval = phrase_of("%.4g %% interval of y: +-", 100 * d->run->options->level),
+    const phrase interval = phrase_of("%.4g %% prediction interval: +-", 100 * d->run->options->level),
                  caption = phrase_of("Standard deviations over %td rows", s->rows),
                  mean = phrase_of("of the mean of %td networks", d->r->ran->members);
     const doc_column columns[] = {
@@ -48,33 +49,17 @@ static void write_quantities(doc *d)
     doc_table_close(d);
 }
 
-static const epiq_point *point_of(const epiq_result *r, ptrdiff_t row)
-{
-    ptrdiff_t i = 0;
-    while (r->points[i]->left_out != row) {
-        i++;
-    }
-    return r->points[i];
-}
-
 void write_rows(doc *d)
 {
-    const epiq_summary *s = d->r->summary;
     const phrase by = fit_by(d->r->fit);
-    doc_say(d,
-            "\nHow sure are predictions for rows like these %td, asked of networks that have not seen them (%s)?\n\n",
-            s->rows, by.text);
+    doc_say(d, "\nHow sure are predictions for rows like these %td, by networks that have not seen them (%s)?\n\n",
+            d->r->summary->rows, by.text);
     doc_heading(d, "Rows like these");
-    doc_page(d, "<p>%td rows, each asked of networks that have not seen it (%s).</p>\n", s->rows, by.text);
+    doc_page(d, "<p>%td rows, each predicted by networks that have not seen it (%s).</p>\n", d->r->summary->rows,
+             by.text);
     write_quantities(d);
-    if (!s->least_sure_count) return;
-    doc_say(d, "\n  least sure: ");
-    doc_page(d, "<p>Least sure: ");
-    for (ptrdiff_t k = 0; k < s->least_sure_count; k++) {
-        const epiq_point *p = point_of(d->r, s->least_sure[k]);
-        doc_sentence(d, true, "%srow %td (%.4g +- %.2g)", k ? ", " : "", s->least_sure[k], p->prediction,
-                     part_sd(&p->prediction_variance));
-    }
     doc_say(d, "\n");
-    doc_page(d, ".</p>\n");
+    doc_page(d, "<p>");
+    write_least_sure(d);
+    doc_page(d, "</p>\n");
 }

@@ -29,7 +29,7 @@ static phrase score_text(const epiq_ranking *r)
     const ptrdiff_t m = r->estimate->ran->ensemble_size;
     if (r->ask->rule == EPIQ_RULE_DATA) return phrase_of("the variance due to the data");
     const bool total = r->ask->rule == EPIQ_RULE_TOTAL;
-    if (total) return phrase_of("the variance of an ensemble of %td: data + procedural/%td", m, m);
+    if (total) return phrase_of("the variance of an ensemble of %td: data + retraining/%td", m, m);
     return phrase_of(r->ask->goal == EPIQ_GOAL_MIN
                          ? "%.4g standard deviations of an ensemble of %td, less its prediction"
                          : "prediction plus %.4g standard deviations of an ensemble of %td",
@@ -56,7 +56,7 @@ static void draw_best(doc *d, const epiq_ranking *r)
     picture *p = pictures_add(&d->set, 0, 0, "the-best-candidates", "The best candidates");
     const char **names = pictures_room(&d->set, count, sizeof *names);
     const ink data = picture_ink(p, SVG_BARS, "data", 0, count, true),
-              both = picture_ink(p, SVG_BARS, "procedural, over the ensemble", 1, count, true),
+              both = picture_ink(p, SVG_BARS, "retraining, over the ensemble", 1, count, true),
               picked = picture_ink(p, SVG_MARKS, "picked", 1, count, false),
               start = picture_ink(p, SVG_MARKS, "prediction", 0, count, false);
     /* From the prediction (of a variance: from 0) to the score, shared out by the variances of its parts. */
@@ -147,7 +147,7 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
                             {"prediction", "prediction", 0, 5, 5, 2, 11, .name = "prediction"},
                             {"std dev", "std dev", 0, 4, 5, 2, 11, .name = "sd"},
                             {"data", "data", 0, 4, 5, 2, 11, .name = "data"},
-                            {"procedural", "procedural", 0, 4, 5, 2, 11, .name = "procedural"}};
+                            {"retraining", "retraining", 0, 4, 5, 2, 11, .name = "procedural"}};
     for (ptrdiff_t i = 0; i < shown; i++) {
         doc_widen(&columns[1], candidate_name(r, i));
     }
@@ -164,7 +164,7 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
     doc_table_close(d);
     doc_when(d, shown < r->count, "... and %td more; {--top} N shows more, {--csv} and {--json} have all.\n",
              r->count - shown);
-    doc_note(d, "The two parts are variances in squared units of the target, procedural that of one network%s%s.",
+    doc_note(d, "The two parts are variances in squared units of the target, retraining that of one network%s%s.",
              r->ask->batch > 1
                  ? "; each pick after the first is shown as if those before it had been observed as predicted"
                  : "",
@@ -229,7 +229,7 @@ static void describe(doc *d)
         doc_page(d, "</div>\n");
     }
     write_table(d, r, r->count < most ? r->count : most);
-    doc_say(d, "std dev is the score's, the two parts are variances; procedural is one network's.\n");
+    doc_say(d, "std dev is the score's, the two parts are variances; retraining is one network's.\n");
     doc_when(d, r->ask->batch > 1,
              "Each pick after the first is shown as if those before it had been observed as predicted%s.\n",
              r->estimate->training->members ? " (for networks an approximation)" : "");

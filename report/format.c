@@ -25,17 +25,17 @@ phrase fit_by(const epiq_fit_error *f)
 phrase interval_text(const epiq_part *p)
 {
     return phrase_of(!p->has_interval ? "no interval"
-                     : p->open        ? "at least %.3g"
-                                      : "between %.3g and %.3g",
-                     p->lo, p->hi);
+                     : p->open        ? "at least %s"
+                                      : "between %s and %s",
+                     epiqp_rounded_to(p->lo, 3).text, epiqp_rounded_to(p->hi, 3).text);
 }
 
 phrase sd_interval_text(const epiq_part *p)
 {
     return phrase_of(!p->has_interval ? "no interval"
-                     : p->open        ? "at least %.2g"
-                                      : "%.2g to %.2g",
-                     sqrt(p->lo), sqrt(p->hi));
+                     : p->open        ? "at least %s"
+                                      : "%s to %s",
+                     epiqp_rounded_sd(sqrt(p->lo)).text, epiqp_rounded_sd(sqrt(p->hi)).text);
 }
 
 double part_variance(const epiq_part *p)
@@ -60,7 +60,15 @@ double interval_upper(const epiq_part *p)
 
 const epiq_warning *report_warning(const report_answer *a, ptrdiff_t i)
 {
-    return a->comparison ? a->comparison->warnings[i] : a->result ? a->result->warnings[i] : NULL;
+    return a->scores       ? a->scores->warnings[i]
+           : a->comparison ? a->comparison->warnings[i]
+           : a->result     ? a->result->warnings[i]
+                           : NULL;
+}
+
+const epiq_warning *report_note(const report_answer *a, ptrdiff_t i)
+{
+    return a->result && a->result->notes ? a->result->notes[i] : NULL;
 }
 
 const char *plural(ptrdiff_t count)

@@ -3,6 +3,7 @@
 #define REPORT_FORMAT_H
 
 #include "chart/text.h"
+#include "common/rounded.h"
 #include "report/report.h"
 
 typedef struct {

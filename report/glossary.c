@@ -5,15 +5,15 @@ static const struct {
     unsigned word;
     const char *name, *meaning;
 } WORDS[] = {
-    {WORD_PARTS, "procedural variance",
+    {WORD_PARTS, "retraining (procedural) variance",
      "what training again from another random start would change in one network's prediction, with the same rows"},
     {WORD_PARTS, "data variance", "what other rows of the same kind, as many as there are, would change"},
     {WORD_PARTS, "standard deviation", "the square root of a variance, in the units of the target"},
     {WORD_NOISE, "noise", "how far observations lie from the best prediction; neither training nor rows can lower it"},
     {WORD_ENSEMBLE, "ensemble",
-     "networks whose predictions are averaged: its variance is the data part plus the procedural part divided by their "
+     "networks whose predictions are averaged: its variance is the data part plus the retraining part divided by their "
      "number"},
-    {WORD_EV, "ev", "ensemble variance: the procedural part, from the spread of the networks' predictions"},
+    {WORD_EV, "ev", "ensemble variance: the retraining part, from the spread of the networks' predictions"},
     {WORD_IF, "if", "influence function: the data part, from how much each row moves the prediction"},
     {WORD_RETRAIN, "retrain",
      "retraining: the data part of the networks themselves, some of which are trained again on changed targets"},

@@ -97,7 +97,7 @@ static void write_model(json *j, const epiq_result *r, const report_run *run)
     json_object(j, "model", JSON_LINES);
     if (run->given) {
         json_fields(j, FIELDS(FIELD("engine", TEXT, NULL), FIELD("kernel", TEXT, &kernel),
-                              FIELD("lambda", REAL, kernel ? &o->lambda : NULL),
+                              FIELD("lambda", REAL, kernel ? &r->ran->lambda : NULL),
                               FIELD_KNOWN("parameters", COUNT, &r->given->parameters)));
     } else {
         const epiq_options *ran = r ? r->ran : o; /* with the width and lambda chosen, if they were left open */
@@ -127,15 +127,22 @@ json json_begin(FILE *out, const report_answer *a, const report_run *run)
     return j;
 }
 
-void json_finish(json *j, const report_answer *a)
+static void write_warnings(json *j, const char *name, const report_answer *a,
+                           const epiq_warning *(*list)(const report_answer *a, ptrdiff_t i))
 {
     const epiq_warning *w;
-    json_array(j, "warnings", JSON_LINES);
-    for (ptrdiff_t i = 0; (w = report_warning(a, i)); i++) {
+    json_array(j, name, JSON_LINES);
+    for (ptrdiff_t i = 0; (w = list(a, i)); i++) {
         json_struct(j, NULL, true, JSON_FLAT,
                     FIELDS(FIELD("code", TEXT, &w->code), FIELD("message", TEXT, &w->message)));
     }
     json_end(j);
+}
+
+void json_finish(json *j, const report_answer *a)
+{
+    write_warnings(j, "warnings", a, report_warning);
+    if (a->result) write_warnings(j, "notes", a, report_note);
     json_end(j);
 }
 

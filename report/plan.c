@@ -106,9 +106,12 @@ static void write_head(doc *d)
     doc_say(d, "; %.3g s\n", d->run->seconds);
     doc_when(d, d->r->model_choice->known, "chosen: %s\n", d->r->model_choice->reason);
     doc_page(d, "<p>");
-    doc_sentence(d, true, "The standard deviation is that of the predicted %s at %s", d->run->data.target,
-                 strcmp(r->points[0]->at, "mean") == 0 ? "the mean row" : r->points[0]->at);
-    doc_sentence(d, r->point_count > 1, " and %td more points (of their mean variance)", r->point_count - 1);
+    const bool rows = r->points[0]->left_out, mean = strcmp(r->points[0]->at, "mean") == 0;
+    doc_sentence(d, true, "The standard deviation is that of the predicted %s ", d->run->data.target);
+    doc_sentence(d, rows, "for a row like these %td, asked of networks that have not seen it (of their mean variance)",
+                 r->point_count);
+    doc_sentence(d, !rows, "at %s", mean ? "the mean row" : r->points[0]->at);
+    doc_sentence(d, !rows && r->point_count > 1, " and %td more points (of their mean variance)", r->point_count - 1);
     doc_sentence(d, true, d->page ? ". " : ".\n");
     doc_sentence(d, true, "A row costs %.6g and a training %.6g; with new rows every network is trained again.",
                  d->a->effort->price_row, d->a->effort->price_training);

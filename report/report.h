@@ -8,6 +8,7 @@
 #include "chart/svg.h"
 #include "epiq_decide.h"
 #include "epiq_details.h"
+#include "epiq_model.h"
 #include "epiq_options.h"
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ typedef struct {
     epiq_data_info data;
     double seconds, read_seconds;
     long long peak_rss_bytes;
+    bool verbose;                 /* the text has everything; else a few lines */
     const combine_request *given; /* NULL: the networks, if any, were trained here */
     bool sweeps_drawn;            /* the sweeps were made for the page: the text leaves them out */
     const char *machine;          /* of a study: "x86_64, 2 cores, MODEL NAME"; may be NULL */
@@ -43,6 +45,9 @@ typedef struct {
     ptrdiff_t top;                  /* candidates of the ranking that the text lists */
     const struct study_result *study;
     const struct loop_result *loop;
+    const epiq_scores *scores;
+    const epiq_model_info *model; /* that they are of, */
+    const char *file, *test;      /* and what its file and that of the rows are called */
 } report_answer;
 
 typedef struct {
@@ -58,9 +63,10 @@ typedef struct {
     void (*describe)(doc *d);
 } report_writers;
 extern const report_writers ESTIMATE_WRITERS, PLAN_WRITERS, COMPARE_WRITERS, EXPLORE_WRITERS, STUDY_WRITERS,
-    LOOP_WRITERS;
+    LOOP_WRITERS, SCORE_WRITERS;
 
 const epiq_warning *report_warning(const report_answer *a, ptrdiff_t i); /* NULL past the end */
+const epiq_warning *report_note(const report_answer *a, ptrdiff_t i);    /* likewise, for information */
 epiq_data_info combine_data(const epiq_result *r); /* run.data of epiq_combine: rows without names */
 
 void doc_text(FILE *out, const report_writers *w, const report_answer *a, const report_run *run, report_style style);

@@ -234,7 +234,7 @@ static loop_number over_seeds(const double *v, const double *minus, ptrdiff_t se
 
 static const char *told_apart(loop_number less)
 {
-    return less.hi < 0 ? "better than" : less.lo > 0 ? "worse than" : "not told apart from";
+    return less.hi < 0 ? "better than" : less.lo > 0 ? "worse than" : "not distinguished from";
 }
 
 static void judge(loop_result *r)

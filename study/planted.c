@@ -26,7 +26,7 @@ static bool take_numbers(const epiq_matrix *m, const lab_table *t, lab_planted *
     return true;
 }
 
-/* f becomes K (K + lambda n I)^-1 f = f - lambda n (K + lambda n I)^-1 f, with the default model: what is planted does
+/* f becomes K (K + lambda n I)^-1 f = f - lambda n (K + lambda n I)^-1 f, with the usual lambda: what is planted does
  * not change with the model that is tried on it. */
 static int smooth(epiq_ctx *ctx, ptrdiff_t d, lab_planted *p)
 {
@@ -36,7 +36,7 @@ static int smooth(epiq_ctx *ctx, ptrdiff_t d, lab_planted *p)
     double *k = malloc((size_t)(n * n) * sizeof *k), *alpha = malloc((size_t)n * sizeof *alpha);
     o.scale = EPIQ_SCALE_NONE;
     o.threads = 1;
-    double ridge = o.lambda * (double)n;
+    const double ridge = EPIQ_USUAL_LAMBDA * (double)n;
     int s = k && alpha ? epiq_data_new(ctx, n, d, p->x, p->f, NULL, &o, &data) : EPIQ_E_NOMEM;
     s = s ? s : epiq_kernel(ctx, data, &o, k, NULL);
     if (!s) {

@@ -119,7 +119,7 @@ struct lab;
 typedef struct {
     const char *name, *title;
     const char *sizes[STUDY_FULL + 1]; /* what --quick, nothing and --full run, by study_size */
-    bool real_data;    /* needs data_dir */
+    bool real_data;                    /* needs data_dir */
     int (*run)(struct lab *l);
     epiq_engine engine; /* unless another is asked for */
     int set;            /* of a synthetic table */

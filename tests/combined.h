@@ -44,6 +44,11 @@ static inline const char *warned(const char *code)
     return warned_in(r, code);
 }
 
+static inline const char *noted(const char *code)
+{
+    return noted_in(r, code);
+}
+
 /* A path at which there is no state file; the fourth next takes its memory. */
 static inline const char *fresh(const char *name)
 {

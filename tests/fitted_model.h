@@ -6,6 +6,7 @@
 #include "epiq_model.h"
 #include "model/model.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ static char path[64], other[64];
 
 typedef struct {
     double prediction[POINTS], procedural[POINTS], data[POINTS], ensemble[POINTS];
+    double sd[POINTS], lo[POINTS], hi[POINTS], noise[POINTS];
     unsigned char known[POINTS];
 } numbers;
 
@@ -40,7 +42,7 @@ static inline void end(epiq_ctx *c)
 
 static inline epiq_options small(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.width = 32;
     o.members = 6;
     o.batches = 4;
@@ -59,23 +61,27 @@ static inline epiq_model *fitted(epiq_ctx *c, ptrdiff_t n, const epiq_options *o
     return m;
 }
 
-static ptrdiff_t decided_by_few; /* points, of the last call */
+static ptrdiff_t decided_by_few, withheld; /* points, of the last call */
+static double asked_level;                 /* of the next calls */
 static inline int ask(epiq_ctx *c, const epiq_model *m, ptrdiff_t threads, int exact, numbers *r)
 {
     memset(r, 0xff, sizeof *r); /* every number is NaN, so that one left out shows */
-    epiq_predictions out = {sizeof(epiq_predictions),
-                            r->prediction,
-                            r->procedural,
-                            r->data,
-                            r->ensemble,
-                            r->known,
-                            0,
-                            0,
-                            threads,
-                            exact,
-                            0};
+    epiq_predictions out = {.size = sizeof(epiq_predictions),
+                            .prediction = r->prediction,
+                            .procedural = r->procedural,
+                            .data = r->data,
+                            .ensemble = r->ensemble,
+                            .known = r->known,
+                            .threads = threads,
+                            .exact = exact,
+                            .sd = r->sd,
+                            .lo = r->lo,
+                            .hi = r->hi,
+                            .noise = r->noise,
+                            .level = asked_level};
     int s = epiq_model_predict(c, m, POINTS, AT, &out);
     decided_by_few = out.few;
+    withheld = out.withheld;
     return s;
 }
 

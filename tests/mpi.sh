@@ -43,21 +43,21 @@ sys.exit(str(v) != sys.argv[3])" "$@"
 
 "$epiq" synth 1 --n 500 --d 4 --seed 5 >rows.csv || exit 2
 "$epiq" synth 1 --n 500 --d 4 --seed 6 >other.csv || exit 2
-small=(--target y --width 32 --members 7 --batches 5 --quiet)
+small=(--target y --width 32 --lambda 1e-3 --members 7 --batches 5 --quiet)
 all=(rows.csv "${small[@]}" --methods if,ev,ba --at mean --at row:3)
 
 # ---- the same numbers ----
 expect_ok "$epiq" estimate "${all[@]}" --json one.json
-expect_ok "$epiq" estimate rows.csv "${small[@]}" --methods if,ev --probes 64 --correction unbiased --json probes.json
-expect_ok "$epiq" estimate rows.csv --target y --engine infinite --quiet --json closed.json
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --methods if,ev --at mean --at row:3 --probes 64 --correction unbiased --json probes.json
+expect_ok "$epiq" estimate rows.csv --target y --engine infinite --lambda 1e-3 --quiet --json closed.json
 for p in 1 2 3 4; do
     expect_ok ranks $p "$epiq" estimate "${all[@]}" --json ranks.json
     check "$p ranks give what one process gives" same one.json ranks.json near
     check "run.ranks is $p" field ranks.json run.ranks $p
     check "the backend says mpi" field ranks.json run.backend mpi+blas
-    expect_ok ranks $p "$epiq" estimate rows.csv "${small[@]}" --methods if,ev --probes 64 --correction unbiased --json ranks.json
+    expect_ok ranks $p "$epiq" estimate rows.csv "${small[@]}" --methods if,ev --at mean --at row:3 --probes 64 --correction unbiased --json ranks.json
     check "$p ranks with probes" same probes.json ranks.json near
-    expect_ok ranks $p "$epiq" estimate rows.csv --target y --engine infinite --quiet --json ranks.json
+    expect_ok ranks $p "$epiq" estimate rows.csv --target y --engine infinite --lambda 1e-3 --quiet --json ranks.json
     check "$p ranks in closed form" same closed.json ranks.json near
 done
 expect_ok ranks 2 "$epiq" estimate "${all[@]}" --threads 2 --json ranks.json
@@ -65,7 +65,7 @@ check "two threads a rank" same one.json ranks.json near
 expect_ok ranks 2 "$epiq" estimate "${all[@]}" --json again.json
 expect_ok ranks 2 "$epiq" estimate "${all[@]}" --json ranks.json
 check "the same ranks, the same bits" same again.json ranks.json exact
-expect_ok ranks 2 "$epiq" estimate rows.csv --target y --width 32 --members 7 --methods if,ev
+expect_ok ranks 2 "$epiq" estimate rows.csv --target y --width 32 --lambda 1e-3 --members 7 --methods if,ev
 check "the text is printed once" test "$(grep -c '^500 rows' "$out")" -eq 1
 expect_ok ranks 2 "$epiq" plan rows.csv "${small[@]}" --price-row 1 --price-training 2 --budget 50 --json plan.json
 check "plan writes its answer" is_json plan.json
@@ -78,7 +78,7 @@ check "one process goes on from what three ranks kept" field ranks.json training
 rm -f kept*
 
 # ---- what goes wrong: one sentence, its exit code ----
-small=(--target y --width 32 --members 7 --batches 5)
+small=(--target y --width 32 --lambda 1e-3 --members 7 --batches 5)
 expect_exit 2 'rank 1 of 2: the rows read here are not those of rank 0' \
     ranks 1 "$epiq" estimate rows.csv "${small[@]}" : -n 1 "$epiq" estimate other.csv "${small[@]}"
 expect_exit 2 'rank 1 of 2: the options given here' \
@@ -107,7 +107,7 @@ check "plain epiq knows nothing of MPI" test "$(ldd "$epiq" | grep -c mpi)" -eq 
 
 # ---- a rank that is killed, a job that is cancelled ----
 "$epiq" synth 1 --n 3000 --d 9 --seed 3 >large.csv || exit 2
-long=(large.csv --target y --members 2000 --methods if,ev --quiet --json long.json --report long.html)
+long=(large.csv --target y --width 1024 --lambda 1e-3 --at mean --members 2000 --methods if,ev --quiet --json long.json --report long.html)
 mine() { # processes of this test alone
     pgrep -f "^$epiq estimate large.csv" || true
 }

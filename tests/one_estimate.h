@@ -40,4 +40,9 @@ static inline const char *warned(const char *code)
     return warned_in(r, code);
 }
 
+static inline const char *noted(const char *code)
+{
+    return noted_in(r, code);
+}
+
 #endif

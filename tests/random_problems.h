@@ -12,6 +12,7 @@
 #include "epiq_options.h"
 #include "one_estimate.h"
 #include "rng/rng.h"
+#include "usual.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static problem draw_problem(uint64_t seed, kind k)
     static const double BIASES[] = {1, 0, 0.5, 2}, SPREADS[] = {1, 0.5, 2}, LEVELS[] = {0.8, 0.95, 0.5};
     double u[16];
     epiqp_uniforms((epiqp_stream){seed, FOR_PROBLEM, 0}, 16, u);
-    problem p = {.seed = seed, .o = epiq_options_default()};
+    problem p = {.seed = seed, .o = usual_options()};
     p.n = k == MANY_ROWS ? 70 + pick(u[0], 50) : 6 + pick(u[0], 30);
     p.d = 1 + pick(u[1], MOST_FEATURES);
     epiq_options *o = &p.o;
@@ -89,7 +90,7 @@ static problem draw_problem(uint64_t seed, kind k)
     o->level = LEVELS[pick(u[8], 3)];
     o->width = 1 + pick(u[9], 6);
     o->members = 2 + pick(u[10], 4);
-    o->fold_members = 0; /* of which models know nothing */
+    o->fold_members = pick(u[13] * 4 - floor(u[13] * 4), 3);
     o->batches = 2 + pick(u[11], 2);
     o->ensemble_size = pick(u[12], 2) ? 0 : 1 + pick(u[12] * 2, 9);
     o->influential = pick(u[13], 4);
@@ -181,7 +182,7 @@ static problem shrink(property *f, problem p)
 
 static void print_problem(const problem *p)
 {
-    const epiq_options usual = epiq_options_default();
+    const epiq_options usual = usual_options();
     char text[64];
     fprintf(stderr, "    %td rows of %td features", p->n, p->d);
     for (ptrdiff_t k = 0; epiq_options_info(k); k++) {

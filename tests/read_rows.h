@@ -5,6 +5,7 @@
 
 #include "data/table.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ static inline void put_bytes(const void *bytes, size_t size)
 
 static inline epiq_options options(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.target = "y";
     o.scale = EPIQ_SCALE_NONE;
     return o;

@@ -3,6 +3,7 @@
 #define SIXTY_ROWS_H
 
 #include "one_estimate.h"
+#include "usual.h"
 
 /* n rows of synthetic set 1 in 3 features */
 enum { N = 60, D = 3 };
@@ -19,7 +20,7 @@ static inline int run_synth(const epiq_options *o)
 
 static inline epiq_options small(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.width = 32;
     o.members = 6;

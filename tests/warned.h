@@ -15,4 +15,13 @@ static inline const char *warned_in(const epiq_result *result, const char *code)
     return NULL;
 }
 
+/* What nobody needs to act on. */
+static inline const char *noted_in(const epiq_result *result, const char *code)
+{
+    for (ptrdiff_t k = 0; result && k < result->note_count; k++) {
+        if (strcmp(result->notes[k]->code, code) == 0) return result->notes[k]->message;
+    }
+    return NULL;
+}
+
 #endif

@@ -188,7 +188,7 @@ def compare_estimate(name, page, result):
     check(f"{name}: the advice", re.sub(r"\s+", " ", result["advice"]["text"]) in spoken)
     check(f"{name}: every warning", all(w["message"] in page.text for w in result["warnings"]))
     if result.get("until"):
-        check(f"{name}: how many networks", f"{result['until']['needed']} members" in spoken)
+        check(f"{name}: how many networks", f"{result['until']['needed']} networks" in spoken)
     for fact in filter(None, (result["run"]["command"], result["run"]["data_sha256"], result["epiq"]["version"])):
         check(f"{name}: the manifest has {fact[:40]}", fact in page.text)
 
@@ -207,6 +207,15 @@ def compare_explore(name, page, result):
     check(f"{name}: the features of the picks", [line[1:] for line in page.tables["The picks and their features"][1:]]
           == [[values[k] for values in picks] for k in range(len(picks[0]))])
     check(f"{name}: the reason", result["explore"]["reason"] in page.text)
+
+
+def compare_score(name, page, result):
+    rows = result["rows"][:200]
+    for key in ("y", "prediction", "sd", "noise", "lo", "hi"):
+        check(f"{name}: {key} of all rows", page.values(f"data-{key}") == [row[key] for row in rows if row[key] is not None])
+    values = set(page.values("data-value"))
+    check(f"{name}: its scores", {result["score"][key] for key in ("rmse", "mae", "width", "crps", "log_likelihood")} <= values)
+    check(f"{name}: the verdict", result["score"]["verdict"] in page.text)
 
 
 def compare_loop(name, page, result):
@@ -307,7 +316,7 @@ def look(path):
     check(f"{name}: prints", pdf.startswith(b"%PDF") and len(pdf) > 10000)
 
     result = numbers_of(open(path[:-5] + ".json", encoding="utf-8").read())
-    kinds = {"study": compare_study, "ranked": compare_explore, "loop": compare_loop, "points": compare_estimate,
+    kinds = {"study": compare_study, "score": compare_score, "ranked": compare_explore, "loop": compare_loop, "points": compare_estimate,
              "curve": compare_plan, "comparison": compare_models}
     next(compare for key, compare in kinds.items() if key in result)(name, page, result)
     charts = sum(tag == "svg" and a.get("class") == "chart" for tag, a in page.elements)

@@ -1,6 +1,7 @@
 /* call.c - a call of the library in a thread of its own. The thread that called waits in short steps without the interpreter's
- * lock and looks for signals between them, so that Ctrl-C stops the work within moments and other threads run meanwhile. The
- * thread also has a C locale of its own: JSON needs points in its numbers, whatever the program has set.
+ * lock and looks for signals between them, so that Ctrl-C stops the work within moments and other threads run meanwhile; it
+ * also tells a function of Python how far the work is. The thread of the work has a C locale of its own: JSON needs points in
+ * its numbers, whatever the program has set.
  *
  * A daemon thread may still be in a call when Python ends. Then exit() would tear down BLAS under the work, so that Python's
  * atexit stops all work first and waits until it has ended.
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -124,6 +126,55 @@ static void leave(call *c)
     *at = c->next;
 }
 
+/* ---- progress ---- */
+
+/* In a thread of the library, which must not wait for the interpreter: the thread that called tells it in its next step. */
+static int note_progress(void *user, const epiq_progress *p)
+{
+    call *c = user;
+    pthread_mutex_lock(&c->lock);
+    const bool same = c->heard_count && strcmp(c->heard[c->heard_count - 1].stage, p->stage) == 0;
+    if (!same && c->heard_count < CALL_STAGES) c->heard_count++;
+    const int last = c->heard_count - 1;
+    snprintf(c->heard[last].stage, sizeof c->heard[last].stage, "%s", p->stage);
+    c->heard[last].done = p->done;
+    c->heard[last].all = p->all;
+    pthread_mutex_unlock(&c->lock);
+    return 0;
+}
+
+/* What was heard, as a list of arguments; NULL: an exception. */
+static PyObject *heard_list(call *c)
+{
+    PyObject *list = PyList_New(0);
+    pthread_mutex_lock(&c->lock);
+    for (int k = 0; list && k < c->heard_count; k++) {
+        const Py_ssize_t done = c->heard[k].done, all = c->heard[k].all;
+        PyObject *args = all > 0 ? Py_BuildValue("(snn)", c->heard[k].stage, done, all)
+                                 : Py_BuildValue("(snO)", c->heard[k].stage, done, Py_None);
+        if (!args || PyList_Append(list, args)) Py_CLEAR(list);
+        Py_XDECREF(args);
+    }
+    c->heard_count = 0;
+    pthread_mutex_unlock(&c->lock);
+    return list;
+}
+
+/* False: the function raised an exception. */
+static bool tell_progress(call *c)
+{
+    PyObject *list = c->progress ? heard_list(c) : NULL;
+    if (!list) return !c->progress;
+    bool told = true;
+    for (Py_ssize_t k = 0; told && k < PyList_Size(list); k++) {
+        PyObject *done = PyObject_CallObject(c->progress, PyList_GetItem(list, k));
+        told = done != NULL;
+        Py_XDECREF(done);
+    }
+    Py_DECREF(list);
+    return told;
+}
+
 bool call_run(call *c)
 {
     pthread_t thread;
@@ -131,6 +182,7 @@ bool call_run(call *c)
         PyErr_SetString(c->state->error, "Python is ending; no work is begun in its other threads");
         return false;
     }
+    if (c->progress) epiq_ctx_on_progress(c->ctx, note_progress, c);
     if (start(c, &thread)) {
         PyErr_SetString(c->state->memory, "no thread could be started for the work; end some, or allow more of them");
         return false;
@@ -143,7 +195,7 @@ bool call_run(call *c)
     while (!wait_a_step(c)) {
         if (!interrupted) {
             PyEval_RestoreThread(python);
-            interrupted = PyErr_CheckSignals() != 0;
+            interrupted = PyErr_CheckSignals() != 0 || !tell_progress(c);
             python = PyEval_SaveThread();
         }
         if (interrupted) {
@@ -153,7 +205,9 @@ bool call_run(call *c)
     pthread_join(thread, NULL);
     PyEval_RestoreThread(python);
     leave(c);
-    return !interrupted && (c->status >= 0 || call_fail(c, c->status));
+    epiq_ctx_on_progress(c->ctx, NULL, NULL);
+    if (interrupted) return false;
+    return c->status >= 0 ? tell_progress(c) : call_fail(c, c->status);
 }
 
 /* ---- when Python ends ---- */

@@ -105,11 +105,12 @@ static bool hold_all(combination *j, PyObject *arrays, PyObject *columns)
 
 PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named)
 {
-    static char *names[] = {"arrays", "columns", "merge", "until", "options", "command", "replicates", NULL};
-    PyObject *arrays, *columns, *merge, *until, *options, *command, *out = NULL;
+    static char *names[] = {"arrays",  "columns",    "merge",    "until", "options",
+                            "command", "replicates", "progress", NULL};
+    PyObject *arrays, *columns, *merge, *until, *options, *command, *progress, *out = NULL;
     Py_ssize_t replicates;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O!O!OOOOn", names, &PyDict_Type, &arrays, &PyDict_Type, &columns,
-                                     &merge, &until, &options, &command, &replicates)) {
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O!O!OOOOnO", names, &PyDict_Type, &arrays, &PyDict_Type, &columns,
+                                     &merge, &until, &options, &command, &replicates, &progress)) {
         return NULL;
     }
     combination *j = call_new(module, sizeof *j, work);
@@ -118,7 +119,8 @@ PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named)
     j->replicates = replicates;
     if (hold_options(c, options) && hold_all(j, arrays, columns) &&
         hold_texts(c, "merge", merge, &j->merge, &j->merge_count) &&
-        hold_text("command", command, &j->found.run.command) && hold_until(j, until) && call_run(c)) {
+        hold_text("command", command, &j->found.run.command) && hold_until(j, until) && hold_progress(c, progress) &&
+        call_run(c)) {
         out = result_new(c, &j->found, command);
     }
     finding_free(c->ctx, &j->found);

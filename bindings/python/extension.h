@@ -19,6 +19,7 @@
 
 #include "common/machine.h"
 #include "epiq_combine.h"
+#include "epiq_decide.h"
 #include "epiq_details.h"
 #include "epiq_model.h"
 #include "epiq_options.h"
@@ -42,7 +43,7 @@ typedef struct {
 
 /* ---- call.c: one call of the library ---- */
 
-enum { CALL_HOLDS = 24 };
+enum { CALL_HOLDS = 24, CALL_STAGES = 16 };
 struct call {
     module_state *state;
     call *next;              /* among those running */
@@ -57,7 +58,13 @@ struct call {
     pthread_mutex_t lock;
     pthread_cond_t news;
     bool ended;
-    int status; /* of work */
+    int status;         /* of work */
+    PyObject *progress; /* to be told how far the work is; NULL: nothing */
+    struct {
+        char stage[32];
+        ptrdiff_t done, all;
+    } heard[CALL_STAGES]; /* not told yet: the last of each stage; the lock guards them */
+    int heard_count;
 };
 
 void *call_new(PyObject *module, size_t size, int (*work)(call *self)); /* size: of a struct that begins with a call */
@@ -80,8 +87,9 @@ bool hold_text(const char *name, PyObject *o,
                const char **out); /* str, or bytes for paths; NULL for None; as long as o */
 bool hold_texts(call *c, const char *name, PyObject *o, const char ***out, ptrdiff_t *count); /* likewise, a sequence */
 bool hold_options(call *c, PyObject *dict);                                                   /* into c->options */
+bool hold_progress(call *c, PyObject *callable);                                              /* or None */
 
-/* ---- table.c: the rows that decompose and fit learn from ---- */
+/* ---- table.c: the rows that every question and fit learn from ---- */
 
 typedef struct {
     array x, y, group;
@@ -93,23 +101,37 @@ int table_data(call *c, const table *t, epiq_data **out);
 /* ---- result.c: a finished result, held until Python lets it go ---- */
 
 typedef struct {
-    epiq_result *result;
+    epiq_result *result;         /* NULL with a comparison; a ranking has its own */
+    epiq_plan *plan;             /* NULL, as those below, where another verb was asked for */
+    epiq_plan_request effort;    /* that it answers */
+    epiq_comparison *comparison; /* of models */
+    epiq_ranking *ranking;
+    epiq_points *candidates; /* that it ranks, */
+    epiq_data *data;         /* and what they belong to */
+    ptrdiff_t top;           /* candidates that its text lists */
+    epiq_scores *scores;
+    epiq_model_info model; /* that they are of; it is held */
     report_run run;
     combine_request given; /* where run.given is set */
     void *names;           /* block: those of run.data */
 } finding;
-int finding_done(finding *f, double began, const epiq_data *data); /* fills in the rest of run; NULL: of combine */
+int finding_done(finding *f, double began,
+                 const epiq_data *data); /* fills in the rest of run; NULL: there is no table */
 void finding_free(epiq_ctx *ctx, finding *f);
 PyObject *result_new(call *c, finding *f, PyObject *command); /* takes over the result, the context and what is held */
 
 /* ---- functions and types of the module ---- */
 
 PyObject *decompose_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *plan_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *compare_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *explore_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *combine_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *targets_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *start_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *fit_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *load_call(PyObject *module, PyObject *args, PyObject *named);
+PyObject *read_call(PyObject *module, PyObject *path);
 extern PyType_Spec MODEL_SPEC, RESULT_SPEC;
 
 #endif

@@ -115,3 +115,14 @@ bool hold_options(call *c, PyObject *dict)
     }
     return true;
 }
+
+bool hold_progress(call *c, PyObject *callable)
+{
+    if (callable == Py_None) return true;
+    if (!PyCallable_Check(callable)) {
+        PyErr_SetString(PyExc_TypeError, "progress must be a function");
+        return false;
+    }
+    c->progress = callable;
+    return true;
+}

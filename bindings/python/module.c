@@ -1,6 +1,8 @@
 /* module.c - epiq._epiq: its functions, its exceptions, and the option table. */
 #include "extension.h"
 
+#include "common/verb_defaults.h"
+
 static PyObject *options_call(PyObject *module, PyObject *none)
 {
     (void)module;
@@ -19,10 +21,19 @@ static PyObject *options_call(PyObject *module, PyObject *none)
 #define NAMED(f) (PyCFunction)(void (*)(void))(f), METH_VARARGS | METH_KEYWORDS
 static PyMethodDef FUNCTIONS[] = {
     {"decompose", NAMED(decompose_call),
-     "decompose(X, y, at, where, group, names, target, options, command)\n--\n\n"
+     "decompose(X, y, at, where, group, names, target, options, command, progress, ask=None, labels=None)\n--\n\n"
      "The Result of epiq estimate."},
+    {"plan", NAMED(plan_call),
+     "plan(X, y, at, where, group, names, target, options, command, progress, ask, labels=None)\n--\n\n"
+     "The Result of epiq plan; ask: price_row, price_training, kind (0: a variance to reach, 1: a budget), amount."},
+    {"compare", NAMED(compare_call),
+     "compare(X, y, at, where, group, names, target, options, command, progress, ask, labels=None)\n--\n\n"
+     "The Result of epiq compare; ask: lists of texts for width, depth, lambda and bias, then folds."},
+    {"explore", NAMED(explore_call),
+     "explore(X, y, at, where, group, names, target, options, command, progress, ask, labels=None)\n--\n\n"
+     "The Result of epiq explore; ask: rule, goal (0: max, 1: min), kappa, batch, top."},
     {"combine", NAMED(combine_call),
-     "combine(arrays, columns, merge, until, options, command, replicates)\n--\n\n"
+     "combine(arrays, columns, merge, until, options, command, replicates, progress)\n--\n\n"
      "The Result of epiq combine; arrays and names of their columns by argument."},
     {"targets", NAMED(targets_call),
      "targets(arrays, replicates, options)\n--\n\nThe vectors of epiq combine --targets, one after the other: a "
@@ -31,8 +42,11 @@ static PyMethodDef FUNCTIONS[] = {
     {"network_start", NAMED(start_call),
      "network_start(features, member, options)\n--\n\nW and b of each layer, one after the other: a bytearray of "
      "float64."},
-    {"fit", NAMED(fit_call), "fit(X, y, group, names, target, options)\n--\n\nA Model."},
+    {"fit", NAMED(fit_call), "fit(X, y, group, names, target, options, progress=None)\n--\n\nA Model."},
     {"model_from_bytes", NAMED(load_call), "model_from_bytes(bytes)\n--\n\nThe Model whose to_bytes gave them."},
+    {"model_from_file", read_call, METH_O,
+     "model_from_file(path)\n--\n\nThe Model in a file of epiq fit, which is mapped: it may be replaced, but not "
+     "changed in place."},
     {"options", options_call, METH_NOARGS,
      "options()\n--\n\nThe option table: (name, section, help, choices or None, default, scope) each."},
     {0},
@@ -46,6 +60,17 @@ static PyObject *add_exception(PyObject *module, const char *name, const char *a
     Py_XDECREF(bases);
     if (kind && PyModule_AddObjectRef(module, name + sizeof "epiq." - 1, kind)) Py_CLEAR(kind);
     return kind;
+}
+
+/* What verbs take where nothing is given: dicts of texts by the name of the flag. */
+static bool add_defaults(PyObject *module)
+{
+    PyObject *verbs = Py_BuildValue("{s{ssssssssssss}}", "compare", "width", COMPARE_WIDTH, "depth", COMPARE_DEPTH,
+                                    "lambda", COMPARE_LAMBDA, "bias", COMPARE_BIAS, "members", COMPARE_MEMBERS,
+                                    "ensemble-size", COMPARE_ENSEMBLE_SIZE);
+    const bool added = verbs && PyModule_AddObjectRef(module, "DEFAULTS", verbs) == 0;
+    Py_XDECREF(verbs);
+    return added;
 }
 
 static int start(PyObject *module)
@@ -65,9 +90,13 @@ static int start(PyObject *module)
     s->model = (PyTypeObject *)PyType_FromModuleAndSpec(module, &MODEL_SPEC, NULL);
     s->result = (PyTypeObject *)PyType_FromModuleAndSpec(module, &RESULT_SPEC, NULL);
     if (!s->model || !s->result || PyModule_AddType(module, s->model) || PyModule_AddType(module, s->result)) return -1;
-    if (!call_end_all_at_exit(module)) return -1;
+    if (!call_end_all_at_exit(module) || !add_defaults(module)) return -1;
     if (PyModule_AddIntConstant(module, "OPTION_COLUMNS", EPIQ_OPTION_COLUMNS) ||
         PyModule_AddIntConstant(module, "OPTION_FILE", EPIQ_OPTION_FILE) ||
+        PyModule_AddIntConstant(module, "FOR_ESTIMATE", EPIQ_FOR_ESTIMATE) ||
+        PyModule_AddIntConstant(module, "FOR_PLAN", EPIQ_FOR_PLAN) ||
+        PyModule_AddIntConstant(module, "FOR_COMPARE", EPIQ_FOR_COMPARE) ||
+        PyModule_AddIntConstant(module, "FOR_EXPLORE", EPIQ_FOR_EXPLORE) ||
         PyModule_AddIntConstant(module, "FOR_COMBINE", EPIQ_FOR_COMBINE) ||
         PyModule_AddIntConstant(module, "MOST_CATEGORIES", EPIQ_MOST_CATEGORIES) ||
         PyModule_AddIntConstant(module, "ROWS_PER_CATEGORY", EPIQ_ROWS_PER_CATEGORY)) {

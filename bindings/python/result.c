@@ -1,4 +1,4 @@
-/* result.c - _epiq.Result: a finished result, its numbers as arrays, and text, JSON and page made by the command line's own
+/* result.c - _epiq.Result: a finished result of any verb, its numbers as arrays, and text, JSON, CSV and page made by the command line's own
  * writers when they are asked for. It is never changed, so any number of threads may ask it at once.
  */
 #include "extension.h"
@@ -30,7 +30,11 @@ int finding_done(finding *f, double began, const epiq_data *data)
     f->run.peak_rss_bytes = epiqp_peak_rss();
     f->run.spelling = EPIQ_SPELL_FIELD;
     f->run.seconds = epiqp_now() - began;
-    f->run.data = data ? epiq_data_describe(data) : combine_data(f->result);
+    if (data) {
+        f->run.data = epiq_data_describe(data);
+    } else if (f->result) {
+        f->run.data = combine_data(f->result);
+    }
     if (!data) return EPIQ_OK;
     epiq_data_info *d = &f->run.data; /* its names are copied, so that the rows need not be kept */
     size_t size = strlen(d->target) + strlen(d->sha256) + 2;
@@ -51,6 +55,12 @@ int finding_done(finding *f, double began, const epiq_data *data)
 
 void finding_free(epiq_ctx *ctx, finding *f)
 {
+    epiq_plan_free(ctx, f->plan);
+    epiq_comparison_free(ctx, f->comparison);
+    epiq_ranking_free(ctx, f->ranking);
+    epiq_scores_free(ctx, f->scores);
+    epiq_points_free(ctx, f->candidates);
+    epiq_data_free(ctx, f->data);
     epiq_result_free(ctx, f->result);
     free(f->names);
 }
@@ -96,7 +106,7 @@ static void result_dealloc(PyObject *self)
 
 /* ---- as the command line writes it ---- */
 
-typedef enum { FORM_JSON, FORM_TEXT, FORM_PAGE } form;
+typedef enum { FORM_JSON, FORM_CSV, FORM_TEXT, FORM_VERBOSE, FORM_PAGE } form;
 typedef struct {
     call call;
     const finding *found;
@@ -105,20 +115,45 @@ typedef struct {
     size_t size;
 } writing;
 
+static report_answer answer_of(const finding *f)
+{
+    return (report_answer){.result = f->ranking ? f->ranking->estimate : f->result,
+                           .plan = f->plan,
+                           .effort = f->plan ? &f->effort : NULL,
+                           .comparison = f->comparison,
+                           .ranking = f->ranking,
+                           .candidates = f->candidates,
+                           .features = f->candidates ? &f->run.data : NULL,
+                           .top = f->top,
+                           .scores = f->scores,
+                           .model = f->scores ? &f->model : NULL,
+                           .file = "as fitted",
+                           .test = "X"};
+}
+
 static int write_work(call *self)
 {
     writing *w = (writing *)self;
-    const report_answer a = {.result = w->found->result};
-    const report_run *run = &w->found->run;
+    const report_answer a = answer_of(w->found);
+    const report_writers *writers = a.plan         ? &PLAN_WRITERS
+                                    : a.comparison ? &COMPARE_WRITERS
+                                    : a.ranking    ? &EXPLORE_WRITERS
+                                    : a.scores     ? &SCORE_WRITERS
+                                                   : &ESTIMATE_WRITERS;
+    report_run verbose = w->found->run;
+    verbose.verbose = true;
+    const report_run *run = w->form == FORM_VERBOSE ? &verbose : &w->found->run;
     svg_album album = {0};
     FILE *f = open_memstream(&w->text, &w->size);
     if (!f) return EPIQ_E_NOMEM;
     if (w->form == FORM_JSON) {
-        ESTIMATE_WRITERS.json(f, &a, run);
-    } else if (w->form == FORM_TEXT) {
-        doc_text(f, &ESTIMATE_WRITERS, &a, run, (report_style){.blocks = true});
+        writers->json(f, &a, run);
+    } else if (w->form == FORM_CSV) {
+        writers->csv(f, &a);
+    } else if (w->form == FORM_TEXT || w->form == FORM_VERBOSE) {
+        doc_text(f, writers, &a, run, (report_style){.blocks = true});
     } else {
-        doc_html(f, &ESTIMATE_WRITERS, &a, run, &album);
+        doc_html(f, writers, &a, run, &album);
     }
     const bool bad = ferror(f) || album.incomplete;
     return fclose(f) || bad ? EPIQ_E_NOMEM : EPIQ_OK;
@@ -146,10 +181,22 @@ static PyObject *result_json(PyObject *self, PyObject *none)
     return write_form(self, FORM_JSON);
 }
 
+static PyObject *result_csv(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return write_form(self, FORM_CSV);
+}
+
 static PyObject *result_text(PyObject *self, PyObject *none)
 {
     (void)none;
     return write_form(self, FORM_TEXT);
+}
+
+static PyObject *result_verbose(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return write_form(self, FORM_VERBOSE);
 }
 
 static PyObject *result_page(PyObject *self, PyObject *none)
@@ -160,14 +207,20 @@ static PyObject *result_page(PyObject *self, PyObject *none)
 
 /* ---- as arrays ---- */
 
+/* NULL: models were compared or judged. */
 static const epiq_result *result_of(PyObject *self)
 {
-    return ((const result_object *)self)->found.result;
+    return answer_of(&((const result_object *)self)->found).result;
 }
 
 static Py_ssize_t result_length(PyObject *self)
 {
-    return result_of(self)->point_count;
+    return result_of(self) ? result_of(self)->point_count : 0;
+}
+
+static const epiq_point *result_point(PyObject *self, ptrdiff_t i)
+{
+    return i < result_length(self) ? result_of(self)->points[i] : NULL;
 }
 
 static PyObject *result_at(PyObject *self, PyObject *none)
@@ -175,7 +228,7 @@ static PyObject *result_at(PyObject *self, PyObject *none)
     (void)none;
     const epiq_point *p;
     PyObject *list = PyList_New(0);
-    for (ptrdiff_t i = 0; list && (p = result_of(self)->points[i]); i++) {
+    for (ptrdiff_t i = 0; list && (p = result_point(self, i)); i++) {
         PyObject *name = PyUnicode_DecodeUTF8(p->at, (Py_ssize_t)strlen(p->at), "replace");
         if (!name || PyList_Append(list, name)) Py_CLEAR(list);
         Py_XDECREF(name);
@@ -195,7 +248,7 @@ static PyObject *numbers(PyObject *self, ptrdiff_t each, void (*put)(const epiq_
     const epiq_point *p;
     PyObject *room = PyByteArray_FromStringAndSize(NULL, result_length(self) * each * (Py_ssize_t)sizeof(double));
     double *out = room ? (double *)(void *)PyByteArray_AsString(room) : NULL;
-    for (ptrdiff_t i = 0; out && (p = result_of(self)->points[i]); i++) {
+    for (ptrdiff_t i = 0; out && (p = result_point(self, i)); i++) {
         put(p, offset, out + i * each);
     }
     return room;
@@ -228,6 +281,12 @@ static void put_predictive(const epiq_point *p, size_t offset, double *out)
     out[1] = known_number(p->predictive.known, p->predictive.hi);
 }
 
+static void put_left_out(const epiq_point *p, size_t offset, double *out)
+{
+    (void)offset;
+    *out = (double)p->left_out;
+}
+
 static void put_members(const epiq_point *p, size_t offset, double *out)
 {
     (void)offset;
@@ -250,7 +309,7 @@ static PyObject *result_numbers(PyObject *self, PyObject *name)
     {                                                                                                                  \
 #name "_interval", 2, put_interval, offsetof(epiq_point, name)                                                 \
     }
-    const epiq_point *first = result_of(self)->points[0];
+    const epiq_point *first = result_point(self, 0);
     const struct {
         const char *name;
         ptrdiff_t each;
@@ -267,8 +326,9 @@ static PyObject *result_numbers(PyObject *self, PyObject *name)
                   INTERVAL(ensemble),
                   INTERVAL(single),
                   {"predictive_interval", 2, put_predictive, 0},
-                  {"members", first->member_count, put_members, 0}, /* every point has as many */
-                  {"batches", first->batch_count, put_batches, 0}};
+                  {"left_out", 1, put_left_out, 0},
+                  {"members", first ? first->member_count : 0, put_members, 0}, /* every point has as many */
+                  {"batches", first ? first->batch_count : 0, put_batches, 0}};
 #undef PART
 #undef INTERVAL
     const char *wanted;
@@ -282,14 +342,16 @@ static PyObject *result_numbers(PyObject *self, PyObject *name)
 
 static PyMethodDef METHODS[] = {
     {"json", result_json, METH_NOARGS, "json()\n--\n\nWhat --json writes."},
+    {"csv", result_csv, METH_NOARGS, "csv()\n--\n\nWhat --csv writes."},
     {"text", result_text, METH_NOARGS, "text()\n--\n\nWhat the command line prints."},
+    {"verbose_text", result_verbose, METH_NOARGS, "verbose_text()\n--\n\nThe same with --verbose."},
     {"page", result_page, METH_NOARGS, "page()\n--\n\nWhat --report writes: the bytes of a page."},
     {"at", result_at, METH_NOARGS, "at()\n--\n\nThe names of the points."},
     {"numbers", result_numbers, METH_O,
      "numbers(name)\n--\n\nfloat64 of all points, one after the other, in a bytearray; NaN: not known. name: "
      "prediction,\n"
      "prediction_variance, procedural, data, ensemble, single, those with _interval (two for each point),\n"
-     "predictive_interval, members, batches."},
+     "predictive_interval, left_out (the row that is, from 1, or 0), members, batches."},
     {0},
 };
 
@@ -297,7 +359,7 @@ static PyType_Slot SLOTS[] = {
     {Py_tp_dealloc, (void *)result_dealloc},
     {Py_tp_methods, METHODS},
     {Py_sq_length, (void *)result_length},
-    {Py_tp_doc, (void *)"A finished result; decompose and combine make one."},
+    {Py_tp_doc, (void *)"A finished result; decompose, plan, compare, explore and combine make one."},
     {0},
 };
 

@@ -1,11 +1,11 @@
-/* table.c - the rows that decompose and fit learn from: X, y, their groups and their names. */
+/* table.c - the rows that every question and fit learn from: X, y, their groups and their names. */
 #include "extension.h"
 
 static bool same_rows(const call *c, const array *x, const char *name, const array *other)
 {
     if (other->given && other->rows != x->rows) {
-        PyErr_Format(c->state->input, "X has %zd rows but %s has %zd; give one of %s a row of X", (Py_ssize_t)x->rows,
-                     name, (Py_ssize_t)other->rows, name);
+        PyErr_Format(c->state->input, "X has %zd rows but %s has %zd; give one for each row of X", (Py_ssize_t)x->rows,
+                     name, (Py_ssize_t)other->rows);
         return false;
     }
     return true;
@@ -24,7 +24,7 @@ bool table_hold(call *c, PyObject *x, PyObject *y, PyObject *group, PyObject *na
         return false;
     }
     if (out->feature && count != out->x.columns) {
-        PyErr_Format(c->state->input, "X has %zd columns but there are %zd names; give one a column",
+        PyErr_Format(c->state->input, "X has %zd columns but there are %zd names; give one for each column",
                      (Py_ssize_t)out->x.columns, (Py_ssize_t)count);
         return false;
     }

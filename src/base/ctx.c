@@ -58,9 +58,11 @@ void epiq_ctx_spelling(epiq_ctx *c, epiq_spelling spelling)
 const epiq_warning_info *epiq_warning_describe(int kind)
 {
     static const epiq_warning_info TABLE[] = {
-#define ROW(name, code, scope, meaning) {code, meaning, scope},
-        EPIQ_WARNING_LIST(ROW)
+#define ROW(name, its_code, about, when) [name].code = (its_code), [name].meaning = (when), [name].scope = (about),
+#define NOTE(name) [name].note = 1,
+        EPIQ_WARNING_LIST(ROW) EPIQ_NOTE_LIST(NOTE)
 #undef ROW
+#undef NOTE
     };
     return kind >= 0 && kind < (int)(sizeof TABLE / sizeof *TABLE) ? &TABLE[kind] : NULL;
 }
@@ -205,7 +207,7 @@ void *epiqp_alloc(epiq_ctx *c, ptrdiff_t count, size_t size)
         p = aligned_alloc(64, (bytes / 64 + 1) * 64);
     }
     if (!p) {
-        epiqp_fail(c, EPIQ_E_NOMEM, "no memory for %td items of %zu bytes; use fewer rows, points or members", count,
+        epiqp_fail(c, EPIQ_E_NOMEM, "no memory for %td items of %zu bytes; use fewer rows, points or networks", count,
                    size);
         return NULL;
     }

@@ -74,7 +74,7 @@ static const row TABLE[] = {
     CHOICE(scale, "scale", MODEL | TABLES, "standard", "standard|minmax|none", "scaling of features and target"),
 #undef SECTION
 #define SECTION "Estimates"
-    ROW(KIND_METHODS, methods, "methods", MODEL | ESTIMATE | PLAN | FIT, "if,ev,ba", NULL, "if,ev,ba|auto", 0, 0,
+    ROW(KIND_METHODS, methods, "methods", MODEL | ESTIMATE | PLAN | FIT, "auto", NULL, "if,ev,ba|auto", 0, 0,
         "any of if, ev, ba in a list; auto chooses two and says why"),
     CHOICE(data_by, "data-by", MODEL | (NETWORKS & ~COMPARE), "auto", "auto|if|retrain",
            "the data part: if, of infinitely wide networks; retrain, of the networks trained, by retraining some on "
@@ -87,7 +87,7 @@ static const row TABLE[] = {
     COUNT(ensemble_size, "ensemble-size", MODEL | (NETWORKS & ~STUDY) | COMBINE, "0", 0, 1e9,
           "networks in the ensemble whose variance is wanted (0: as many as batches)"),
     COUNT(folds, "folds", MODEL | ESTIMATE | FIT, "5", 2, 100, "parts of the rows, each left out once"),
-    COUNT(fold_members, "fold-members", ESTIMATE, "4", 0, 1000,
+    COUNT(fold_members, "fold-members", MODEL | ESTIMATE | FIT, "4", 0, 1000,
           "networks trained without each part of the rows: for their own error on rows they have not seen (0: none)"),
     REAL(level, "level", (SOLVES & ~STUDY) | COMBINE, "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE,
          "confidence level of the intervals"),
@@ -101,10 +101,10 @@ static const row TABLE[] = {
            "if,ev,ba, but for those that are given"),
     CHOICE(engine, "engine", TRAINED | BY_NAME, "network", "network|linear|infinite",
            "train networks, solve linearised ones, or use the infinite-width formula"),
-    ROW(KIND_COUNT, width, "width", TRAINED | MAY_BE_AUTO, "1024", NULL, "N|auto", 1, 1e7,
+    ROW(KIND_COUNT, width, "width", TRAINED | MAY_BE_AUTO, "auto", NULL, "N|auto", 1, 1e7,
         "units in each hidden layer; auto chooses by the error on rows that networks have not seen"),
     COUNT(depth, "depth", TRAINED | KERNEL, "1", 1, 1000, "hidden layers"),
-    ROW(KIND_REAL, lambda, "lambda", TRAINED | COMBINE | MAY_BE_AUTO, "1e-3", NULL, "X|auto", 1e-16, 1e16,
+    ROW(KIND_REAL, lambda, "lambda", TRAINED | COMBINE | MAY_BE_AUTO, "auto", NULL, "X|auto", 1e-16, 1e16,
         "weight of |theta - theta0|^2 in the loss; auto chooses as that of the width does"),
     REAL(bias, "bias", TRAINED | KERNEL, "1", 0, 1e6, "scale of the biases (0: none)"),
     REAL(bias_sd, "bias-sd", TRAINED | KERNEL, "1", 0, 1e6, "standard deviation of the initial biases"),
@@ -115,7 +115,7 @@ static const row TABLE[] = {
     REAL(lr, "lr", TRAINED, "1e-2", 1e-12, 1e6, "step size of gd and sgd"),
     COUNT(steps, "steps", TRAINED, "0", 0, 1e12, "most iterations (0: until converged)"),
     COUNT(batch_size, "batch-size", TRAINED, "32", 1, 1e9, "rows in a step of sgd"),
-    CHOICE(vary, "vary", TRAINED, "both", "init|order|both", "what differs between members trained by sgd"),
+    CHOICE(vary, "vary", TRAINED, "both", "init|order|both", "what differs between networks trained by sgd"),
     REAL(time, "time", MODEL | SOLVES, "0", 0, 1e16,
          "engine infinite: stop gradient flow at this time (0: run it to the end)"),
 #undef SECTION
@@ -123,7 +123,7 @@ static const row TABLE[] = {
     CHOICE(kernel, "kernel", MODEL | (SOLVES & ~COMPARE), "population", "population|empirical",
            "tangent kernel: its expectation, or from drawn networks"),
     CHOICE(hbar, "hbar", MODEL | (NETWORKS & ~COMPARE), "kernel", "kernel|ensemble",
-           "mean prediction: kernel regression, or the mean of the members"),
+           "mean prediction: kernel regression, or the mean of the networks"),
     CHOICE(
         correction, "correction", MODEL | (NETWORKS & ~STUDY) | COMBINE, "moderated",
         "moderated|rowwise|unbiased|jackknife|none",
@@ -132,14 +132,15 @@ static const row TABLE[] = {
         "formula as published"),
     COUNT(
         probes, "probes", MODEL | NETWORKS | COMBINE, "0", 0, 1e6,
-        "estimate what corrections need from so many random vectors, 16 or more, but for rows that decide a point (0: "
-        "exactly, which takes 3 times as long)"),
+        "estimate what corrections need from so many random vectors, 16 or more, but for rows that decide a point; as "
+        "many as rows: exactly, which takes 3 times as long (0: exactly up to 10,000 rows, above that 64)"),
     CHOICE(linear_kernel, "linear-kernel", TRAINED, "population", "population|own", "kernel of engine linear"),
 #undef SECTION
 #define SECTION "Solver"
-    CHOICE(solver, "solver", MODEL | SOLVES, "exact", "exact|iterative|divided|auto",
+    CHOICE(solver, "solver", MODEL | NETWORKS, "exact", "exact|iterative|divided|auto|subset",
            "exact: factorise the kernel matrix; iterative: conjugate gradients without it; divided: the mean of "
-           "solutions on parts of the rows; auto: exact if it fits, else iterative"),
+           "solutions on parts of the rows; auto: exact if it fits, else iterative; subset: no kernel matrix of all "
+           "rows, which methods auto takes above 10,000 rows"),
     COUNT(rank, "rank", MODEL | SOLVES, "1000", 1, 1e6, "iterative: rows of the data the preconditioner is made of"),
     REAL(tolerance, "tolerance", MODEL | SOLVES, "1e-6", 1e-14, 0.1,
          "iterative: largest relative residual; solutions go on to less where the answer needs it"),
@@ -155,7 +156,7 @@ static const row TABLE[] = {
     COUNT(threads, "threads", PROCESS | SILENT | NETWORKS | KERNEL | COMBINE, "0", 0, 4096,
           "worker threads (0: all cores)"),
     TEXT(state, "state", WRITES | SILENT | (NETWORKS & ~COMPARE) | COMBINE, "FILE",
-         "keep finished members here; the same command continues"),
+         "keep finished networks here; the same command continues"),
     CHOICE(backend, "backend", TRAINED | BY_NAME | KERNEL | COMBINE, "blas", "blas|ref",
            "linear algebra: OpenBLAS, or plain C to compare with"),
 #undef SECTION

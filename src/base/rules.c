@@ -36,7 +36,7 @@ static const rule RULES[] = {
      {{"time", ABOVE_0}, {"engine", ~INFINITE}},
      "{--time} is a stopping time of engine infinite; for trained networks use {--optimizer} gd with {--lr} and "
      "{--steps}"},
-#define NO_MEMBERS "{--hbar} %s needs trained members; add ev to {--methods} with engine network or linear"
+#define NO_MEMBERS "{--hbar} %s needs trained networks; add ev to {--methods} with engine network or linear"
     {EPIQP_ALWAYS, {{"hbar", ENSEMBLE}, {"engine", INFINITE}}, NO_MEMBERS},
     {EPIQP_ALWAYS, {{"hbar", ENSEMBLE}, {"methods", WITHOUT_EV}}, NO_MEMBERS},
 #define NO_FACTOR(what) "{--solver} %s has no factor of all rows, which " what " needs; leave out one of them"
@@ -54,15 +54,12 @@ static const rule RULES[] = {
 #define GIVE_NUMBER(option) "{--" option "} %s is for an estimate or a fit, which choose; give a number here"
     {EPIQP_NOTHING_OPEN, {{"width", ONE(0)}, {"engine", ~INFINITE}}, GIVE_NUMBER("width")},
     {EPIQP_NOTHING_OPEN, {{"lambda", ONE(0)}}, GIVE_NUMBER("lambda")},
-    {EPIQ_FOR_COMBINE, {{"lambda", ONE(0)}}, GIVE_NUMBER("lambda")},
-    {EPIQP_ALWAYS,
-     {{"lambda", ONE(0)}, {"time", ABOVE_0}},
-     "{--lambda} %s goes by errors that training stopped at a time does not have; give a number, or leave out "
-     "{--time}"},
 
     {EPIQ_FOR_FIT, {{"time", ABOVE_0}}, "a model cannot be of training stopped at a time; leave out {--time}"},
     {EPIQ_FOR_FIT, {{"kernel", EMPIRICAL}}, "a model needs the population kernel; leave out {--kernel} %s"},
-    {EPIQ_FOR_FIT, {{"solver", ITERATIVE | DIVIDED}}, "a model needs one factor of all rows; leave out {--solver} %s"},
+    {EPIQ_FOR_FIT,
+     {{"solver", ITERATIVE | DIVIDED}},
+     "a model needs one factor of all rows, which {--solver} %s does without; use {--solver} exact, or auto"},
 
     {EPIQP_SEVERAL_WIDTHS, {{"engine", INFINITE}}, "engine %s has no width to compare; leave the widths out"},
     {EPIQ_FOR_COMPARE,

@@ -8,7 +8,8 @@
 
 enum {
     LONGEST = 16 << 20, /* bytes of a record; a longer one is an unclosed quote, or the file is not a table */
-    WINDOW = 1 << 20    /* bytes read at a time from a file that is read in blocks of rows */
+    WINDOW = 1 << 20,   /* bytes read at a time from a file that is read in blocks of rows */
+    REPORTED = 50000    /* rows after which progress is told */
 };
 
 typedef struct {
@@ -89,7 +90,7 @@ static int next(epiq_ctx *c, scanner *s, field *f)
     }
     if (s->p - s->record > LONGEST) {
         return epiqp_fail(c, EPIQ_E_DATA,
-                          "%s:%td: the line is longer than 16 MiB; is this a table with one row a line?", s->file,
+                          "%s:%td: the line is longer than 16 MiB; is this a table with one row per line?", s->file,
                           s->line);
     }
     f->last = *s->p != s->delimiter;
@@ -150,6 +151,7 @@ static int fill_row(epiq_ctx *c, epiqp_table *t, scanner *s)
         ptrdiff_t cell_line = s->line;
         if (status || (status = next(c, s, &f))) return status;
         epiqp_role role = j < t->columns ? t->column[j].role : EPIQP_SKIP;
+        if (t->copied.count && j < t->columns && (status = epiqp_table_copy(c, t, j, f.text, f.length))) return status;
         if (role != EPIQP_SKIP) {
             status = epiqp_table_put(c, t, cell_line, j,
                                      role == EPIQP_NUMBER ? epiqp_cell_number(f.text, f.length, t->csv.plain)
@@ -171,6 +173,7 @@ static int fill(epiq_ctx *c, epiqp_table *t)
     *end = '\0';
     while (!status && !finished(&s) && (!t->most || t->rows < t->most)) {
         status = fill_row(c, t, &s);
+        if (!status && t->rows % REPORTED == 0) status = epiqp_report(c, "read", s.p - start, end - start);
     }
     *end = next_byte;
     t->csv.at = s.p - start;

@@ -17,6 +17,8 @@ struct epiqp_columns {
     const char **value;  /* d: the value for which a one-hot feature is 1; NULL: the number itself */
     const char **unit;   /* d: "%" or a currency that the numbers of the column are written with; NULL: none */
     const char *na;      /* texts that mean a missing cell, as the option names them; NULL: none */
+    const char *target;  /* column that is read behind the features; NULL: none */
+    const char *copy;    /* columns whose texts are kept, in a list as the options have them; NULL: none */
     bool any;            /* other columns of a file of points are as expected: it is not known which the data had */
 };
 

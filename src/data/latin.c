@@ -81,8 +81,7 @@ int epiqp_text_decode(epiq_ctx *c, epiqp_table *t)
         end--; /* a character may be incomplete: it is looked at when there is more */
     }
     if (t->csv.encoding == EPIQP_ASCII && !is_ascii(in->bytes + from, end - from)) {
-        t->csv.encoding =
-            has_utf8(in->bytes + from, end - from) || growth(in, from) < 0 ? EPIQP_UTF8 : EPIQP_LATIN1;
+        t->csv.encoding = has_utf8(in->bytes + from, end - from) || growth(in, from) < 0 ? EPIQP_UTF8 : EPIQP_LATIN1;
     }
     t->csv.decoded = end;
     if (t->csv.encoding != EPIQP_LATIN1) return EPIQ_OK;

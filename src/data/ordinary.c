@@ -88,11 +88,12 @@ static int refuse_texts(epiq_ctx *c, const epiqp_table *t, const epiqp_column *c
                           file, name.text, first);
     }
     const bool many = values > column->most_values;
-    return epiqp_fail(c, EPIQ_E_DATA,
-                      "%s: column %s holds %s%td different texts in %td rows (its first cell is \"%s\"); leave it out "
-                      "with {--drop}%s",
-                      file, name.text, many ? "more than " : "", many ? column->most_values : values, cells, first,
-                      many ? "" : ", or turn them into 0/1 columns with {--onehot}");
+    return epiqp_fail(
+        c, EPIQ_E_DATA,
+        "%s: column %s holds %s%td different texts in %td rows (its first cell is \"%s\"); if it says which "
+        "rows belong together, name it with {--group}; else leave it out with {--drop}%s",
+        file, name.text, many ? "more than " : "", many ? column->most_values : values, cells, first,
+        many ? "" : ", or turn them into 0/1 columns with {--onehot}");
 }
 
 static int settle_texts(epiq_ctx *c, const epiqp_table *t, epiqp_column *column, bool target, noted *n)

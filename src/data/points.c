@@ -1,11 +1,12 @@
 /* points.c - where to predict: the rows of the data, each left out; the mean, a row, rows of another file or of
- * memory; with the columns and the scaling of the data.
+ * memory, a point in words; with the columns and the scaling of the data.
  */
 #include "data/table.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int epiq_points_new(epiq_ctx *c, const epiq_data *data, epiq_points **out)
 {
@@ -204,6 +205,17 @@ static int add_left_out(epiq_ctx *c, epiq_points *p)
     return status;
 }
 
+/* ---- in words ---- */
+
+static int add_whatif(epiq_ctx *c, epiq_points *p, const char *text)
+{
+    double *x = epiqp_alloc(c, p->data->d, sizeof *x);
+    int status = x ? epiqp_whatif(c, p->data, text, x) : EPIQ_E_NOMEM;
+    status = status ? status : add(c, p, 1, x, text, false);
+    epiqp_free(c, x);
+    return status;
+}
+
 static bool is_number(const char *text)
 {
     return *text && text[strspn(text, "0123456789")] == '\0';
@@ -215,7 +227,9 @@ int epiq_points_add(epiq_ctx *c, epiq_points *p, const char *where)
     if (strcmp(where, "rows") == 0) return add_left_out(c, p);
     if (strcmp(where, "mean") == 0) return add(c, p, 1, p->data->mean, where, false);
     if (is_number(where)) return add_row(c, p, where, where);
-    return strncmp(where, "row:", 4) == 0 ? add_row(c, p, where, where + 4) : add_file(c, p, where);
+    if (strncmp(where, "row:", 4) == 0) return add_row(c, p, where, where + 4);
+    const bool words = strchr(where, '=') && access(where, F_OK) != 0; /* a file of that name is read */
+    return words ? add_whatif(c, p, where) : add_file(c, p, where);
 }
 
 int epiq_points_add_rows(epiq_ctx *c, epiq_points *p, ptrdiff_t count, const double *x)

@@ -1,4 +1,4 @@
-/* rename.c - names for the features and the target of existing data: arrays have none. */
+/* rename.c - names for the features and the target of existing data, and for points: arrays have none. */
 #include "data/table.h"
 
 #include <string.h>
@@ -58,5 +58,19 @@ int epiq_data_rename(epiq_ctx *c, epiq_data *data, const char *const *feature, c
         rename_column(data, 0, data->target, goal);
         data->target = goal;
     }
+    return EPIQ_OK;
+}
+
+int epiq_points_rename(epiq_ctx *c, epiq_points *p, const char *const *name)
+{
+    epiqp_clear(c);
+    const char **copy = epiqp_arena_alloc(c, &p->arena, p->count + 1, sizeof *copy);
+    if (!copy) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < p->count; i++) {
+        int status = check_utf8(c, name[i]);
+        if (status) return status;
+        if (!(copy[i] = epiqp_arena_printf(c, &p->arena, "%s", name[i]))) return EPIQ_E_NOMEM;
+    }
+    if (p->count) memcpy(p->at, copy, (size_t)p->count * sizeof *copy);
     return EPIQ_OK;
 }

@@ -84,7 +84,7 @@ static int scale_features(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *c
     data->constant = constant.count;
     if (!constant.count) return EPIQ_OK;
     return epiqp_warn(c, &data->warnings, EPIQ_W_CONSTANT_COLUMNS,
-                      "%td feature%s only one value and cannot tell rows apart: %s; leave out with {--drop}",
+                      "%td feature%s only one value and cannot distinguish rows: %s; leave out with {--drop}",
                       constant.count, constant.count == 1 ? " has" : "s have", epiqp_list_end(&constant));
 }
 
@@ -117,6 +117,8 @@ static int scale_target(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *coa
                       s.least);
 }
 
+static const double NOTICED = 0.05; /* of the rows: fewer repeats hardly change an error on rows left out */
+
 int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group)
 {
     epiqp_keys rows = {0};
@@ -142,11 +144,11 @@ int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group)
                           "or name a column",
                           data->n, EPIQP_SAME_FEATURES);
     }
-    if (!data->duplicates || data->grouped) return EPIQ_OK;
+    if ((double)data->duplicates < NOTICED * (double)data->n || !data->duplicates || data->grouped) return EPIQ_OK;
     return epiqp_warn(c, &data->warnings, EPIQ_W_DUPLICATE_ROWS,
-                      "%td row%s the features of an earlier row; if they measure one thing again, name it with "
-                      "{--group}, or use {--group} %s",
-                      data->duplicates, data->duplicates == 1 ? " repeats" : "s repeat", EPIQP_SAME_FEATURES);
+                      "%td row%s the same features as an earlier row; if they are repeated measurements, {--group} %s "
+                      "keeps them together, or {--group} with the column that names what was measured",
+                      data->duplicates, data->duplicates == 1 ? " has" : "s have", EPIQP_SAME_FEATURES);
 }
 
 int epiqp_data_scale(epiq_ctx *c, epiq_data *data, int scale)

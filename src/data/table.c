@@ -166,7 +166,7 @@ static void put_marked(epiqp_table *t, ptrdiff_t line, ptrdiff_t j, const epiqp_
     epiqp_column *column = &t->column[j];
     const bool comma = t->csv.delimiter == ';' && memchr(cell->text, ',', (size_t)cell->length);
     if (comma) note(&t->comma, line, j, EPIQP_IS_OTHER_NOTATION, cell);
-    if (unit && (column->unit ? strcmp(column->unit, unit) != 0 : !t->whole)) {
+    if (unit && (column->unit ? strcmp(column->unit, unit) != 0 : !t->whole && !column->any_unit)) {
         note(&t->wrong, line, j, EPIQP_IS_OTHER_UNIT, cell);
     } else if (unit) {
         column->unit = unit;
@@ -226,6 +226,24 @@ int epiqp_table_put(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, ep
     }
     t->cell[t->rows * t->used + column->slot] = cell.value;
     return status;
+}
+
+int epiqp_table_copy(epiq_ctx *c, epiqp_table *t, ptrdiff_t j, const char *text, ptrdiff_t length)
+{
+    const ptrdiff_t place = t->copied.place[j];
+    if (place < 0) return EPIQ_OK;
+    ptrdiff_t *start =
+        epiqp_grown(c, t->copied.start, &t->copied.starts, (t->rows + 1) * t->copied.count, sizeof *start);
+    if (!start) return EPIQ_E_NOMEM;
+    t->copied.start = start;
+    char *grown = epiqp_grown(c, t->copied.text, &t->copied.room, t->copied.size + length + 1, 1);
+    if (!grown) return EPIQ_E_NOMEM;
+    t->copied.text = grown;
+    start[t->rows * t->copied.count + place] = t->copied.size;
+    memcpy(grown + t->copied.size, text, (size_t)length);
+    grown[t->copied.size + length] = '\0';
+    t->copied.size += length + 1;
+    return EPIQ_OK;
 }
 
 static int judge_column(epiq_ctx *c, const epiqp_table *t, const epiqp_column *column)
@@ -343,6 +361,8 @@ void epiqp_table_close(epiq_ctx *c, epiqp_table *t)
     epiqp_keys_free(c, &t->na.texts);
     epiqp_free(c, t->column);
     epiqp_free(c, t->cell);
+    epiqp_free(c, t->copied.text);
+    epiqp_free(c, t->copied.start);
     epiqp_input_close(c, &t->in);
     epiqp_arena_free(c, &t->arena);
     *t = (epiqp_table){0};

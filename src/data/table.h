@@ -88,6 +88,7 @@ typedef struct {
     ptrdiff_t marked;  /* cells with a number that had to be freed of marks */
     ptrdiff_t units;   /* those of them with a unit */
     const char *unit;  /* the first one's; of the points: that of the data */
+    bool any_unit;     /* of the points: that of the data is not known */
 } epiqp_column;
 
 /* A feature is the number in its column, or with code >= 0 whether the label there is that value. */
@@ -149,6 +150,14 @@ struct epiqp_table {
         ptrdiff_t decoded; /* bytes whose encoding has been looked at */
         epiqp_encoding encoding;
     } csv;
+    struct {
+        ptrdiff_t count; /* columns whose texts are kept; 0: none */
+        const char **name;
+        ptrdiff_t *place; /* columns: the place among those that are kept, or -1 */
+        char *text;       /* of the rows in memory, each with a zero byte behind it */
+        ptrdiff_t size, room, starts;
+        ptrdiff_t *start; /* rows by count */
+    } copied;
     epiqp_array *array; /* of NPY and NPZ */
     ptrdiff_t arrays;
 };
@@ -173,6 +182,10 @@ int epiqp_table_missing(epiq_ctx *c, epiqp_table *t, const char *list);
 
 int epiqp_text_decode(epiq_ctx *c, epiqp_table *t); /* the bytes that were read since the last call */
 
+/* ---- whatif.c ---- */
+
+int epiqp_whatif(epiq_ctx *c, const epiq_data *data, const char *text, double *x); /* "name=value,...": d features */
+
 /* ---- foreign.c ---- */
 
 int epiqp_foreign_refuse(epiq_ctx *c, const epiqp_table *t); /* fails if the file is of a format that is not read */
@@ -187,6 +200,7 @@ int epiqp_table_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t count);    /* mak
 int epiqp_table_nameless(epiq_ctx *c, const epiqp_table *t, ptrdiff_t j); /* fails with a message about that column */
 int epiqp_table_row(epiq_ctx *c, epiqp_table *t);                         /* makes room for one more row */
 int epiqp_table_put(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, epiqp_cell cell); /* a cell of that row */
+int epiqp_table_copy(epiq_ctx *c, epiqp_table *t, ptrdiff_t j, const char *text, ptrdiff_t length); /* of that row */
 int epiqp_csv_open(epiq_ctx *c, epiqp_table *t);
 int epiqp_csv_more(epiq_ctx *c, epiqp_table *t); /* drops the records that were read, reads at least one more */
 int epiqp_npy_open(epiq_ctx *c, epiqp_table *t);
@@ -210,7 +224,8 @@ int epiqp_csv_names(epiq_ctx *c, const char *option, const char *list, epiqp_key
 #define EPIQP_UNNAMED "Unnamed: 0" /* pandas' name for an index that was written without one and read again */
 #define EPIQP_STRANGERS "%s: column%s %s, which the data does not have, %s ignored"
 
-/* blocks: the file is read one block of rows at a time, so that it may have any length. Whatever it returns, close t.
+/* Rows are their features, and behind them the target where known names it.
+ * blocks: the file is read one block of rows at a time, so that it may have any length. Whatever it returns, close t.
  * strangers: the columns that the data does not have, which are ignored. */
 int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct epiqp_columns *known, bool blocks,
                       epiqp_table *t, epiqp_list *strangers);

@@ -10,10 +10,10 @@ static int match_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t d, const struct 
 {
     if (t->bare && t->columns != d) {
         return epiqp_fail(c, EPIQ_E_DATA,
-                          "%s: the array has %td column%s but the data has %td feature%s; give one column a feature",
+                          "%s: the array has %td column%s but the data has %td feature%s; give one column per feature",
                           t->in.name, t->columns, t->columns == 1 ? "" : "s", d, d == 1 ? "" : "s");
     }
-    if (!(t->feature = epiqp_arena_alloc(c, &t->arena, d, sizeof *t->feature))) return EPIQ_E_NOMEM;
+    if (!(t->feature = epiqp_arena_alloc(c, &t->arena, d + 1, sizeof *t->feature))) return EPIQ_E_NOMEM;
     t->features = d;
     for (ptrdiff_t k = 0; k < d; k++) {
         const char *source = known->source[k], *value = known->value[k];
@@ -32,6 +32,52 @@ static int match_columns(epiq_ctx *c, epiqp_table *t, ptrdiff_t d, const struct 
     return EPIQ_OK;
 }
 
+/* Rows with a target have it behind their features. */
+static int match_target(epiq_ctx *c, epiqp_table *t, const char *name)
+{
+    if (t->bare) {
+        return epiqp_fail(c, EPIQ_E_DATA,
+                          "%s: an array has no names by which the target %s would be found; give a CSV file, or NPZ",
+                          t->in.name, epiqp_show(name).text);
+    }
+    epiqp_column *column = epiqp_table_column(c, t, name, "among the rows, the target of the data");
+    if (!column) return EPIQ_E_DATA;
+    if (column->role != EPIQP_SKIP) {
+        return epiqp_fail(c, EPIQ_E_DATA, "%s: column %s is a feature of the data too; fit again", t->in.name,
+                          epiqp_show(name).text);
+    }
+    column->role = EPIQP_NUMBER;
+    column->any_unit = true;
+    t->feature[t->features++] = (epiqp_feature){column, -1};
+    return EPIQ_OK;
+}
+
+/* Columns to be kept as they are written, features among them or not. */
+static int match_copied(epiq_ctx *c, epiqp_table *t, const char *list)
+{
+    epiqp_keys names = {0};
+    if (!t->lines) {
+        return epiqp_fail(c, EPIQ_E_DATA,
+                          "%s: {--copy} takes columns of a CSV file, and this is an array; leave it out", t->in.name);
+    }
+    int status = epiqp_csv_names(c, "{--copy}", list, &names);
+    t->copied.place = epiqp_arena_alloc(c, &t->arena, t->columns, sizeof *t->copied.place);
+    t->copied.name = epiqp_arena_alloc(c, &t->arena, names.count, sizeof *t->copied.name);
+    if (!status && (!t->copied.place || !t->copied.name)) status = EPIQ_E_NOMEM;
+    for (ptrdiff_t j = 0; !status && j < t->columns; j++) {
+        t->copied.place[j] = -1;
+    }
+    for (ptrdiff_t k = 0; !status && k < names.count; k++) {
+        const epiqp_column *column = epiqp_table_column(c, t, epiqp_keys_text(&names, k), "for {--copy}");
+        status = column ? EPIQ_OK : EPIQ_E_DATA;
+        if (!column) break;
+        t->copied.place[column - t->column] = t->copied.count;
+        t->copied.name[t->copied.count++] = column->name;
+    }
+    epiqp_keys_free(c, &names);
+    return status;
+}
+
 /* The columns that the data does not have, but for one that numbers the rows. */
 static int list_strangers(epiq_ctx *c, epiqp_table *t, const struct epiqp_columns *known, epiqp_list *strangers)
 {
@@ -44,7 +90,8 @@ static int list_strangers(epiq_ctx *c, epiqp_table *t, const struct epiqp_column
     }
     expected[0] = expected[0] || !*t->column[0].name || strcmp(t->column[0].name, EPIQP_UNNAMED) == 0;
     for (ptrdiff_t j = 0; j < t->columns; j++) {
-        if (t->column[j].role == EPIQP_SKIP && !expected[j]) epiqp_list_add(strangers, t->column[j].name);
+        const bool copied = t->copied.count && t->copied.place[j] >= 0;
+        if (t->column[j].role == EPIQP_SKIP && !expected[j] && !copied) epiqp_list_add(strangers, t->column[j].name);
     }
     return EPIQ_OK;
 }
@@ -61,7 +108,8 @@ int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct e
         status = epiqp_table_format(t) == EPIQP_TEXT ? epiqp_csv_more(c, t) : epiqp_input_map(c, &t->in);
     }
     if (status || (status = epiqp_table_begin(c, t)) || (status = epiqp_table_missing(c, t, known->na)) ||
-        (status = match_columns(c, t, d, known))) {
+        (status = match_columns(c, t, d, known)) || (known->target && (status = match_target(c, t, known->target))) ||
+        (known->copy && (status = match_copied(c, t, known->copy)))) {
         return status;
     }
     return list_strangers(c, t, known, strangers);
@@ -73,10 +121,14 @@ int epiqp_window_next(epiq_ctx *c, epiqp_table *t, ptrdiff_t most, double *x, pt
     t->before += t->rows;
     t->most = most;
     t->rows = 0;
+    t->copied.size = 0;
     while (!(status = epiqp_table_fill(c, t)) && t->rows < most && t->in.more) {
         if ((status = epiqp_csv_more(c, t))) return status;
     }
-    if (status || (status = epiqp_table_judge(c, t, false, "a row needs a value for every feature"))) return status;
+    const bool target = t->feature[t->features - 1].column->any_unit;
+    const char *needs =
+        target ? "a row needs the target and a value for every feature" : "a row needs a value for every feature";
+    if (status || (status = epiqp_table_judge(c, t, false, needs))) return status;
     if (!t->rows && !t->before) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s: there is no row to predict at; add at least one", t->in.name);
     }

@@ -10,6 +10,7 @@
 enum {
     MODELS_MAX = 1000, /* as many as a reader can use */
     KINDS = 40,        /* of warnings; there are fewer */
+    NARROWEST = 16,    /* the width below which nothing is to be gained */
 };
 
 typedef struct {
@@ -36,6 +37,7 @@ typedef struct {
     epiqp_arena scratch;
     ptrdiff_t *fold; /* n */
     double *e2;      /* n */
+    double *between; /* n: variance between the networks that have not seen the row; NULL: no rows are left out */
     warned warned[KINDS];
     int kinds;
     ptrdiff_t trained[2]; /* networks; of these converged */
@@ -187,10 +189,10 @@ static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_com
     closed.methods = EPIQ_IF | EPIQ_EV;
     closed.data_by = EPIQ_DATA_BY_IF;
     j->progress.now = effort_of(j, &closed, false);
-    int s = epiqp_estimate(j->c, j->data, j->at, &closed, &(epiqp_request){.leverage = true}, &r);
+    int s = epiqp_estimate(j->c, j->data, j->at, &closed, &(epiqp_request){.leverage = true, .left_out = true}, &r);
     if (s) return s;
-    m->data = epiqp_part_mean(r, offsetof(epiq_point, data), o->level);
-    m->infinite = epiqp_part_mean(r, offsetof(epiq_point, infinite), o->level);
+    m->data = epiqp_part_mean(r, j->data->n, offsetof(epiq_point, data), o->level);
+    m->infinite = epiqp_part_mean(r, j->data->n, offsetof(epiq_point, infinite), o->level);
     j->r->by_group &= r->fit->by_group || !r->fit->known;
     m->by_construction = epiqp_warned(&((const epiqp_answer *)r)->warnings, EPIQ_W_ZERO_BY_CONSTRUCTION);
     s = note_all(j, model, r);
@@ -216,16 +218,11 @@ static int judge_networks(job *j, ptrdiff_t model, const epiq_options *o, epiq_c
     j->progress.now = effort_of(j, o, false);
     int s = epiqp_estimate(j->c, j->data, j->at, &ev, &(epiqp_request){0}, &r);
     if (s) return s;
-    m->procedural = epiqp_part_mean(r, offsetof(epiq_point, procedural), o->level);
+    m->procedural = epiqp_part_mean(r, j->data->n, offsetof(epiq_point, procedural), o->level);
     j->r->trainings += r->training->members;
     j->r->converged += r->training->converged;
     s = note_all(j, model, r);
     epiq_result_free(j->c, r);
-    if (!s && epiqp_far_from_infinite(&m->procedural, &m->infinite)) {
-        s = note(j, model, EPIQ_W_NOT_IN_KERNEL_REGIME,
-                 "the trained networks' variance is far from that of infinitely wide ones; IF and the leave-one-out "
-                 "error, which assume the latter, may be off: try a larger {--width}");
-    }
     return s ? s : finish_unit(j);
 }
 
@@ -233,10 +230,39 @@ static int judge_folds(job *j, const epiq_options *o, epiq_compared *m)
 {
     for (ptrdiff_t k = 0; k < j->grid.folds; k++) {
         j->progress.now = effort_of(j, o, true);
-        int s = epiqp_fold_errors(j->c, j->data, j->fold, k, o, j->e2, j->trained);
+        int s = epiqp_fold_errors(j->c, j->data, j->fold, k, o, j->e2, j->between, j->trained);
         if (s || (s = finish_unit(j))) return s;
     }
     return j->grid.folds ? epiqp_error_of(j->c, j->data, j->e2, &m->cv) : EPIQ_OK;
+}
+
+/* The procedural part at the rows asked about, by the networks that have not seen them. Those of one fold predict all of its
+ * rows, so that only the folds are independent of each other. */
+static void take_between(const job *j, const epiq_options *o, epiq_compared *m)
+{
+    const double count = (double)j->at->count, df = (double)(epiqp_max(2, o->ensemble_size) - 1);
+    double sum = 0, square = 0;
+    for (ptrdiff_t k = 0; k < j->grid.folds; k++) {
+        double part = 0;
+        for (ptrdiff_t p = 0; p < j->at->count; p++) {
+            const ptrdiff_t row = j->at->left_out[p];
+            if (j->between[row] < 0) return; /* unknown */
+            part += j->fold[row] == k ? j->between[row] / count : 0;
+        }
+        sum += part;
+        square += part * part;
+    }
+    m->procedural = epiq_part_of(sum, square > 0 ? df * sum * sum / square : 0, o->level, EPIQ_BY_EV);
+}
+
+static int judge_trained(job *j, ptrdiff_t model, const epiq_options *o, epiq_compared *m)
+{
+    int s = j->between ? EPIQ_OK : judge_networks(j, model, o, m);
+    if (!s && !(s = judge_folds(j, o, m)) && j->between) take_between(j, o, m);
+    if (s || !epiqp_far_from_infinite(&m->procedural, &m->infinite)) return s;
+    return note(j, model, EPIQ_W_NOT_IN_KERNEL_REGIME,
+                "the trained networks' variance is far from that of infinitely wide ones; IF and the leave-one-out "
+                "error, which assume the latter, may be off: try a larger {--width}");
 }
 
 static int judge(job *j, ptrdiff_t i)
@@ -258,7 +284,7 @@ static int judge(job *j, ptrdiff_t i)
         s = same->data.known ? s : note(j, i, EPIQ_W_FAILED, "the kernel's part is unknown");
     }
     m->procedural = infinite ? m->infinite : m->procedural;
-    if (!s && (infinite || !(s = judge_networks(j, i, &o, m)))) s = judge_folds(j, &o, m);
+    if (!s) s = infinite ? judge_folds(j, &o, m) : judge_trained(j, i, &o, m);
     if (s == EPIQ_E_NUMERIC) { /* this model is left without numbers, and the others go on */
         char message[sizeof j->c->message];
         memcpy(message, j->c->message, sizeof message);
@@ -288,6 +314,22 @@ static int warn_of_construction(job *j)
         count, r->model_count, count < r->model_count ? ", and none of them is chosen" : ", and errors alone decide");
 }
 
+/* Where points are rows that are left out, all are, and the networks of the folds have not seen them. */
+static int leave_rows_out(job *j)
+{
+    ptrdiff_t rows = 0;
+    for (ptrdiff_t p = 0; p < j->at->count; p++) {
+        rows += j->at->left_out[p] >= 0;
+    }
+    if (!rows || j->o.engine == EPIQ_ENGINE_INFINITE) return EPIQ_OK;
+    if (!j->grid.folds || rows < j->at->count) {
+        return epiqp_fail(j->c, EPIQ_E_USAGE, "rows are left out %s; ask {--at} mean or another point instead",
+                          j->grid.folds ? "of all points or of none" : "by {--folds}, and there are none");
+    }
+    j->between = epiqp_arena_alloc(j->c, &j->scratch, j->data->n, sizeof *j->between);
+    return j->between ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
 static int prepare(job *j)
 {
     epiq_comparison *r = j->r;
@@ -300,18 +342,18 @@ static int prepare(job *j)
     j->fold = epiqp_arena_alloc(j->c, &j->scratch, j->data->n, sizeof *j->fold);
     j->e2 = epiqp_arena_alloc(j->c, &j->scratch, j->data->n, sizeof *j->e2);
     j->h->models = epiqp_arena_alloc(j->c, &j->h->arena, r->model_count, sizeof *j->h->models);
-    if (!j->fold || !j->e2 || !j->h->models) return EPIQ_E_NOMEM;
+    if (!j->fold || !j->e2 || !j->h->models || ((s = leave_rows_out(j)))) return s ? s : EPIQ_E_NOMEM;
     for (ptrdiff_t i = 0; i < r->model_count; i++) {
         epiq_options o = options_of(j, i);
         bool first = i < r->model_count / own_or_one(j->grid.width_count);
         j->progress.all += (first ? pow((double)j->data->n, 3) / 3 : 0) +
-                           (o.engine == EPIQ_ENGINE_INFINITE ? 0 : effort_of(j, &o, false)) +
+                           (o.engine == EPIQ_ENGINE_INFINITE || j->between ? 0 : effort_of(j, &o, false)) +
                            (j->grid.folds ? (double)j->grid.folds * effort_of(j, &o, true) : 0);
     }
     r->by_cv = j->grid.folds > 0;
     r->by_group = j->data->groups < j->data->n;
     r->folds = j->grid.folds;
-    r->members = j->o.engine == EPIQ_ENGINE_INFINITE ? 0 : j->o.members;
+    r->members = j->o.engine == EPIQ_ENGINE_INFINITE ? 0 : j->between ? epiqp_max(2, j->o.ensemble_size) : j->o.members;
     r->ensemble_size = j->o.ensemble_size;
     const epiqp_stream stream = {j->o.seed, EPIQP_FOR_SHUFFLE, 1}; /* stream 0 makes batches */
     return j->grid.folds ? epiqp_partition(j->c, j->data, stream, j->grid.folds, j->fold, NULL) : EPIQ_OK;
@@ -328,7 +370,8 @@ static int all_failed(const job *j)
     return EPIQ_OK;
 }
 
-/* The choice is the first or the last of what was tried: better ones may lie beyond. where: in epiq_compared. */
+/* The choice is the first or the last of what was tried: better ones may lie beyond, if it is not a width as narrow or as wide as
+ * widths need be. where: in epiq_compared. */
 static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
 {
     const epiq_comparison *r = j->r;
@@ -340,9 +383,23 @@ static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
         most = fmax(most, v);
         chosen = i == r->choice ? v : chosen;
     }
-    if (r->choice < 0 || least == most || (chosen > least && chosen < most)) return EPIQ_OK;
+    const bool far = whole && (chosen == least ? least <= NARROWEST : most >= EPIQ_USUAL_WIDTH);
+    if (r->choice < 0 || least == most || (chosen > least && chosen < most) || far) return EPIQ_OK;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_EDGE, "the %s chosen, %g, is the %s compared; try %s ones as well",
                       name, chosen, chosen == least ? "smallest" : "largest", chosen == least ? "smaller" : "larger");
+}
+
+/* The model chosen predicts no better than the mean of the target. */
+static int warn_of_skill(job *j)
+{
+    const epiq_comparison *r = j->r;
+    const epiq_compared *chosen = r->choice < 0 ? NULL : &j->h->models[r->choice];
+    const double sd = j->data->y_factor * sqrt(epiqp_variance(j->data->y, j->data->n));
+    if (!chosen || (r->by_cv ? chosen->cv.rmse : chosen->loo.rmse) < sd) return EPIQ_OK;
+    return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_NO_SKILL,
+                      "the model chosen predicts rows it has not seen no better than the mean of the target, whose "
+                      "standard deviation is %.3g: try other features, or more rows",
+                      sd);
 }
 
 static int run(job *j)
@@ -362,7 +419,7 @@ static int run(job *j)
     j->r->trainings += j->trained[0];
     j->r->converged += j->trained[1];
     epiqp_front(j->h->models, j->r->model_count, j->r->by_cv);
-    if ((s = epiqp_choose(j->c, &j->h->arena, j->h->models, j->r)) || (s = warn_of_all(j)) ||
+    if ((s = epiqp_choose(j->c, &j->h->arena, j->h->models, j->r)) || (s = warn_of_skill(j)) || (s = warn_of_all(j)) ||
         (s = warn_of_construction(j)) || (s = warn_of_edge(j, offsetof(epiq_compared, lambda), false, "lambda"))) {
         return s;
     }
@@ -377,6 +434,8 @@ int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, cons
     job j = {.c = c, .data = data, .at = at};
     int s = epiqp_options_take(c, o, &j.o);
     if (s || (s = epiqp_take(c, "epiq_grid", grid, &j.grid, sizeof j.grid))) return s;
+    j.o.width = j.o.width ? j.o.width : EPIQ_USUAL_WIDTH; /* what has no list */
+    j.o.lambda = j.o.lambda == 0 ? EPIQ_USUAL_LAMBDA : j.o.lambda;
     holder *h = j.h = epiqp_alloc(c, 1, sizeof *h);
     if (!h) return EPIQ_E_NOMEM;
     *h = (holder){.warnings = {.arena = &h->arena}};

@@ -7,8 +7,8 @@
 #include "run/run.h"
 
 /* A part's mean over the points of a result (part: its offset in epiq_point); unknown where it is unknown at a point.
- * The interval is valid for any correlation between the points. */
-epiq_part epiqp_part_mean(const epiq_result *r, size_t part, double level);
+ * The interval is valid for any correlation between the points; of n rows left out, the data part has that of their errors. */
+epiq_part epiqp_part_mean(const epiq_result *r, ptrdiff_t n, size_t part, double level);
 
 /* ---- how both parts fall with rows (fall.c) ---- */
 
@@ -53,9 +53,10 @@ epiqp_purchase epiqp_best(const epiqp_market *k, double budget);
 int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_rmse *out);
 
 /* Learn from all rows but those of fold number k, scaled anew, and fill in their squared errors: of the mean of
- * o->ensemble_size networks, or of the closed form. trained counts networks and those converged. */
+ * o->ensemble_size networks, or of the closed form. between: NULL, or (n) the variance between the networks there, below 0 where
+ * it is unknown. trained counts networks and those converged. */
 int epiqp_fold_errors(epiq_ctx *c, const epiq_data *data, const ptrdiff_t *fold, ptrdiff_t k, const epiq_options *o,
-                      double *e2, ptrdiff_t trained[2]);
+                      double *e2, double *between, ptrdiff_t trained[2]);
 
 /* ---- which model (front.c): error is the cross-validated one or that of leave-one-out ---- */
 

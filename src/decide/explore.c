@@ -246,6 +246,7 @@ int epiq_explore(epiq_ctx *c, const epiq_data *data, const epiq_points *candidat
     own.influential = own.sweep = 0;
     epiqp_request request = {.on_done = rank,
                              .user = &a,
+                             .together = x.batch > 1, /* a pick says something about candidates like it */
                              .extra_bytes = epiqp_belief_bytes(data->n, candidates->count, x.batch - 1),
                              .extra_bytes_hint = "a smaller {--batch}"};
     s = epiqp_estimate(c, data, candidates, &own, &request, &estimate);

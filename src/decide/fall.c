@@ -12,7 +12,8 @@ enum {
     SAMPLE = 2000,    /* rows does */
     STOPPED = 1000,   /* with --time, which takes all eigenvectors */
     MOST_POINTS = 256,
-    LEAST_GROUPS = 8 /* in a table: four to a half */
+    LEAST_GROUPS = 8, /* in a table: four to a half */
+    FIFTHS = 5        /* one of them is held out where rows left out are asked about */
 };
 
 typedef struct {
@@ -84,11 +85,11 @@ static int measure(job *j, const epiq_data *t, epiqp_fall *out)
     return EPIQ_OK;
 }
 
-/* Evenly from those there are, settled as an estimate's are. */
-static int take_points(job *j, const epiq_data *data, const epiq_points *at)
+/* Evenly from those there are (count by d, scaled), settled as an estimate's are. */
+static int take_points(job *j, const epiq_data *data, ptrdiff_t count, const double *at)
 {
     double longest = 0;
-    j->points = epiqp_min(at->count, MOST_POINTS);
+    j->points = epiqp_min(count, MOST_POINTS);
     j->at = epiqp_arena_alloc(j->e.c, &j->arena, j->points * j->d, sizeof *j->at);
     if (!j->at) return EPIQ_E_NOMEM;
     for (ptrdiff_t i = 0; i < data->n; i++) {
@@ -96,10 +97,32 @@ static int take_points(job *j, const epiq_data *data, const epiq_points *at)
     }
     for (ptrdiff_t p = 0; p < j->points; p++) {
         double *x = j->at + p * j->d;
-        memcpy(x, at->x + p * at->count / j->points * j->d, (size_t)j->d * sizeof *x);
+        memcpy(x, at + p * count / j->points * j->d, (size_t)j->d * sizeof *x);
         epiqp_point_settle(&j->o, longest, j->d, x);
     }
     return EPIQ_OK;
+}
+
+/* Where rows are asked about that are left out: one part of the rows is, and the others, or the first of many, are learned
+ * from. */
+static int hold_out(job *j, const epiq_data *data, ptrdiff_t parts, epiq_data *used)
+{
+    const epiqp_problem pb = {.e = j->e, .data = data, .n = data->n, .scratch = &j->arena};
+    const ptrdiff_t all = parts > 1 ? parts : epiqp_min(FIFTHS, data->groups);
+    enum { LEARN, ASK, NEITHER, USES };
+    epiqp_listed of, by_use;
+    epiq_data asked;
+    ptrdiff_t *use = epiqp_arena_alloc(j->e.c, &j->arena, data->n, sizeof *use);
+    int s = use ? epiqp_deal_rows(&pb, (epiqp_stream){j->o.seed, EPIQP_FOR_HALVES, SPLITS}, all, &of) : EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; !s && i < data->n; i++) {
+        use[i] = of.label[i] == all - 1 ? ASK : parts == 1 || of.label[i] == 0 ? LEARN : NEITHER;
+    }
+    if (s || (s = epiqp_list_rows(&pb, USES, use, &by_use)) ||
+        (s = epiqp_take_data(j->e.c, &j->arena, data, &by_use, ASK, &asked)) ||
+        (s = take_points(j, data, asked.n, asked.x))) {
+        return s;
+    }
+    return epiqp_take_data(j->e.c, &j->arena, data, &by_use, LEARN, used);
 }
 
 static int run(job *j, const epiq_data *data, const epiq_points *at, epiqp_fall *out)
@@ -107,9 +130,14 @@ static int run(job *j, const epiq_data *data, const epiq_points *at, epiqp_fall 
     const ptrdiff_t most = j->o.time > 0 ? STOPPED : MOST_ROWS, sample = j->o.time > 0 ? STOPPED : SAMPLE;
     epiq_data used;
     ptrdiff_t parts = data->n > most ? epiqp_min((data->n + sample - 1) / sample, data->groups) : 1;
-    int s = take_points(j, data, at);
-    if (s || (s = deal(j, data, SPLITS, parts, 1, &used))) return s;
-    return used.groups < LEAST_GROUPS || used.n > 2 * most ? EPIQ_OK : measure(j, &used, out);
+    if (data->groups < LEAST_GROUPS) return EPIQ_OK;
+    int s = EPIQ_OK;
+    if (at->left_out[0] >= 0) {
+        s = hold_out(j, data, parts, &used);
+    } else if (!(s = take_points(j, data, at->count, at->x))) {
+        s = deal(j, data, SPLITS, parts, 1, &used);
+    }
+    return s || used.groups < LEAST_GROUPS || used.n > 2 * most ? s : measure(j, &used, out);
 }
 
 int epiqp_fall_measure(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

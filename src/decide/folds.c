@@ -15,7 +15,7 @@ int epiqp_error_of(epiq_ctx *c, const epiq_data *data, const double *e2, epiq_rm
 }
 
 int epiqp_fold_errors(epiq_ctx *c, const epiq_data *data, const ptrdiff_t *fold, ptrdiff_t k, const epiq_options *o,
-                      double *e2, ptrdiff_t trained[2])
+                      double *e2, double *between, ptrdiff_t trained[2])
 {
     ptrdiff_t n = data->n, d = data->d, count[2] = {0, 0}; /* rows to learn from; rows of the fold, from n on */
     epiq_options own = *o;
@@ -46,6 +46,7 @@ int epiqp_fold_errors(epiq_ctx *c, const epiq_data *data, const ptrdiff_t *fold,
         double mean = at_p->member_count ? epiqp_mean_of(at_p->members, o->ensemble_size, 1) : at_p->prediction;
         double error = y[n + p++] - mean;
         e2[i] = error * error;
+        if (between) between[i] = at_p->procedural.known ? at_p->procedural.variance : -1;
     }
     trained[0] += r->training->members;
     trained[1] += r->training->converged;

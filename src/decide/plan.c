@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 enum {
+    FEWEST = 10, /* rows whose errors tell how well their mean square is known */
     BUDGETS = 40 /* points of the curve at most: enough to draw it smoothly */
 };
 static const double BEYOND = 4; /* the curve goes on to so many times the plan's cost, to show what more would buy */
@@ -72,8 +73,25 @@ int epiq_plan_check(epiq_ctx *c, const epiq_plan_request *effort)
 
 /* ---- the market ---- */
 
+/* Degrees of freedom behind the mean of the data part over rows left out, which noise and kappa are common to: from the scatter
+ * of the squared errors of n rows, and from kappa's standard error. 0: unknown. */
+static double rows_df(const epiq_result *r, ptrdiff_t n)
+{
+    const epiq_fit_error *f = r->fit;
+    if (!r->points[0]->left_out || !f->observed || f->by_group || n < FEWEST) return 0;
+    double mean = 0, square = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double error = f->observed[i] - f->loo[i], e2 = error * error, step = e2 - mean;
+        mean += step / (double)(i + 1);
+        square += step * (e2 - mean);
+    }
+    const double kappa = r->retrain->kappa, off = kappa > 0 ? r->retrain->kappa_se / kappa : 0,
+                 scatter = mean > 0 ? square / (mean * mean) / ((double)n * (double)(n - 1)) : INFINITY;
+    return 2 / (scatter + off * off);
+}
+
 /* The standard deviation of V_p is V_p sqrt(2/nu_p), and that of a mean at most the mean of theirs: from it nu. */
-epiq_part epiqp_part_mean(const epiq_result *r, size_t part, double level)
+epiq_part epiqp_part_mean(const epiq_result *r, ptrdiff_t n, size_t part, double level)
 {
     double sum = 0, sd = 0, count = (double)r->point_count;
     bool sampled = true;
@@ -86,25 +104,35 @@ epiq_part epiqp_part_mean(const epiq_result *r, size_t part, double level)
         sd += one->variance > 0 && one->df > 0 ? one->variance / count / sqrt(one->df) : 0;
         method = one->method;
     }
-    return epiq_part_of(sum, sampled && sd > 0 ? sum / sd * (sum / sd) : 0, level, method);
+    const double df = sampled && sd > 0 ? sum / sd * (sum / sd) : 0,
+                 common = df > 0 && part == offsetof(epiq_point, data) ? rows_df(r, n) : 0;
+    return epiq_part_of(sum, fmax(df, common), level, method);
 }
 
-/* The mean noise over the points; below 0: it is unknown at one of them. */
+/* The mean noise over the points; below 0: it is unknown at one of them, or at half of the rows left out. */
 static double noise_of(const epiq_result *r)
 {
     double sum = 0;
+    ptrdiff_t known = 0;
     for (ptrdiff_t p = 0; p < r->point_count; p++) {
-        if (!r->points[p]->predictive.known) return -1;
-        sum += r->points[p]->predictive.noise / (double)r->point_count;
+        if (!r->points[p]->predictive.known && !r->points[p]->left_out) return -1;
+        known += r->points[p]->predictive.known;
+        sum += r->points[p]->predictive.known ? r->points[p]->predictive.noise : 0;
     }
-    return sum;
+    return 2 * known > r->point_count ? sum / (double)known : -1;
+}
+
+/* Networks that answer: at a row left out its own are few, and stand for as many as there would be for a new one. */
+static ptrdiff_t trained_of(const epiq_result *r)
+{
+    const epiq_point *first = r->points[0];
+    return first->left_out && first->member_count ? r->ran->members : first->member_count;
 }
 
 /* The ensemble there is: of the size asked for, or else every network that was trained on all rows. */
 static double networks_now(const epiq_result *r, const epiq_options *o)
 {
-    const ptrdiff_t trained = r->points[0]->member_count;
-    return (double)(o && !o->ensemble_size && trained ? trained : r->ran->ensemble_size);
+    return (double)(o && !o->ensemble_size && trained_of(r) ? trained_of(r) : r->ran->ensemble_size);
 }
 
 static int take_parts(job *j, const epiq_data *data, const epiq_options *o, const epiq_result *r)
@@ -113,7 +141,7 @@ static int take_parts(job *j, const epiq_data *data, const epiq_options *o, cons
     const size_t offsets[] = {offsetof(epiq_point, data), offsetof(epiq_point, procedural)};
     static const char *const NAMES[] = {"data", "procedural"};
     for (int k = 0; k < 2; k++) {
-        *parts[k] = epiqp_part_mean(r, offsets[k], j->effort->level);
+        *parts[k] = epiqp_part_mean(r, data->n, offsets[k], j->effort->level);
         if (!parts[k]->known) {
             return epiqp_fail(j->c, EPIQ_E_DATA,
                               "a plan needs both parts at every point, and the %s variance is unknown%s; IF and EV "
@@ -122,7 +150,7 @@ static int take_parts(job *j, const epiq_data *data, const epiq_options *o, cons
         }
     }
     j->market = (epiqp_market){.n = (double)data->n, .m = networks_now(r, o), .a = 1};
-    j->market.most = fmin(NETWORKS_MOST * fmax(j->market.m, (double)r->points[0]->member_count), EPIQP_MOST);
+    j->market.most = fmin(NETWORKS_MOST * fmax(j->market.m, (double)trained_of(r)), EPIQP_MOST);
     j->noise = noise_of(r);
     j->market.price_row = j->effort->price_row;
     j->market.price_training = j->effort->price_training;

@@ -19,7 +19,7 @@ typedef struct {
     int solver;      /* and o->solver */
     bool solved;     /* ridge holds c, alpha (not of parts of the rows), and the factor where the solver is exact */
     epiqp_population population;
-    ptrdiff_t resident; /* bytes of a factor in o->scratch that may be in memory; 0: the factor is in memory */
+    ptrdiff_t resident;        /* bytes of a factor in o->scratch that may be in memory; 0: the factor is in memory */
     const ptrdiff_t *left_out; /* points: the row that is left out there, -1: none; NULL: at no point */
     epiqp_ridge ridge;         /* at points left out c is that row of A^-1: epiqp_leave_points_out (est) goes on */
 } epiqp_fit;

@@ -1,6 +1,7 @@
 /* advice.c - one line on what to do: train more networks, collect more rows, either, or nothing; measured against the networks
  * that were trained and against the noise, which neither can lower.
  */
+#include "common/rounded.h"
 #include "est/assemble.h"
 
 #include <math.h>
@@ -10,12 +11,13 @@ static const double NOTICED = 0.05; /* of the noise variance: less changes an in
 static const double DOMINATES = 2;  /* a part that is this many times the other decides alone */
 static const double SETTLED = 0.1;  /* enough networks: procedural / m is below this fraction of the data variance */
 static const double MOST = 10;      /* times the networks there are: more are never advised */
+enum { FEW_ROWS = 100 };            /* from so few, what is taken for noise may be what networks have not learned yet */
 
 /* Means over the points that have both parts, of rows left out their medians, and what follows from them. */
 typedef struct {
     ptrdiff_t points;
     double procedural, data;
-    double m;            /* networks behind the prediction */
+    double m;            /* networks behind the prediction; INFINITY: it is the mean of all there could be */
     double own;          /* variance of the prediction: data + procedural / m */
     double noise2;       /* 0: unknown */
     double enough;       /* networks, for the procedural part not to matter */
@@ -24,69 +26,95 @@ typedef struct {
 
 static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, const epiqp_answer *a)
 {
-    balance b = {.m = (double)(found->ev.h ? found->ev.members : pb->plan->ran.ensemble_size),
+    const bool trains = !pb->engine || pb->engine->member;
+    balance b = {.m = found->ev.h ? (double)found->ev.members
+                      : trains    ? (double)pb->plan->ran.ensemble_size
+                                  : INFINITY,
                  .noise2 = a->fit.known ? a->fit.noise_variance : 0};
+    bool inside = false; /* points outside the data decide only where there are no others */
+    for (ptrdiff_t p = 0; p < pb->asked && !inside; p++) {
+        inside = a->points[p].predictive.known && a->points[p].procedural.known && a->points[p].data.known;
+    }
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
         const epiq_point *point = &a->points[p];
-        if (point->procedural.known && point->data.known) {
+        if (point->procedural.known && point->data.known && (point->predictive.known || !inside)) {
             b.points++;
             b.procedural += (point->procedural.variance - b.procedural) / (double)b.points;
             b.data += (point->data.variance - b.data) / (double)b.points;
         }
     }
     const epiq_summary *rows = &a->summary;
-    if (rows->rows == pb->asked && rows->data.known && rows->procedural.known) { /* of a typical row */
+    const bool typical = rows->rows == pb->asked && rows->data.known && rows->procedural.known;
+    if (typical) {
         b.data = rows->data.median;
         b.procedural = rows->procedural.median;
     }
     const double each = b.procedural / b.m, floor = NOTICED * b.noise2, small = fmax(SETTLED * b.data, floor);
-    b.own = b.data + each;
+    b.own =
+        typical && rows->prediction_sd.known ? rows->prediction_sd.median * rows->prediction_sd.median : b.data + each;
     b.enough = small > 0 ? fmin(fmax(ceil(b.procedural / small), 2 * b.m), MOST * b.m) : MOST * b.m;
     b.train = each > b.data / DOMINATES && each > floor;
-    b.collect = b.data > each / DOMINATES && b.data > floor;
+    b.collect = b.data > each / DOMINATES && b.data / 2 > floor; /* twice the rows halve it at best */
     return b;
 }
 
-/* "the prediction's standard deviation, 0.78, beside a noise of 2.2" */
-static void put_beside(const balance *b, char *out, size_t size)
+#define SD(variance) epiqp_rounded_sd(sqrt(variance)).text
+
+/* What a network by itself would have, if that is much more; "": it is not. */
+typedef struct {
+    char text[96];
+} remark;
+static remark one_alone(const balance *b, const char *before, const char *after)
 {
-    int used = snprintf(out, size, "%.2g", sqrt(b->own));
-    if (b->noise2 > 0) snprintf(out + used, size - (size_t)used, " beside a noise of %.2g", sqrt(b->noise2));
+    remark said = {""};
+    if (b->data + b->procedural > DOMINATES * b->own) {
+        snprintf(said.text, sizeof said.text, "%s would have %s%s", before, SD(b->data + b->procedural), after);
+    }
+    return said;
 }
 
 static char *say_enough(const epiqp_problem *pb, const balance *b)
 {
-    char beside[64], alone[64] = "";
-    put_beside(b, beside, sizeof beside);
-    if (b->data + b->procedural > DOMINATES * b->own) {
-        snprintf(alone, sizeof alone, "; one alone would have %.2g", sqrt(b->data + b->procedural));
+    char beside[80] = "";
+    if (b->noise2 > 0) snprintf(beside, sizeof beside, " beside a noise of %s", SD(b->noise2));
+    const bool few = pb->data && pb->data->groups < FEW_ROWS;
+    if (isinf(b->m)) {
+        return epiqp_arena_sentence(pb->e.c, pb->lasting, "%s: the standard deviation of a prediction is %s%s.%s",
+                                    few ? "What more rows would do cannot be told from so few"
+                                        : "More rows would help little",
+                                    SD(b->own), beside, one_alone(b, " One network alone", ".").text);
     }
     return epiqp_arena_sentence(pb->e.c, pb->lasting,
-                                "%.0f networks are enough: the standard deviation of their mean is %s%s. More rows "
-                                "would help little.",
-                                b->m, beside, alone);
+                                "%.0f networks are enough: the standard deviation of their mean is %s%s%s. %s", b->m,
+                                SD(b->own), beside, one_alone(b, "; one alone", "").text,
+                                few ? "What more rows would do cannot be told from so few: noise may be what is not "
+                                      "learned yet."
+                                    : "More rows would help little.");
 }
 
-/* Twice the rows halve the data variance at best. */
 static char *say(const epiqp_problem *pb, const balance *b)
 {
-    char beside[64], train[240], collect[240], rows[48] = "as many rows again";
-    put_beside(b, beside, sizeof beside);
-    if (pb->n) snprintf(rows, sizeof rows, "%td more rows", pb->n);
-    snprintf(train, sizeof train,
-             "%.0f networks instead of %.0f lower the prediction's standard deviation, %s, to %.2g", b->enough, b->m,
-             beside, sqrt(b->data + b->procedural / b->enough));
-    snprintf(collect, sizeof collect, "%s lower the prediction's standard deviation, %s, to %.2g at best", rows, beside,
-             sqrt(b->own - b->data / 2));
+    const epiqp_digits trained = epiqp_rounded_sd(sqrt(b->data + b->procedural / b->enough)),
+                       collected = epiqp_rounded_sd(sqrt(b->own - b->data / 2));
+    char noise[80] = "", lower[96], rows[48] = "twice as many";
+    snprintf(lower, sizeof lower, "lower the standard deviation of a prediction from %s to", SD(b->own));
+    if (b->noise2 > 0) snprintf(noise, sizeof noise, " (the noise is %s)", SD(b->noise2));
+    if (pb->n) snprintf(rows, sizeof rows, "%td more", pb->n);
     if (!b->train) {
-        return epiqp_arena_sentence(pb->e.c, pb->lasting, "Collect more: %s. More networks would help little.",
-                                    collect);
+        return epiqp_arena_sentence(
+            pb->e.c, pb->lasting, "Collect more rows: %s would %s %s at best%s.%s", rows, lower, collected.text, noise,
+            isinf(b->m) ? one_alone(b, " One network alone", ".").text : " More networks would help little.");
     }
     if (!b->collect) {
-        return epiqp_arena_sentence(pb->e.c, pb->lasting, "Train more: %s. More rows would help little.", train);
+        return epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                    "Train more networks: %.0f instead of %.0f would %s %s%s. More rows would help "
+                                    "little.",
+                                    b->enough, b->m, lower, trained.text, noise);
     }
-    return epiqp_arena_sentence(pb->e.c, pb->lasting, "Train or collect: %s, and %s to %.2g at best.", train, rows,
-                                sqrt(b->own - b->data / 2));
+    return epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                "Train more networks or collect more rows: %.0f networks instead of %.0f would %s %s, "
+                                "%s rows to %s at best%s.",
+                                b->enough, b->m, lower, trained.text, rows, collected.text, noise);
 }
 
 int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_answer *a)
@@ -95,10 +123,12 @@ int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_ans
     if (a->fit.known && a->fit.has_r2 && a->fit.r2 <= 0) {
         a->advice.text = epiqp_arena_sentence(
             pb->e.c, pb->lasting,
-            "The networks predict no better than the mean of the target, so neither more networks nor more of the same "
-            "rows will help: look for other features, or for a target that they can tell.");
+            "Look for other features, or collect far more rows: the networks predict no better than the mean of the "
+            "target, and more of them will not help.");
+    } else if (a->fit.known && !a->fit.has_r2) {
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "None: the target has only one value.");
     } else if (!b.points || !isfinite(b.own)) {
-        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "No advice: no point has both parts. %s.",
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "None without both parts, data and retraining. %s.",
                                               pb->plan->hints->both_parts);
     } else if (b.own == 0) {
         a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "Nothing to gain: the variance is 0 here.");

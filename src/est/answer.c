@@ -22,14 +22,26 @@ epiqp_answer *epiqp_answer_new(epiq_ctx *c)
     return a;
 }
 
+/* Warnings or notes, in their order. */
+static const epiq_warning **list_warnings(epiq_ctx *c, epiqp_answer *a, bool notes, ptrdiff_t *count)
+{
+    const epiq_warning **list = epiqp_arena_alloc(c, &a->arena, a->warnings.count + 1, sizeof *list);
+    for (ptrdiff_t k = 0; list && k < a->warnings.count; k++) {
+        const epiq_warning *w = &a->warnings.list[k];
+        if (epiq_warning_describe(w->kind)->note == notes) list[(*count)++] = w;
+    }
+    if (list) list[*count] = NULL;
+    return list;
+}
+
 int epiqp_answer_complete(epiq_ctx *c, epiqp_answer *a, ptrdiff_t points)
 {
     epiq_result *r = &a->result;
     r->points = epiqp_arena_list(c, &a->arena, a->points, points, sizeof *a->points);
     r->point_count = points;
-    r->warnings = epiqp_arena_list(c, &a->arena, a->warnings.list, a->warnings.count, sizeof *a->warnings.list);
-    r->warning_count = a->warnings.count;
-    return r->points && r->warnings ? epiqp_options_keep_texts(c, &a->arena, &a->ran) : EPIQ_E_NOMEM;
+    r->warnings = list_warnings(c, a, false, &r->warning_count);
+    r->notes = list_warnings(c, a, true, &r->note_count);
+    return r->points && r->warnings && r->notes ? epiqp_options_keep_texts(c, &a->arena, &a->ran) : EPIQ_E_NOMEM;
 }
 
 int epiqp_answer_end(epiq_ctx *c, epiqp_answer *a, int status, epiq_result **out)

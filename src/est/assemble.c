@@ -2,6 +2,7 @@
  * warnings about what had to be withheld (docs/method.md section 3). Nothing else writes the points of a result.
  */
 #include "est/assemble.h"
+#include "common/rounded.h"
 
 #include "est/variance.h"
 
@@ -229,14 +230,14 @@ static void write_unseen(const epiqp_problem *pb, const epiqp_unseen *u, epiqp_a
 {
     const ptrdiff_t n = pb->n;
     const double unit = pb->data->y_factor, spread = epiqp_variance(pb->data->y, n) * (double)(n - 1),
-                 noise = u->spread.noise_sd * unit * (u->spread.noise_sd * unit), rmse = unit * sqrt(u->error2);
+                 noise = u->spread.law.noise_sd * unit * (u->spread.law.noise_sd * unit), rmse = unit * sqrt(u->error2);
     if (!u->known) return;
-    if (!(noise <= DBL_MAX && rmse <= DBL_MAX) || (u->spread.noise_sd > 0 && noise < DBL_MIN)) {
+    if (!(noise <= DBL_MAX && rmse <= DBL_MAX) || (u->spread.law.noise_sd > 0 && noise < DBL_MIN)) {
         *lost = true;
         return;
     }
     r->fit.known = 1;
-    r->fit.noise_variance = noise;
+    r->fit.noise_variance = fmin(noise, rmse * rmse);
     r->fit.folds = u->folds;
     r->fit.by_group = epiqp_has_groups(pb);
     r->fit.has_r2 = spread > 0;
@@ -248,7 +249,7 @@ static void write_unseen(const epiqp_problem *pb, const epiqp_unseen *u, epiqp_a
 static void write_observation(const epiqp_problem *pb, const epiqp_unseen *u, double prediction, ptrdiff_t p,
                               epiq_point *out, withheld *w)
 {
-    const double unit = pb->data->y_factor, *x = pb->at + p * pb->data->d;
+    const double unit = pb->data->y_factor, *x = pb->at_table + p * pb->table->d;
     if (!out->prediction_variance.known) return;
     const double variance = out->prediction_variance.variance / unit / unit;
     const bool row = pb->left_out && pb->left_out[p] >= 0;
@@ -303,9 +304,10 @@ static int warn_of_check(const epiqp_problem *pb, const withheld *w, const epiqp
     const epiq_point *first = &a->points[w->first_apart];
     return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_CHECK,
                       "at %td of %td points BA and %s + EV/%td differ by more than BA's interval allows (first: %s, "
-                      "%.3g and %.3g): batches too small, networks too narrow, or bad luck; %s",
+                      "%s and %s): batches too small, networks too narrow, or bad luck",
                       w->apart, pb->asked, first->data.method == EPIQ_BY_RETRAIN ? "retraining" : "IF", o->batches,
-                      first->at, first->check.ba, first->check.if_plus_ev, pb->plan->hints->without_ba);
+                      first->at, epiqp_rounded_to(first->check.ba, 3).text,
+                      epiqp_rounded_to(first->check.if_plus_ev, 3).text);
 }
 
 static int warn_of_ba(const epiqp_problem *pb, const epiqp_findings *f)
@@ -340,12 +342,11 @@ static int warn_of_predictive(const epiqp_problem *pb, const epiqp_answer *a)
     }
     if (!outside) return EPIQ_OK;
     const epiq_point *point = &a->points[first];
-    return epiqp_warn(
-        pb->e.c, pb->warnings, EPIQ_W_OFF_CENTRE,
-        "at %td of %td points the prediction lies outside the interval of a new observation (first: %s, %.6g and "
-        "[%.6g, %.6g]), which is built on kernel regression: the networks are far from it there; %s",
-        outside, pb->asked, pb->name[first], point->prediction, point->predictive.lo, point->predictive.hi,
-        pb->plan->hints->far_from_kernel);
+    return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_OFF_CENTRE,
+                      "at %td of %td points the prediction lies outside its prediction interval (first: %s, %.6g and "
+                      "[%.6g, %.6g]), which is built on kernel regression: the networks are far from it there; %s",
+                      outside, pb->asked, pb->name[first], point->prediction, point->predictive.lo,
+                      point->predictive.hi, pb->plan->hints->far_from_kernel);
 }
 
 /* The networks are of no use, or points lie where their errors say nothing. */
@@ -360,11 +361,11 @@ static int warn_of_fit(const epiqp_problem *pb, const withheld *w, const epiqp_a
             "rows",
             a->fit.r2);
     }
-    if (s || !w->outside) return s;
+    if (s || !w->outside || epiqp_warned(pb->warnings, EPIQ_W_OUTSIDE_RANGE)) return s; /* which says so */
     return epiqp_warn(
         pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_DATA,
-        "%td of %td points lie outside the data (first: %s), where errors of rows say nothing: no interval "
-        "of y is given there",
+        "%td of %td points lie outside the data (first: %s), where the errors of rows say nothing: no prediction "
+        "interval is given there",
         w->outside, pb->asked, pb->name[w->first_outside]);
 }
 
@@ -416,10 +417,10 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
     if (!(a->points = epiqp_arena_alloc(pb->e.c, pb->lasting, pb->points, sizeof *a->points)) || !corrected) {
         return EPIQ_E_NOMEM;
     }
-    epiqp_unseen unseen;
+    epiqp_unseen *unseen = &f->unseen;
     int s = write_loo(pb, &influence->loo, a);
-    if (s || (s = write_retrain(pb, &f->retrain, a, &lost)) || (s = epiqp_unseen_new(pb, f, &unseen))) return s;
-    write_unseen(pb, &unseen, a, &lost);
+    if (s || (s = write_retrain(pb, &f->retrain, a, &lost)) || (s = epiqp_unseen_new(pb, f, unseen))) return s;
+    write_unseen(pb, unseen, a, &lost);
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         epiq_point *out = &a->points[p];
         withheld *w = p < pb->asked ? &asked : &swept;
@@ -427,8 +428,8 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
         write_variances(pb, f, p, out, &corrected[p], w);
         out->probe_error = influence->probe_error ? influence->probe_error[p] : 0;
         out->kappa = f->retrain.kappa ? f->retrain.kappa[p] : 0;
-        if (unseen.known) {
-            write_observation(pb, &unseen, f->prediction[p], p, out, w);
+        if (unseen->known) {
+            write_observation(pb, unseen, f->prediction[p], p, out, w);
         } else if (influence->predictive) {
             write_predictive(pb, influence->predictive[p], a->fit.noise_variance, out);
         }

@@ -5,6 +5,16 @@
 #include "est/if.h"
 #include "est/spread.h"
 
+/* What rows predicted by models that have not seen them tell: unseen.c. */
+typedef struct {
+    bool known;
+    ptrdiff_t folds; /* parts of the rows that networks were trained without; 0: kernel regression, without each row */
+    double error2;   /* mean square of the errors, scaled */
+    epiqp_spread spread;
+    bool enough;   /* rows for the level, */
+    double factor; /* with which half the interval's width is this times the standard deviation of a new observation */
+} epiqp_unseen;
+
 /* Everything the estimators found, in scaled units. */
 typedef struct {
     int methods; /* those that are done: fewer than planned where the run ended early */
@@ -18,18 +28,10 @@ typedef struct {
     epiqp_retrain_findings retrain;
     epiqp_ba_findings ba;
     epiqp_trainings training;
+    epiqp_unseen unseen; /* of all of them */
 } epiqp_findings;
 
-/* What rows predicted by models that have not seen them tell: unseen.c. */
-typedef struct {
-    bool known;
-    ptrdiff_t folds; /* parts of the rows that networks were trained without; 0: kernel regression, without each row */
-    double error2;   /* mean square of the errors, scaled */
-    epiqp_spread spread;
-    bool enough;   /* rows for the level, */
-    double factor; /* with which half the interval's width is this times the standard deviation of a new observation */
-} epiqp_unseen;
-int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_unseen *out);
+int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_unseen *out); /* unseen.c */
 
 /* The data part at point p: of retrained networks, or IF's. */
 static inline epiq_part epiqp_data_part(const epiqp_findings *f, ptrdiff_t p)
@@ -69,7 +71,8 @@ int epiqp_answer_end(epiq_ctx *c, epiqp_answer *a, int status, epiq_result **out
 
 int epiqp_findings_room(const epiqp_problem *pb, epiqp_findings *found); /* one for each point */
 int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *found, epiqp_answer *a);
-int epiqp_summarise(const epiqp_problem *pb, epiqp_answer *a); /* of points that leave rows out: summary.c */
+/* Of points that leave rows out: summary.c. */
+int epiqp_summarise(const epiqp_problem *pb, const epiqp_unseen *unseen, epiqp_answer *a);
 int epiqp_check_regime(const epiqp_problem *pb, const epiqp_findings *found);
 int epiqp_check_training(const epiqp_problem *pb, const epiqp_trainings *t);
 int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_answer *a);

@@ -25,8 +25,8 @@ int epiqp_warn_few_members(const epiqp_problem *pb, ptrdiff_t members)
     const bool transposed = !pb->engine && members < 5 && pb->points > members;
     return epiqp_warn(
         pb->e.c, pb->warnings, EPIQ_W_FEW_MEMBERS,
-        "%td members tell the procedural variance only roughly; 50 put it within -30 %% and +55 %%%s", members,
-        transposed ? ". A row is a network and a column a point: transpose what is given if it is not so" : "");
+        "%td networks measure the retraining variance only roughly; with 50 it is known to -30/+55 %%%s", members,
+        transposed ? ". Each row is a network, each column a point: transpose what is given if it is not so" : "");
 }
 
 int epiqp_accept_early_end(const epiqp_problem *pb)
@@ -56,7 +56,7 @@ static int check_digits(const epiqp_problem *pb, const epiqp_fit *fit, const epi
     }
     if (!lost) return EPIQ_OK;
     return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_ILL_CONDITIONED,
-                      "at %td of %td points the members differ by less than the rounding in them may come to, so the "
+                      "at %td of %td points the networks differ by less than the rounding in them may come to, so the "
                       "procedural variance there may be wrong; use a larger {--lambda}%s",
                       lost, pb->asked, fit->ridge.bound ? ", or {--solver} exact" : "");
 }

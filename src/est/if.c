@@ -413,9 +413,10 @@ int epiqp_warn_probes(const epiqp_problem *pb, const epiqp_if_findings *found)
     }
     return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_PROBES,
                       "leverages are estimated from %td random probes: the standard error this adds to the data "
-                      "variance is %.2g %% %s; more {--probes} make it smaller, {--probes} 0 is exact%s",
+                      "variance is %.2g %% %s; more {--probes} make it smaller, and as many as rows are exact%s",
                       pb->plan->probes, 100 * largest, pb->asked > 1 ? "at worst" : "of it",
-                      pb->plan->wants_predictive ? ", and tells where a new observation would fall" : "");
+                      pb->plan->wants_predictive && pb->n <= EPIQP_INVERSE_ROWS ? " and give prediction intervals"
+                                                                                : "");
 }
 
 int epiqp_warn_factor(const epiqp_problem *pb, double jitter, double loss)

@@ -133,6 +133,7 @@ int epiqp_if_from_ridge(const epiqp_problem *pb, const epiqp_solution *sol, epiq
 int epiqp_if_empirical(const epiqp_problem *pb, const epiqp_fit *fit, const epiqp_ev_findings *ev,
                        epiqp_if_findings *found);
 int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found); /* subset.c */
+ptrdiff_t epiqp_subset_rows(ptrdiff_t n);                               /* that its matrix is made of */
 
 /* The leverages exactly, from the inverse, which takes the factor's place; the factor is copied before if it is kept. */
 int epiqp_leverages(const epiqp_env *e, const epiqp_solution *sol);

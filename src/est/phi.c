@@ -29,18 +29,19 @@ static int batches_tau2(const epiqp_problem *pb, ptrdiff_t count, const epiqp_fi
     return s;
 }
 
+/* Where both parts are measured directly, BA is a check and nobody needs to act. */
 static int warn_of_small(const epiqp_problem *pb, ptrdiff_t batches, const double *phi)
 {
     double sum = 0;
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
         sum += phi[p] / (double)pb->asked;
     }
-    if (sum >= SMALL || sum == 0) return EPIQ_OK;
+    const int direct = EPIQ_IF | EPIQ_EV;
+    if (sum >= SMALL || sum == 0 || (pb->plan->ran.methods & direct) == direct) return EPIQ_OK;
     return epiqp_warn(
         pb->e.c, pb->warnings, EPIQ_W_SMALL_BATCHES,
-        "networks on batches of %td rows differ far more by their starts than networks on all rows, so BA "
-        "was divided by %.2g, which is what infinitely wide ones need; use fewer {--batches}, or trust IF "
-        "and EV",
+        "networks on batches of %td rows differ far more by their starts than networks on all rows, so the batch "
+        "estimate was divided by %.2g; use fewer {--batches}, or {--methods} if,ev",
         pb->n / batches, 1 / sum);
 }
 

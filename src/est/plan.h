@@ -8,6 +8,7 @@
 #include "est/problem.h"
 
 enum {
+    EPIQP_INVERSE_ROWS = 10000, /* above, leverages come from probes unless as many probes as rows are asked for */
     EPIQP_CHEAP_ROWS = 2048 /* up to here a factor and its inverse cost less than one training: made for checks too */
 };
 

@@ -32,10 +32,11 @@ int epiqp_loo_of(const epiqp_problem *pb, const epiqp_ridge *r, const epiqp_grou
         wider[i] = sqrt(r->norm2[i]) / r->diagonal[i];
         frobenius += r->norm2[i];
     }
-    *out = (epiqp_loo){.known = true,
-                       .left_out = left_out,
-                       .wider = pb->plan->probes ? NULL : wider,
-                       .noise_sd = sqrt(epiqp_dot(n, r->alpha, r->alpha) / frobenius)};
+    *out =
+        (epiqp_loo){.known = true,
+                    .left_out = left_out,
+                    .wider = pb->plan->probes && n <= EPIQP_INVERSE_ROWS ? NULL : wider, /* more have little leverage */
+                    .noise_sd = sqrt(epiqp_dot(n, r->alpha, r->alpha) / frobenius)};
     epiqp_loo_check_range(pb, out);
     return EPIQ_OK;
 }
@@ -66,8 +67,7 @@ int epiqp_predictive_new(const epiqp_problem *pb, double level, const epiqp_grou
                  grouped->largest, (ptrdiff_t)EPIQP_LARGEST_GROUP);
     }
     if (out->below < 0 || (epiqp_has_groups(pb) && !grouped->known)) {
-        return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_NO_PREDICTIVE,
-                          "where a new observation would fall is unknown: %s", why);
+        return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_NO_PREDICTIVE, "there is no prediction interval: %s", why);
     }
     out->weight = epiqp_room(pb, (1 + pb->e.threads) * n, sizeof *out->weight);
     out->values = epiqp_room(pb, pb->e.threads * n, sizeof *out->values);

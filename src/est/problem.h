@@ -6,6 +6,7 @@
 
 #include "data/data.h"
 #include "engine/engine.h"
+#include "la/span.h"
 #include "solve/probe.h"
 #include "stats/stats.h"
 
@@ -14,12 +15,16 @@
 typedef struct {
     epiqp_env e;
     const struct epiqp_plan *plan; /* what will be done: plan.h */
-    const epiq_data *data;
+    const epiq_data *data;  /* the rows as networks and kernels have them: the table, or with more features than rows
+                                 * (run/wide.c) rows in coordinates of their span, without names, ranges and scaling */
+    const epiq_data *table; /* the rows by their features; NULL: networks trained elsewhere, parts of the rows */
+    const epiqp_span *span; /* of the rows; NULL: data is the table */
     const epiqp_engine *engine; /* NULL: the networks were trained elsewhere */
     ptrdiff_t n;                /* rows */
     ptrdiff_t asked;            /* points asked for: warnings and advice are about these */
     ptrdiff_t points;           /* these, then the points of the sweeps */
     const double *at;           /* points by d, scaled; NULL: networks trained elsewhere */
+    const double *at_table;     /* the same by their features, in the columns of the table */
     const char *const *name;    /* points */
     const ptrdiff_t *left_out;  /* points: the row that is left out and asked about, -1: none; NULL: at no point */
     epiqp_arena *scratch;       /* memory that lasts as long as the problem, */
@@ -74,7 +79,6 @@ typedef struct {
     const char *both_parts;      /* how to get both parts directly, as a sentence */
     const char *procedural;      /* how to get the procedural part directly */
     const char *data;            /* and the data part */
-    const char *without_ba;      /* where else to take the ensemble's variance from */
     const char *other_size;      /* how to get the variance of an ensemble of another size than BA's */
     const char *far_from_kernel; /* what to try when networks are far from kernel regression */
 } epiqp_hints;

@@ -194,6 +194,25 @@ static double noise_of(bool grouped, double all, double kappa, double expected)
     return grouped ? fmax(all - kappa * expected, FLOOR * all) : all / (1 + kappa * expected);
 }
 
+/* Noise variance by the rows trained on, without fold skip: residuals over what training leaves of a step, as IF has it from the
+ * kernel matrix. Products of two starts hold neither's own part. Misfit counts as it is at these rows, and not as at rows never seen;
+ * `most`, from those, is the most it can be. */
+static double noise_trained_on(const retraining *w, ptrdiff_t skip, double most)
+{
+    double residuals = 0, left = 0;
+    for (ptrdiff_t r = 0; r < w->t->replicates; r++) {
+        const epiqp_fold *f = &w->folds[r % w->t->count];
+        for (ptrdiff_t k = 0; r % w->t->count != skip && k < f->n; k++) {
+            const double step = w->t->sign[r * w->pb->n + f->row[k]] * w->ref->size[f->row[k]];
+            const epiqp_answers a =
+                epiqp_answers_of(w->moved[2 * r].fitted + k, w->moved[2 * r + 1].fitted + k, f->n, w->step);
+            residuals += (f->y[k] - f->fitted[k]) * (f->y[k] - f->fitted[f->n + k]);
+            left += (step - a.start[0]) * (step - a.start[1]);
+        }
+    }
+    return left > 0 ? fmin(most, fmax(residuals / left, FLOOR * most)) : most;
+}
+
 static epiqp_following follow(const epiqp_response *sum)
 {
     epiqp_following f = epiqp_follow(sum);
@@ -215,9 +234,10 @@ static epiqp_followed find(const retraining *w, const responses *of, ptrdiff_t s
         }
     }
     epiqp_following out = follow(&all.left_out);
+    const bool subset = w->pb->plan->influence == EPIQP_IF_SUBSET;
     double expected = sum.expected / sum.rows, networks = noise_of(grouped, settled(&sum), out.kappa, expected),
-           kernel = w->pb->plan->influence == EPIQP_IF_SUBSET ? w->ref->mean_noise
-                                                              : noise_of(grouped, sum.kernel2 / sum.rows, 1, expected);
+           kernel = subset ? w->ref->mean_noise : noise_of(grouped, sum.kernel2 / sum.rows, 1, expected);
+    if (subset) networks = noise_trained_on(w, skip, networks);
     return (epiqp_followed){
         .left_out = out,
         .at_rows = all.trained_on.kernel > 0 ? follow(&all.trained_on) : out,
@@ -307,6 +327,19 @@ static int warn(const epiqp_problem *pb, const epiq_part *ev, const epiqp_retrai
                       hidden, pb->asked, pb->name[first], fmin(ev[first].variance / found->part[first].variance, 1e6));
 }
 
+/* What the answer rests on where there is no kernel matrix of all rows. */
+static int note_subset(const epiqp_problem *pb, const epiqp_retrain_findings *found)
+{
+    if (pb->plan->influence != EPIQP_IF_SUBSET) return EPIQ_OK;
+    return epiqp_warn(
+        pb->e.c, pb->warnings, EPIQ_W_SUBSET,
+        "there is no kernel matrix of all %td rows: the size of the data variance is that of %td networks "
+        "retrained on changed targets, known to +- %.0f %%, and how it varies over x that of kernel "
+        "regression on %td of the rows",
+        pb->n, 2 * found->replicates * found->starts, fmin(100 * sqrt(found->followed.spread), 999),
+        epiqp_subset_rows(pb->n));
+}
+
 static int follow_networks(const retraining *w, const epiq_part *influence, const epiq_part *ev,
                            epiqp_retrain_findings *found)
 {
@@ -328,7 +361,7 @@ static int follow_networks(const retraining *w, const epiq_part *influence, cons
     found->networks = w->pb->plan->retrained;
     int s = scale_points(w, influence, found);
     found->known = !s;
-    return s ? s : warn(w->pb, ev, found);
+    return s || (s = note_subset(w->pb, found)) ? s : warn(w->pb, ev, found);
 }
 
 /* By how much targets are moved: about the noise. Where rows are in groups the sizes are those of the noise already, but may

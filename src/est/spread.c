@@ -16,7 +16,9 @@ enum {
     FEWEST = 12, /* neighbours: fewer say little of a variance, */
     MOST = 64,   /* more are no longer near */
     PART = 20,   /* of the rows: a twentieth */
-    PRIORS = 11
+    PRIORS = 11,
+    AT_ONCE = 4,     /* rows that distances are summed to, side by side */
+    REPORTED = 20000 /* rows after which progress is told */
 };
 static const double PRIOR[PRIORS] = {0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 0}; /* 0: the table alone */
 static const double LEAST_NOISE = 0.05;    /* of the squared error: variances are not known well enough for less */
@@ -37,22 +39,21 @@ typedef struct epiqp_nearby {
     double apart2;        /* squared distance, by features alone, of the nearest row */
 } nearby;
 
-static double by_features(const epiqp_spread *s, const double *x, const double *row)
+/* Squared distances to rows j to j + AT_ONCE - 1, by features alone: each a sum that waits for its own last term only. The last
+ * row stands for those that are not there. */
+static void by_features(const epiqp_spread *s, const double *x, ptrdiff_t j, double apart2[AT_ONCE])
 {
-    double sum = 0;
-    for (ptrdiff_t k = 0; k < s->d; k++) {
-        double difference = (x[k] - row[k]) * s->scale[k];
-        sum += difference * difference;
+    const double *row[AT_ONCE];
+    for (int i = 0; i < AT_ONCE; i++) {
+        row[i] = s->x + (j + i < s->rows ? j + i : s->rows - 1) * s->d;
+        apart2[i] = 0;
     }
-    return sum;
-}
-
-/* Squared distance to row j, and that by features alone. */
-static double distance2(const epiqp_spread *s, const double *x, double prediction, ptrdiff_t j, double *apart2)
-{
-    double difference = (prediction - s->prediction[j]) * s->prediction_scale;
-    *apart2 = by_features(s, x, s->x + j * s->d);
-    return *apart2 + difference * difference;
+    for (ptrdiff_t k = 0; k < s->d; k++) {
+        for (int i = 0; i < AT_ONCE; i++) {
+            const double difference = (x[k] - row[i][k]) * s->scale[k];
+            apart2[i] += difference * difference;
+        }
+    }
 }
 
 /* v into the list of the smallest, which rise from list[1] to list[count]; list[0] is -infinity. */
@@ -72,18 +73,23 @@ static nearby look_around(const epiqp_spread *s, const double *x, double predict
                           ptrdiff_t own)
 {
     nearby out = {.apart2 = INFINITY};
-    double closest[1 + MOST], apart2;
+    double closest[1 + MOST], apart2[AT_ONCE],
+        all[EPIQP_SPREAD_ROWS]; /* all: squared distances, predictions counting */
     for (ptrdiff_t k = 0; k <= MOST; k++) {
         closest[k] = k ? INFINITY : -INFINITY;
     }
     for (ptrdiff_t j = 0; j < s->rows; j++) {
+        const double difference = (prediction - s->prediction[j]) * s->law.prediction_scale,
+                     *here = apart2 + j % AT_ONCE;
+        if (j % AT_ONCE == 0) by_features(s, x, j, apart2);
         if (group && group[j] == own) continue;
-        keep_smallest(closest, s->near, distance2(s, x, prediction, j, &apart2));
-        if (!group || apart2 > 0) out.apart2 = fmin(out.apart2, apart2);
+        all[j] = *here + difference * difference;
+        keep_smallest(closest, s->near, all[j]);
+        if (!group || *here > 0) out.apart2 = fmin(out.apart2, *here);
     }
     const double within = closest[s->near] * (1 + TIE) + DBL_MIN; /* infinite: there are no more rows than that */
     for (ptrdiff_t j = 0; j < s->rows; j++) {
-        if ((group && group[j] == own) || !(distance2(s, x, prediction, j, &apart2) <= within)) continue;
+        if ((group && group[j] == own) || !(all[j] <= within)) continue;
         out.weight += s->weight[j];
         out.ratio += s->weight[j] * s->ratio[j];
     }
@@ -95,7 +101,7 @@ static nearby look_around(const epiqp_spread *s, const double *x, double predict
 /* How large squared errors are here, over what noise and variance explain (Y3). */
 static double local_ratio(const epiqp_spread *s, double prior, double weight, double ratio)
 {
-    return prior > 0 ? (ratio + prior * s->mean_ratio) / (weight + prior) : s->mean_ratio;
+    return prior > 0 ? (ratio + prior * s->law.mean_ratio) / (weight + prior) : s->law.mean_ratio;
 }
 
 /* Of an expected squared error `total`, what is not the variance of the networks. */
@@ -107,10 +113,11 @@ static double noise_of(double total, double variance)
 /* Where rows up to `reach` apart from all others are inside the data. */
 static epiqp_spread_place place_of(const epiqp_spread *s, const nearby *near, double reach, double variance)
 {
-    const double v = variance / s->unit / s->unit,
-                 total = s->shrink * s->shrink * (s->base + v) * local_ratio(s, s->prior, near->weight, near->ratio),
+    const epiqp_spread_law *l = &s->law;
+    const double v = variance / l->unit / l->unit,
+                 total = l->shrink * l->shrink * (l->base + v) * local_ratio(s, l->prior, near->weight, near->ratio),
                  noise = noise_of(total, v);
-    epiqp_spread_place out = {.noise_sd = s->unit * sqrt(noise), .sd = s->unit * sqrt(noise + v)};
+    epiqp_spread_place out = {.noise_sd = l->unit * sqrt(noise), .sd = l->unit * sqrt(noise + v)};
     out.known = out.sd <= DBL_MAX;
     if (!out.known) out.noise_sd = out.sd = 0;
     out.outside = !(sqrt(near->apart2) <= reach * (1 + TIE));
@@ -120,13 +127,13 @@ static epiqp_spread_place place_of(const epiqp_spread *s, const nearby *near, do
 epiqp_spread_place epiqp_spread_at_row(const epiqp_spread *s, ptrdiff_t row, double variance)
 {
     const ptrdiff_t group = s->group ? s->group[row] : row;
-    return place_of(s, &s->of_row[row], group == s->farthest ? s->other_reach : s->reach, variance);
+    return place_of(s, &s->of_row[row], group == s->farthest ? s->other_reach : s->law.reach, variance);
 }
 
 epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance)
 {
     const nearby near = look_around(s, x, prediction, NULL, 0);
-    epiqp_spread_place out = place_of(s, &near, s->reach, variance);
+    epiqp_spread_place out = place_of(s, &near, s->law.reach, variance);
     for (ptrdiff_t k = 0; k < s->d; k++) {
         const double slack = (BEYOND + TIE) * (s->most[k] - s->least[k]);
         out.outside |= !(x[k] >= s->least[k] - slack && x[k] <= s->most[k] + slack);
@@ -160,7 +167,7 @@ typedef struct {
     ptrdiff_t *chosen;      /* rows: that neighbours are chosen among, rising */
     ptrdiff_t *group;       /* their groups */
     double *weight;         /* n */
-    double *error2;         /* n: in units of out->unit^2 */
+    double *error2;         /* n: in units of out->law.unit^2 */
     double *variance;       /* n: likewise */
     nearby *near;           /* n */
     epiqp_weighted *scores; /* n */
@@ -198,18 +205,22 @@ static void weigh_rows(const setup *w)
 static void measure_errors(setup *w)
 {
     const epiqp_spread_rows *given = w->given;
+    epiqp_spread_law *law = &w->out->law;
     const double unit = fmax(epiqp_largest(given->error, given->n), sqrt(epiqp_largest(given->variance, given->n)));
-    w->out->unit = unit > 0 ? unit : 1;
+    law->unit = unit > 0 ? unit : 1;
     for (ptrdiff_t i = 0; i < given->n; i++) {
-        const double e = given->error[i] / w->out->unit;
+        const double e = given->error[i] / law->unit;
         w->error2[i] = e * e;
-        w->variance[i] = given->variance[i] / w->out->unit / w->out->unit;
+        w->variance[i] = given->variance[i] / law->unit / law->unit;
     }
     w->mean2 = weighted_mean(w, w->error2);
     if (w->mean2 < DBL_MIN / DBL_EPSILON) w->mean2 = 0;
     const double shrunk = given->shrink * given->shrink * w->mean2, variance = weighted_mean(w, w->variance);
-    w->out->base = noise_of(w->mean2, variance);
-    w->out->noise_sd = w->out->unit * sqrt(noise_of(shrunk, variance));
+    const bool told = given->noise2 > 0;
+    law->base = told ? given->noise2 / law->unit / law->unit : noise_of(w->mean2, variance);
+    law->noise_sd = told ? sqrt(given->noise2) : law->unit * sqrt(noise_of(shrunk, variance));
+    const double between = epiqp_variance(given->prediction, given->n);
+    law->prediction_scale = between > 0 ? PREDICTION_WEIGHT / sqrt(between) : 0;
 }
 
 /* Range and scale of the features, over all rows. */
@@ -226,13 +237,11 @@ static void measure_features(const setup *w, double *scale, double *least, doubl
         const double variance = most[k] > least[k] ? epiqp_variance(w->room, given->n) : 0;
         scale[k] = variance > 0 ? 1 / sqrt(variance * (double)given->d) : 0;
     }
-    const double variance = epiqp_variance(given->prediction, given->n);
-    w->out->prediction_scale = variance > 0 ? PREDICTION_WEIGHT / sqrt(variance) : 0;
 }
 
 static double ratio_of(const setup *w, ptrdiff_t i)
 {
-    const double explained = w->out->base + w->variance[i];
+    const double explained = w->out->law.base + w->variance[i];
     return explained > 0 ? w->error2[i] / explained : 0;
 }
 
@@ -253,27 +262,39 @@ static void choose_rows(const setup *w)
     }
 }
 
-static void copy_rows(const setup *w, double *x, double *prediction, double *ratio, double *weight)
+/* What follows from features and groups alone. all: laid_out_size of them. */
+static ptrdiff_t laid_out_size(const epiqp_spread *s)
 {
-    const ptrdiff_t d = w->given->d;
-    for (ptrdiff_t j = 0; j < w->out->rows; j++) {
-        const ptrdiff_t i = w->chosen[j];
-        memcpy(x + j * d, w->given->x + i * d, (size_t)d * sizeof *x);
-        prediction[j] = w->given->prediction[i];
-        ratio[j] = ratio_of(w, i);
-        weight[j] = w->weight[i];
-        w->group[j] = group_of(w->given, i);
+    return (s->rows + 3) * s->d + s->rows;
+}
+
+static void lay_out(const setup *w, double *all)
+{
+    epiqp_spread *out = w->out;
+    const ptrdiff_t d = out->d, rows = out->rows;
+    double *scale = all + rows * d, *least = scale + d, *most = least + d, *weight = most + d;
+    weigh_rows(w);
+    measure_features(w, scale, least, most);
+    choose_rows(w);
+    for (ptrdiff_t j = 0; j < rows; j++) {
+        memcpy(all + j * d, w->given->x + w->chosen[j] * d, (size_t)d * sizeof *all);
+        weight[j] = w->weight[w->chosen[j]];
     }
+    out->x = all;
+    out->scale = scale;
+    out->least = least;
+    out->most = most;
+    out->weight = weight;
 }
 
 /* The farthest that a row is from the others, and the same without the group of that row. */
 static void find_reach(const setup *w)
 {
     epiqp_spread *out = w->out;
-    out->reach = out->other_reach = 0;
+    out->law.reach = out->other_reach = 0;
     out->farthest = -1;
     for (int others = 0; others < 2; others++) {
-        double *reach = others ? &out->other_reach : &out->reach;
+        double *reach = others ? &out->other_reach : &out->law.reach;
         for (ptrdiff_t i = 0; i < w->given->n; i++) {
             const double apart = sqrt(w->near[i].apart2);
             if (!(apart < INFINITY && apart > *reach) || (others && group_of(w->given, i) == out->farthest)) continue;
@@ -286,13 +307,17 @@ static void find_reach(const setup *w)
 static int find_neighbours(const epiqp_env *e, const setup *w)
 {
     const ptrdiff_t n = w->given->n;
+    for (ptrdiff_t from = 0; from < n; from += REPORTED) {
+        const ptrdiff_t end = epiqp_min(n, from + REPORTED);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(e->threads) if (n > EPIQP_ALONE)
-    for (ptrdiff_t i = 0; i < n; i++) {
-        if (epiqp_cancel_requested(e->c)) continue;
-        w->near[i] = look_around(w->out, w->given->x + i * w->given->d, w->given->prediction[i], w->group,
-                                 group_of(w->given, i));
+        for (ptrdiff_t i = from; i < end; i++) {
+            if (epiqp_cancel_requested(e->c)) continue;
+            w->near[i] = look_around(w->out, w->given->x + i * w->given->d, w->given->prediction[i], w->group,
+                                     group_of(w->given, i));
+        }
+        int s = n > REPORTED || epiqp_cancel_requested(e->c) ? epiqp_report(e->c, "rows", end, n) : EPIQ_OK;
+        if (s) return s;
     }
-    if (epiqp_cancel_requested(e->c)) return epiqp_report(e->c, "points", 0, n);
     find_reach(w);
     return EPIQ_OK;
 }
@@ -301,7 +326,7 @@ static int find_neighbours(const epiqp_env *e, const setup *w)
 static double expected2(const setup *w, double prior, ptrdiff_t i)
 {
     const double v = w->variance[i];
-    return v + noise_of((w->out->base + v) * local_ratio(w->out, prior, w->near[i].weight, w->near[i].ratio), v);
+    return v + noise_of((w->out->law.base + v) * local_ratio(w->out, prior, w->near[i].weight, w->near[i].ratio), v);
 }
 
 static double deviance(const setup *w, double prior, ptrdiff_t i)
@@ -359,7 +384,7 @@ static void rank_scores(const setup *w, double *score, double *upto)
 {
     const ptrdiff_t n = w->given->n;
     for (ptrdiff_t i = 0; i < n; i++) {
-        const double u2 = expected2(w, w->out->prior, i);
+        const double u2 = expected2(w, w->out->law.prior, i);
         w->scores[i] = (epiqp_weighted){u2 > 0 ? sqrt(w->error2[i] / u2) : 0, w->weight[i]};
     }
     qsort(w->scores, (size_t)n, sizeof *w->scores, rising);
@@ -373,41 +398,48 @@ static void rank_scores(const setup *w, double *score, double *upto)
 static int fill(const epiqp_env *e, setup *w, double *all)
 {
     epiqp_spread *out = w->out;
-    const ptrdiff_t n = out->n, d = out->d, rows = out->rows;
-    double *x = all, *scale = x + rows * d, *least = scale + d, *most = least + d, *prediction = most + d,
-           *ratio = prediction + rows, *weight = ratio + rows, *score = weight + rows, *upto = score + n;
-    weigh_rows(w);
+    const ptrdiff_t n = out->n, rows = out->rows;
+    double *prediction = all + laid_out_size(out), *ratio = prediction + rows, *score = ratio + rows, *upto = score + n;
+    lay_out(w, all);
     measure_errors(w);
-    measure_features(w, scale, least, most);
-    choose_rows(w);
-    copy_rows(w, x, prediction, ratio, weight);
-    out->x = x;
-    out->scale = scale;
-    out->least = least;
-    out->most = most;
+    for (ptrdiff_t j = 0; j < rows; j++) {
+        const ptrdiff_t i = w->chosen[j];
+        prediction[j] = w->given->prediction[i];
+        ratio[j] = ratio_of(w, i);
+        w->group[j] = group_of(w->given, i);
+    }
     out->prediction = prediction;
     out->ratio = ratio;
-    out->weight = weight;
     out->score = score;
     out->upto = upto;
     for (ptrdiff_t i = 0; i < n; i++) {
         w->room[i] = ratio_of(w, i);
     }
-    out->mean_ratio = weighted_mean(w, w->room);
+    out->law.mean_ratio = weighted_mean(w, w->room);
     int s = find_neighbours(e, w);
     if (s) return s;
-    out->prior = choose_prior(w);
+    out->law.prior = choose_prior(w);
     rank_scores(w, score, upto);
     return EPIQ_OK;
 }
 
+static epiqp_spread shape_of(const epiqp_spread_rows *rows)
+{
+    const ptrdiff_t few = epiqp_spread_count(rows->n);
+    return (epiqp_spread){.n = rows->n,
+                          .d = rows->d,
+                          .rows = few,
+                          .near = epiqp_min(MOST, epiqp_max(FEWEST, few / PART)),
+                          .groups = (double)rows->groups};
+}
+
 int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_rows *rows, epiqp_spread *out)
 {
-    const ptrdiff_t n = rows->n, d = rows->d, few = epiqp_min(n, EPIQP_SPREAD_ROWS);
-    *out = (epiqp_spread){.n = n, .d = d, .rows = few, .groups = (double)rows->groups, .shrink = rows->shrink};
+    const ptrdiff_t n = rows->n, few = epiqp_spread_count(n);
+    *out = shape_of(rows);
     out->group = rows->group;
-    out->near = epiqp_min(MOST, epiqp_max(FEWEST, few / PART));
-    double *all = epiqp_arena_alloc(e->c, arena, few * d + 3 * d + 3 * few + 2 * n, sizeof *all);
+    out->law.shrink = rows->shrink;
+    double *all = epiqp_arena_alloc(e->c, arena, laid_out_size(out) + 2 * few + 2 * n, sizeof *all);
     setup w = {.given = rows, .out = out};
     double *room = epiqp_alloc(e->c, 4 * n, sizeof *room);
     w.near = epiqp_arena_alloc(e->c, arena, n, sizeof *w.near);
@@ -427,5 +459,46 @@ int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_
     epiqp_free(e->c, room);
     epiqp_free(e->c, w.order);
     epiqp_free(e->c, w.scores);
+    return s;
+}
+
+/* ---- in a model ---- */
+
+int epiqp_spread_keep(epiq_ctx *c, epiqp_arena *arena, const epiqp_spread *from, epiqp_spread_kept *out)
+{
+    const ptrdiff_t n = from->n, rows = from->rows;
+    double *prediction = epiqp_arena_alloc(c, arena, 2 * rows + 2 * n, sizeof *prediction);
+    if (!prediction) return EPIQ_E_NOMEM;
+    double *ratio = prediction + rows, *score = ratio + rows, *upto = score + n;
+    memcpy(prediction, from->prediction, (size_t)rows * sizeof *prediction);
+    memcpy(ratio, from->ratio, (size_t)rows * sizeof *ratio);
+    memcpy(score, from->score, (size_t)n * sizeof *score);
+    memcpy(upto, from->upto, (size_t)n * sizeof *upto);
+    *out = (epiqp_spread_kept){prediction, ratio, score, upto, from->law};
+    return EPIQ_OK;
+}
+
+int epiqp_spread_restore(epiq_ctx *c, epiqp_arena *arena, const epiqp_spread_rows *rows, const epiqp_spread_kept *kept,
+                         epiqp_spread *out)
+{
+    const ptrdiff_t n = rows->n;
+    *out = shape_of(rows);
+    setup w = {.given = rows, .out = out};
+    double *all = epiqp_arena_alloc(c, arena, laid_out_size(out), sizeof *all);
+    w.weight = epiqp_alloc(c, 2 * n, sizeof *w.weight);
+    w.order = epiqp_alloc(c, n + out->rows, sizeof *w.order);
+    int s = all && w.weight && w.order ? EPIQ_OK : EPIQ_E_NOMEM;
+    if (!s) {
+        w.room = w.weight + n;
+        w.chosen = w.order + n;
+        lay_out(&w, all);
+        out->prediction = kept->prediction;
+        out->ratio = kept->ratio;
+        out->score = kept->score;
+        out->upto = kept->upto;
+        out->law = kept->law;
+    }
+    epiqp_free(c, w.weight);
+    epiqp_free(c, w.order);
     return s;
 }

@@ -10,7 +10,10 @@
 
 #include <stdbool.h>
 
-enum { EPIQP_SPREAD_ROWS = 2048 }; /* the most rows that neighbours are chosen among, so that a point costs O(d) */
+enum {
+    EPIQP_SPREAD_ROWS = 2048, /* the most rows that neighbours are chosen among, so that a point costs O(d) */
+    EPIQP_SPREAD_LAW = 8      /* numbers of epiqp_spread_law */
+};
 
 /* Every row as predicted by networks that have not seen its group: those of other folds, or all rows but one. */
 typedef struct {
@@ -21,6 +24,7 @@ typedef struct {
     const double *variance; /* n: of that prediction, data part plus procedural part over its networks; not negative */
     const ptrdiff_t *group; /* n: 0 .. groups-1; NULL: every row by itself, groups is n */
     double shrink;          /* epiqp_spread_shrink; 1: rows were left out one by one */
+    double noise2;          /* noise variance, where the errors cannot tell it; 0: they do */
 } epiqp_spread_rows;
 
 /* What left-out errors are multiplied by to be those of networks that learn from all rows. share: of the rows, learned from
@@ -29,29 +33,39 @@ typedef struct {
  * rows. */
 double epiqp_spread_shrink(double share, double leave_one_out2, double folds2);
 
-/* What a model has to keep, all of it: epiqp_spread_factor and epiqp_spread_at read nothing else. */
+/* Numbers alone, so that a model's file has them as they are. */
 typedef struct {
-    ptrdiff_t n, d;
-    ptrdiff_t rows, near;     /* rows that neighbours are chosen among, and how many of them are taken: at most 64 */
-    const double *x;          /* rows by d */
-    const double *prediction; /* rows */
-    const double *ratio;      /* rows: squared error over what noise and variance explain (Y2) */
-    const double *weight;     /* rows: 1 over the rows of the group */
-    const double *scale;      /* d: 1/(standard deviation sqrt(d)); 0: the feature is constant */
-    const double *least;      /* d: range of the features over all n rows */
-    const double *most;       /* d */
-    const double *score;      /* n: |error| over its scale, rising (Y5) */
-    const double *upto;       /* n: weight of the scores up to this one */
-    double prediction_scale;  /* 3/(standard deviation of the predictions) */
+    double prediction_scale; /* 3/(standard deviation of the predictions) */
     double mean_ratio;
     double prior; /* how many rows the whole table counts beside the neighbours; 0: neighbours do not count (Y4) */
     double unit;  /* variances here are in units of its square */
     double base;  /* noise if it is equal everywhere, from the errors as they are (Y1) */
     double shrink;
-    double reach; /* farthest that a row is from the nearest row of other features */
-    double groups;
+    double reach;    /* farthest that a row is from the nearest row of other features */
     double noise_sd; /* overall, in the units of the errors; shrunk as at a point */
-    /* of the rows themselves, as epiqp_spread_at_row reads it; a model does not keep this */
+} epiqp_spread_law;
+
+/* What a model keeps, all of it: the rest follows from the features and groups of its rows. */
+typedef struct {
+    const double *prediction; /* rows that neighbours are chosen among */
+    const double *ratio;      /* the same rows: squared error over what noise and variance explain (Y2) */
+    const double *score;      /* n: |error| over its scale, rising (Y5) */
+    const double *upto;       /* n: weight of the scores up to this one */
+    epiqp_spread_law law;
+} epiqp_spread_kept;
+
+typedef struct {
+    ptrdiff_t n, d;
+    ptrdiff_t rows, near; /* rows that neighbours are chosen among, and how many of them are taken: at most 64 */
+    const double *prediction, *ratio, *score, *upto; /* as kept */
+    epiqp_spread_law law;
+    const double *x;      /* rows by d */
+    const double *weight; /* rows: 1 over the rows of the group */
+    const double *scale;  /* d: 1/(standard deviation sqrt(d)); 0: the feature is constant */
+    const double *least;  /* d: range of the features over all n rows */
+    const double *most;   /* d */
+    double groups;
+    /* of the rows themselves, as epiqp_spread_at_row reads it; not there in a model */
     const struct epiqp_nearby *of_row; /* n */
     const ptrdiff_t *group;            /* as given */
     ptrdiff_t farthest;                /* the group that decides reach, */
@@ -60,6 +74,15 @@ typedef struct {
 
 /* Takes O(min(n, 2048) n d) time; the same bits for any number of threads. The arrays live in the arena. */
 int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_rows *rows, epiqp_spread *out);
+/* A copy of what a model keeps, in the arena. */
+int epiqp_spread_keep(epiq_ctx *c, epiqp_arena *arena, const epiqp_spread *from, epiqp_spread_kept *out);
+/* The same spread again for points that are not rows, of what was kept, and x, group and sizes of the rows. */
+int epiqp_spread_restore(epiq_ctx *c, epiqp_arena *arena, const epiqp_spread_rows *rows, const epiqp_spread_kept *kept,
+                         epiqp_spread *out);
+static inline ptrdiff_t epiqp_spread_count(ptrdiff_t n) /* of the rows that neighbours are chosen among */
+{
+    return n < EPIQP_SPREAD_ROWS ? n : EPIQP_SPREAD_ROWS;
+}
 
 ptrdiff_t epiqp_spread_needs(double level); /* rows, or groups, without which there is no interval at this level */
 /* The half-width of the interval over the standard deviation of epiqp_spread_at. False: there are too few rows. */

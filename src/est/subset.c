@@ -4,12 +4,18 @@
  */
 #include "est/if.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
     ROWS = 2048, /* of the part: its triangle takes 17 MB */
     ASKED = 1000 /* other rows, over which the mean is taken */
 };
+
+ptrdiff_t epiqp_subset_rows(ptrdiff_t n)
+{
+    return epiqp_min(ROWS, n / 2);
+}
 
 /* The part's rows, and after them the points and rows to ask about. */
 static void gather(const epiqp_problem *pb, ptrdiff_t rows, ptrdiff_t asked, ptrdiff_t *order, double *x)
@@ -44,7 +50,9 @@ static int list_left_out(const epiqp_problem *pb, ptrdiff_t rows, ptrdiff_t aske
 
 int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found)
 {
-    const ptrdiff_t d = pb->data->d, rows = epiqp_min(ROWS, pb->n / 2), asked = epiqp_min(ASKED, pb->n - rows);
+    const ptrdiff_t d = pb->data->d, rows = epiqp_subset_rows(pb->n), asked = epiqp_min(ASKED, pb->n - rows);
+    /* Networks answer without a fold, and parts are of all rows: with lambda n held that is less than in proportion to the rows. */
+    const double fewer = sqrt((double)pb->plan->folds->count / (double)(pb->plan->folds->count - 1));
     epiqp_reference *ref = &found->reference;
     const epiqp_env alone = epiqp_alone(&pb->e);
     epiqp_fit part = {0};
@@ -68,7 +76,7 @@ int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found)
                            pb->name[p]);
             goto end;
         }
-        double c2 = epiqp_dot(rows, c, c);
+        double c2 = epiqp_dot(rows, c, c) * (double)rows / (double)pb->n; /* what all rows would have, about */
         if (p < pb->points) {
             found->part[p] = epiq_part_of(c2, (double)(pb->data->groups - 1), pb->plan->ran.level, EPIQ_BY_IF);
         } else {
@@ -77,7 +85,7 @@ int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found)
     }
     for (ptrdiff_t i = 0; i < pb->n; i++) {
         ref->size[i] = 1;
-        ref->expected[i] = mean;
+        ref->expected[i] = fewer * mean;
     }
     ref->known = true;
     ref->mean_noise = 1; /* the parts so far are those of noise of variance 1 */

@@ -29,14 +29,33 @@ static double variance_of(const epiq_part *p)
     return p->known ? p->variance : -1;
 }
 
-/* At a point; negative: it is unknown there. m: networks trained on all rows, whose mean would be asked about such a row; 0: none,
- * and the prediction has no procedural part. */
-static double value_of(quantity q, const epiq_point *p, double m)
+/* The rows of an answer, and room for as many values. */
+typedef struct {
+    const epiqp_problem *pb;
+    const epiqp_answer *a;
+    const epiqp_unseen *unseen;
+    double m; /* networks on all rows, whose mean is asked about a new row; 0: none, so no procedural part */
+    double *values;
+} summing;
+
+/* The interval of y around the mean of all networks, where the row's own is around that of the few that have not seen it. */
+static double width_of(const summing *w, const epiq_point *p, ptrdiff_t row, double variance)
 {
+    const double own = p->predictive.hi - p->predictive.lo, unit = w->pb->data->y_factor;
+    if (!w->unseen->known || variance < 0) return own;
+    return 2 * w->unseen->factor * unit * epiqp_spread_at_row(&w->unseen->spread, row, variance / unit / unit).sd;
+}
+
+/* At a point; negative: it is unknown there. */
+static double value_of(const summing *w, quantity q, ptrdiff_t point)
+{
+    const epiq_point *p = &w->a->points[point];
+    const double m = w->m;
     const bool observed = p->predictive.known, both = p->data.known && (m == 0 || p->procedural.known);
+    const double variance = both ? p->data.variance + (m > 0 ? p->procedural.variance / m : 0) : -1;
     switch (q) {
     case PREDICTION_SD:
-        return both ? sqrt(p->data.variance + (m > 0 ? p->procedural.variance / m : 0)) : -1;
+        return both ? sqrt(variance) : -1;
     case PROCEDURAL:
         return variance_of(&p->procedural);
     case DATA:
@@ -44,7 +63,7 @@ static double value_of(quantity q, const epiq_point *p, double m)
     case SINGLE:
         return variance_of(&p->single);
     case INTERVAL_WIDTH:
-        return observed ? p->predictive.hi - p->predictive.lo : -1;
+        return observed ? width_of(w, p, w->pb->left_out[point], variance) : -1;
     case NOISE_SD:
         return observed ? sqrt(p->predictive.noise) : -1;
     default:
@@ -52,19 +71,11 @@ static double value_of(quantity q, const epiq_point *p, double m)
     }
 }
 
-/* The rows of an answer, and room for as many values. */
-typedef struct {
-    const epiqp_problem *pb;
-    const epiqp_answer *a;
-    double m;
-    double *values;
-} summing;
-
 static epiq_quantiles quantiles_of(const summing *w, quantity q)
 {
     ptrdiff_t count = 0;
     for (ptrdiff_t p = 0; p < w->pb->asked; p++) {
-        double v = w->pb->left_out[p] >= 0 ? value_of(q, &w->a->points[p], w->m) : -1;
+        double v = w->pb->left_out[p] >= 0 ? value_of(w, q, p) : -1;
         if (v >= 0) w->values[count++] = v;
     }
     if (!count) return (epiq_quantiles){0};
@@ -81,7 +92,7 @@ static int list_least_sure(const summing *w, epiq_summary *out)
     ptrdiff_t count = 0;
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
         const epiq_point *one = &w->a->points[p];
-        const double own = pb->left_out[p] >= 0 ? value_of(PREDICTION_SD, one, w->m) : -1;
+        const double own = pb->left_out[p] >= 0 ? value_of(w, PREDICTION_SD, p) : -1;
         if (own < 0) continue;
         ptrdiff_t at = count < LEAST_SURE ? count++ : LEAST_SURE;
         for (; at > 0 && own > sd[at - 1]; at--) {
@@ -102,11 +113,11 @@ static int list_least_sure(const summing *w, epiq_summary *out)
     return rows ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
-int epiqp_summarise(const epiqp_problem *pb, epiqp_answer *a)
+int epiqp_summarise(const epiqp_problem *pb, const epiqp_unseen *unseen, epiqp_answer *a)
 {
     epiq_summary *s = &a->summary;
     if (!pb->left_out) return EPIQ_OK;
-    const summing w = {pb, a, pb->plan->members ? (double)a->ran.members : 0,
+    const summing w = {pb, a, unseen, pb->plan->members ? (double)a->ran.members : 0,
                        epiqp_room(pb, pb->asked, sizeof *w.values)};
     if (!w.values) return EPIQ_E_NOMEM;
     for (ptrdiff_t p = 0; p < pb->asked; p++) {

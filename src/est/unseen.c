@@ -27,6 +27,48 @@ static double mean_square(const double *v, ptrdiff_t n)
     return v ? epiqp_dot(n, v, v) / (double)n : 0;
 }
 
+/* Of the squared error of the four networks of a fold: their own spread over their number. */
+static const double MOST_SPREAD = 0.5;
+
+/* Whether the error of the few networks of a fold is mostly their own spread: what is left of it is then mostly chance. */
+static bool mostly_spread(const epiqp_problem *pb, const epiqp_fold_findings *folds, const double *error)
+{
+    const double few = (double)pb->plan->folds->starts;
+    return epiqp_mean(folds->between, pb->n) / few > MOST_SPREAD * mean_square(error, pb->n);
+}
+
+/* The mean squared error of as many networks as answer, from that of the few of a fold: the variance between networks adds
+ * its part of one over their number to either. Where it is most of it, what is left is taken to be the error of infinitely wide
+ * networks. */
+static double error_of_all(const epiqp_problem *pb, const epiqp_fold_findings *folds, const epiqp_loo *l,
+                           const double *error)
+{
+    const double between = epiqp_mean(folds->between, pb->n), few = (double)pb->plan->folds->starts,
+                 all = (double)pb->plan->ran.members, own = mean_square(error, pb->n);
+    const bool by_kernel = l->known && mostly_spread(pb, folds, error);
+    return fmin((by_kernel ? mean_square(l->left_out, pb->n) : fmax(own - between / few, 0)) + between / all, own);
+}
+
+/* Errors of all rows over those of a fold's, which are fewer: as kernel regression has them, if that is known. */
+static double shrink_by_kernel(const epiqp_problem *pb, const epiqp_findings *f)
+{
+    const epiqp_loo *l = &f->influence.loo;
+    const bool compared = f->influence.reference.response && l->known;
+    return epiqp_spread_shrink(1 - 1 / (double)pb->plan->folds->count, compared ? mean_square(l->left_out, pb->n) : 0,
+                               compared ? mean_square(f->influence.reference.error, pb->n) : 0);
+}
+
+/* Of many rows it is the data part alone that is smaller with all of them, as in subset.c, and noise is most of the error. */
+static double shrink_without_kernel(const epiqp_problem *pb, const epiqp_findings *f, const double *error)
+{
+    const double share = 1 - 1 / (double)pb->plan->folds->count, all = mean_square(error, pb->n);
+    double data = 0;
+    for (ptrdiff_t i = 0; i < pb->n; i++) {
+        data += data_variance(pb, f, i) / (double)pb->n;
+    }
+    return all > 0 ? sqrt(fmax(share, 1 - (1 - sqrt(share)) * data / all)) : 1;
+}
+
 /* Errors, predictions and variances of the networks of folds (n each). */
 static int by_folds(const epiqp_problem *pb, const epiqp_findings *f, double *error, double *variance,
                     epiqp_spread_rows *out)
@@ -39,10 +81,10 @@ static int by_folds(const epiqp_problem *pb, const epiqp_findings *f, double *er
         error[i] = pb->data->y[i] - f->folds.mean[i];
         variance[i] = data_variance(pb, f, i) + variance[i] / starts;
     }
-    const bool compared = f->influence.reference.response && l->known;
+    if (!s && l->known && mostly_spread(pb, &f->folds, error)) out->noise2 = l->noise_sd * l->noise_sd;
     out->prediction = f->folds.mean;
-    out->shrink = epiqp_spread_shrink(1 - 1 / (double)t->count, compared ? mean_square(l->left_out, pb->n) : 0,
-                                      compared ? mean_square(f->influence.reference.error, pb->n) : 0);
+    out->shrink = f->retrain.known && pb->plan->influence == EPIQP_IF_SUBSET ? shrink_without_kernel(pb, f, error)
+                                                                             : shrink_by_kernel(pb, f);
     return s;
 }
 
@@ -69,9 +111,9 @@ int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_uns
     if (!error) return EPIQ_E_NOMEM;
     double *variance = error + pb->n, *prediction = variance + pb->n;
     epiqp_spread_rows rows = {.n = pb->n,
-                              .d = pb->data->d,
+                              .d = pb->table->d,
                               .groups = pb->data->groups,
-                              .x = pb->data->x,
+                              .x = pb->table->x,
                               .error = error,
                               .variance = variance,
                               .group = epiqp_has_groups(pb) ? pb->data->group : NULL};
@@ -84,7 +126,7 @@ int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_uns
     if (s || (s = epiqp_spread_new(&pb->e, pb->scratch, &rows, &out->spread))) return s;
     out->known = true;
     out->folds = folds ? pb->plan->folds->count : 0;
-    out->error2 = mean_square(error, pb->n);
+    out->error2 = folds ? error_of_all(pb, &f->folds, l, error) : mean_square(error, pb->n);
     out->enough = epiqp_spread_factor(&out->spread, pb->plan->ran.level, &out->factor);
     return EPIQ_OK;
 }

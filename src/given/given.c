@@ -8,12 +8,11 @@
 #include <math.h>
 
 static const epiqp_hints BRING = {
-    .both_parts = "Members ({--ensemble}) and a kernel ({--gram} or {--jacobian}), or retrained networks "
+    .both_parts = "Networks ({--ensemble}) and a kernel ({--gram} or {--jacobian}), or retrained networks "
                   "({--retrained}), give them directly",
-    .procedural = "with members ({--ensemble})",
+    .procedural = "with networks ({--ensemble})",
     .data = "with a kernel ({--gram} or {--jacobian}) or retrained networks ({--retrained})",
-    .without_ba = "take the ensemble's variance from IF + EV there, without {--batched}",
-    .other_size = "add members ({--ensemble}) or a kernel ({--gram} or {--jacobian})",
+    .other_size = "add networks ({--ensemble}) or a kernel ({--gram} or {--jacobian})",
     .far_from_kernel = "check that the kernel is that of these networks",
 };
 
@@ -308,6 +307,7 @@ int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_r
     int s = epiqp_options_take(c, o, &taken);
     if (s || (s = epiqp_given_take(c, g, &copy))) return s;
     epiqp_options_copy(&own, &taken, EPIQ_FOR_COMBINE);
+    own.lambda = own.lambda == 0 ? EPIQ_USUAL_LAMBDA : own.lambda; /* the value these networks were trained with, if another, is given */
     if (!(s = epiqp_options_check(c, &own))) s = epiqp_options_conflict(c, &own, EPIQ_FOR_COMBINE);
     epiqp_answer *a = s ? NULL : epiqp_answer_new(c);
     if (!a) return s ? s : EPIQ_E_NOMEM;
@@ -316,7 +316,8 @@ int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_r
     epiqp_plan plan;
     epiqp_problem pb = {
         .e = epiqp_run_begin(c, &own), .scratch = &scratch, .lasting = &a->arena, .warnings = &a->warnings};
-    s = combine(&pb, &data, &plan, &copy.given, &own, a);
+    s = epiqp_warn_blas(&pb.e, pb.warnings);
+    if (!s) s = combine(&pb, &data, &plan, &copy.given, &own, a);
     epiqp_arena_free(c, &scratch);
     epiqp_run_end();
     epiqp_clear_cancel(c);

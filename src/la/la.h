@@ -31,6 +31,12 @@ typedef struct {
     /* Lower Cholesky factor in place. Returns 0, or the number (from 1) of the pivot that is not positive. */
     ptrdiff_t (*potrf)(ptrdiff_t n, double *a, ptrdiff_t lda);
 
+    /* gemm and gemv in single precision; NULL in the reference backend, which computes in double alone. */
+    void (*gemm32)(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha, const float *a, ptrdiff_t lda,
+                   const float *b, ptrdiff_t ldb, float beta, float *c, ptrdiff_t ldc);
+    void (*gemv32)(char ta, ptrdiff_t m, ptrdiff_t n, float alpha, const float *a, ptrdiff_t lda, const float *x,
+                   float beta, float *y);
+
     /* Eigenvalues w ascending and vectors (columns, over a) of a symmetric matrix; a status. */
     int (*syev)(epiq_ctx *c, ptrdiff_t n, double *a, double *w);
 } epiqp_la;
@@ -60,5 +66,15 @@ static inline epiqp_env epiqp_alone(const epiqp_env *e)
 /* Chooses backend and threads, and sets OpenBLAS to one thread until epiqp_run_end. */
 epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o);
 void epiqp_run_end(void);
+/* The threads that a run takes if nothing is said. Ranks on one machine divide its cores, unless the launcher has dealt
+ * them out already. */
+int epiqp_all_threads(const epiq_cluster *k);
+
+/* What the processor has and the system allows: AVX2 with FMA; AVX-512 as its first servers had it. */
+enum { EPIQP_AVX2 = 1, EPIQP_AVX512 = 2 };
+unsigned epiqp_processor(void);
+/* The core type that OpenBLAS should have there instead of this one; NULL: this one suits, or nothing is known of it. */
+const char *epiqp_better_core(const char *core, unsigned processor);
+int epiqp_warn_blas(const epiqp_env *e, epiqp_warnings *w); /* if the BLAS is used and has chosen so */
 
 #endif

@@ -50,6 +50,19 @@ static ptrdiff_t potrf(ptrdiff_t n, double *a, ptrdiff_t lda)
     return info;
 }
 
+static void gemm32(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha, const float *a, ptrdiff_t lda,
+                   const float *b, ptrdiff_t ldb, float beta, float *c, ptrdiff_t ldc)
+{
+    cblas_sgemm(CblasColMajor, op(ta), op(tb), (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb, beta, c,
+                (int)ldc);
+}
+
+static void gemv32(char ta, ptrdiff_t m, ptrdiff_t n, float alpha, const float *a, ptrdiff_t lda, const float *x,
+                   float beta, float *y)
+{
+    cblas_sgemv(CblasColMajor, op(ta), (int)m, (int)n, alpha, a, (int)lda, x, 1, beta, y, 1);
+}
+
 static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
 {
     if (n > 16000) { /* the size of its workspace, 2 n^2, must fit an int */
@@ -70,4 +83,4 @@ static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
     return status;
 }
 
-const epiqp_la epiqp_la_blas = {"blas", gemm, syrk, gemv, trsm, potrf, syev};
+const epiqp_la epiqp_la_blas = {"blas", gemm, syrk, gemv, trsm, potrf, gemm32, gemv32, syev};

@@ -29,8 +29,7 @@ static void hold_blas(int change)
     pthread_mutex_unlock(&blas_lock);
 }
 
-/* Ranks on one machine divide its cores, unless the launcher has dealt them out already. */
-static int all_threads(const epiq_cluster *k)
+int epiqp_all_threads(const epiq_cluster *k)
 {
     int mine = omp_get_num_procs();
     return k && mine == sysconf(_SC_NPROCESSORS_ONLN) ? (int)epiqp_max(1, mine / k->ranks_on_node) : mine;
@@ -40,7 +39,7 @@ epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o)
 {
     hold_blas(1);
     return (epiqp_env){c, o->backend == EPIQ_BACKEND_REF ? &epiqp_la_ref : &epiqp_la_blas,
-                       o->threads > 0 ? (int)o->threads : all_threads(c->cluster), c->cluster};
+                       o->threads > 0 ? (int)o->threads : epiqp_all_threads(c->cluster), c->cluster};
 }
 
 void epiqp_run_end(void)

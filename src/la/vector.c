@@ -85,36 +85,3 @@ EPIQP_VERSIONS void epiqp_mix(ptrdiff_t n, double a, const double *restrict x, d
         z[i] = a * x[i] + b * y[i] + c * z[i] + e * g[i];
     }
 }
-
-EPIQP_VERSIONS void epiqp_relu(ptrdiff_t n, double s, double beta, const double *restrict b, double *restrict f)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double v = f[i] + beta * b[i];
-        f[i] = v > 0 ? s * v : 0;
-    }
-}
-
-EPIQP_VERSIONS void epiqp_gate(ptrdiff_t n, double s, const double *restrict w, const double *restrict g,
-                               double *restrict out)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double v = s * w[i];
-        out[i] = g[i] > 0 ? v : 0;
-    }
-}
-
-EPIQP_VERSIONS void epiqp_gate_sum(ptrdiff_t n, double s, double beta, const double *restrict b,
-                                   const double *restrict g, double *restrict t)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double v = s * (t[i] + beta * b[i]);
-        t[i] = g[i] > 0 ? v : 0;
-    }
-}
-
-EPIQP_VERSIONS void epiqp_mask(ptrdiff_t n, const double *restrict g, double *restrict t)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        t[i] = g[i] > 0 ? t[i] : 0;
-    }
-}

@@ -30,17 +30,4 @@ double epiqp_pull(ptrdiff_t n, double pull, const double *restrict theta, const 
 void epiqp_mix(ptrdiff_t n, double a, const double *restrict x, double b, const double *restrict y, double c,
                double *restrict z, double e, const double *restrict g);
 
-/* f = s relu(f + beta b) */
-void epiqp_relu(ptrdiff_t n, double s, double beta, const double *restrict b, double *restrict f);
-
-/* out = s w where g > 0, else 0 */
-void epiqp_gate(ptrdiff_t n, double s, const double *restrict w, const double *restrict g, double *restrict out);
-
-/* t = s (t + beta b) where g > 0, else 0 */
-void epiqp_gate_sum(ptrdiff_t n, double s, double beta, const double *restrict b, const double *restrict g,
-                    double *restrict t);
-
-/* t where g > 0, else 0 */
-void epiqp_mask(ptrdiff_t n, const double *restrict g, double *restrict t);
-
 #endif

@@ -1,6 +1,7 @@
 /* fit.c - epiq_fit: an estimate at the mean of which everything is kept that other points will need. */
 #include "model/model.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -50,10 +51,71 @@ void epiq_model_free(epiq_ctx *c, epiq_model *m)
     epiqp_free(c, m);
 }
 
-void epiq_model_info_get(const epiq_model *m, epiq_model_info *info, size_t size)
+/* ---- the error on rows not seen, as numbers ---- */
+
+enum { AMOUNTS = 4, R2S = 6, WHOLE = 7 }; /* where the amounts, the R2 and the whole numbers that are not flags end */
+
+static void numbers_of(const epiq_fit_error *f, double *out)
+{
+    const double numbers[EPIQP_MODEL_ERROR] = {
+        f->rmse,          f->noise_variance, f->kernel_rmse, f->kernel_noise_variance, f->r2, f->kernel_r2,
+        (double)f->folds, f->has_r2,         f->by_group,    f->kernel_known};
+    memcpy(out, numbers, sizeof numbers);
+}
+
+bool epiqp_model_error_of(const double *v, epiq_fit_error *out)
+{
+    for (int k = 0; k < EPIQP_MODEL_ERROR; k++) {
+        const double least = k >= AMOUNTS && k < R2S ? -DBL_MAX : 0, most = k < AMOUNTS             ? DBL_MAX
+                                                                            : k < R2S || k >= WHOLE ? 1
+                                                                                                    : 100;
+        if (!(v[k] >= least && v[k] <= most && (k < R2S || v[k] == floor(v[k])))) return false;
+    }
+    *out = (epiq_fit_error){.known = 1,
+                            .rmse = v[0],
+                            .noise_variance = v[1],
+                            .kernel_rmse = v[2],
+                            .kernel_noise_variance = v[3],
+                            .r2 = v[4],
+                            .kernel_r2 = v[5],
+                            .folds = (ptrdiff_t)v[6],
+                            .has_r2 = v[7] > 0,
+                            .by_group = v[8] > 0,
+                            .kernel_known = v[9] > 0};
+    return true;
+}
+
+/* ---- what it is ---- */
+
+static int parts_of(const epiq_model *m)
 {
     const bool influence = m->has.influence, ev = m->o.methods & EPIQ_EV, ba = m->ensemble[EPIQP_BATCHES].count,
-               two = influence + ev + ba > 1, ba_itself = ba && m->o.ensemble_size == m->o.batches;
+               two = influence + ev + ba > 1, ba_itself = ba && m->o.ensemble_size == m->o.batches,
+               sd = influence || (m->ensemble[EPIQP_MEMBERS].count && ba);
+    return EPIQ_PREDICTION | (two || ev ? EPIQ_PROCEDURAL : 0) | (two || influence ? EPIQ_DATA : 0) |
+           (two || ba_itself ? EPIQ_ENSEMBLE : 0) | (sd ? EPIQ_SD : 0) |
+           (sd && m->kept.has_spread ? EPIQ_INTERVAL | EPIQ_NOISE : 0);
+}
+
+/* What says where a new observation falls, or a sentence why that is unknown. */
+static int prepare_interval(epiq_ctx *c, epiq_model *m)
+{
+    const int parts = parts_of(m);
+    if (!(parts & EPIQ_INTERVAL)) {
+        m->no_interval = epiqp_arena_sentence(
+            c, &m->arena, "the model has no interval of y, which %s",
+            parts & EPIQ_SD ? "is made of errors at rows that were left out; fit again with if in {--methods}, or "
+                              "{--fold-members} above 0, and 10 rows, or groups of rows, or more"
+                            : "takes both parts of the variance; fit again with if and ev in {--methods}");
+        return m->no_interval ? EPIQ_OK : EPIQ_E_NOMEM;
+    }
+    const epiqp_spread_rows rows = {.n = m->n, .d = m->d, .groups = m->groups, .x = m->x, .group = m->group};
+    return epiqp_spread_restore(c, &m->arena, &rows, &m->kept.spread, &m->spread);
+}
+
+void epiq_model_info_get(const epiq_model *m, epiq_model_info *info, size_t size)
+{
+    const int parts = parts_of(m);
     const epiq_model_info own = {
         .rows = m->n,
         .features = m->d,
@@ -64,19 +126,37 @@ void epiq_model_info_get(const epiq_model *m, epiq_model_info *info, size_t size
         .sha256 = m->sha256,
         .version = m->version,
         .options = &m->o,
-        .parts = EPIQ_PREDICTION | (two || ev ? EPIQ_PROCEDURAL : 0) | (two || influence ? EPIQ_DATA : 0) |
-                 (two || ba_itself ? EPIQ_ENSEMBLE : 0),
+        .parts = parts,
         .warnings = m->warning_list ? m->warning_list : epiqp_empty_list,
         .warning_count = m->warnings.count,
+        .fit = &m->fit_error,
+        .most_level = parts & EPIQ_INTERVAL ? m->spread.groups / (m->spread.groups + 1) : 0,
+        .no_interval = m->no_interval,
     };
     epiqp_give(&own, sizeof own, info, size);
 }
 
+/* The rows as networks have them. */
+static int prepare_rows(epiq_ctx *c, epiq_model *m)
+{
+    m->rows = (epiq_data){.n = m->n, .d = m->inputs, .groups = m->groups};
+    m->rows.x = (double *)(uintptr_t)m->x; /* only read, like the groups */
+    m->rows.group = (ptrdiff_t *)(uintptr_t)m->group;
+    if (!epiqp_model_wide(m)) return EPIQ_OK;
+    m->rows.x = epiqp_arena_alloc(c, &m->arena, m->n * m->inputs, sizeof *m->rows.x);
+    if (!m->rows.x) return EPIQ_E_NOMEM;
+    const epiqp_env e = epiqp_run_begin(c, &m->o);
+    const int s = epiqp_span_enter(&e, &m->kept.span, m->n, m->x, m->rows.x);
+    epiqp_run_end();
+    return s;
+}
+
 int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
 {
-    m->fit = (epiqp_fit){.o = &m->o, .net = epiqp_net_of(&m->o, m->d)};
+    m->fit = (epiqp_fit){.o = &m->o, .net = epiqp_net_of(&m->o, m->inputs)};
     m->fit.arch = epiqp_arch_of(&m->fit.net);
-    int s = epiqp_rows_new(c, m->n, m->d, m->x, &m->fit.rows);
+    int s = prepare_rows(c, m);
+    if (!s) s = epiqp_rows_new(c, m->n, m->inputs, m->rows.x, &m->fit.rows);
     m->least = epiqp_arena_alloc(c, &m->arena, 2 * m->d, sizeof *m->least);
     if (s || !m->least) return s ? s : EPIQ_E_NOMEM;
     m->most = m->least + m->d;
@@ -100,9 +180,6 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
     for (epiqp_ensemble *k = m->ensemble; !s && network && k < m->ensemble + EPIQP_ENSEMBLES; k++) {
         s = k->count ? epiqp_shallow32_ensemble_new(c, &m->fit.net, k->count, k->weights->theta, &k->single) : EPIQ_OK;
     }
-    m->rows = (epiq_data){.n = m->n, .d = m->d, .groups = m->groups};
-    m->rows.x = (double *)(uintptr_t)m->x; /* only read, like the groups */
-    m->rows.group = (ptrdiff_t *)(uintptr_t)m->group;
     m->steps = (epiqp_steps){.data = &m->rows,
                              .replicates = m->o.replicates,
                              .folds = epiqp_min(m->o.folds, m->groups),
@@ -116,7 +193,8 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
         s = epiqp_ols_new(&e, &m->arena, &m->steps, m->o.replicates, &m->ols);
         epiqp_run_end();
     }
-    return s ? s : epiqp_small_new(c, m);
+    if (s || (s = prepare_interval(c, m))) return s;
+    return epiqp_small_new(c, m);
 }
 
 static const void *copied(epiq_ctx *c, epiq_model *m, const void *from, ptrdiff_t count)
@@ -151,9 +229,11 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiq_result *r, epiq_
     m->o = m->kept.o;
     epiqp_options_copy(&m->o, &plain, EPIQ_OPTION_FILE); /* options of one run alone are dropped */
     m->o.mem_limit = 0;
+    m->o.level = plain.level;
     epiqp_model_list_contents(m);
     m->n = data->n;
     m->d = data->d;
+    m->inputs = epiqp_model_wide(m) ? m->kept.span.rank + 1 : m->d;
     m->groups = data->groups;
     m->x = copied(c, m, data->x, m->n * m->d);
     m->shift = copied(c, m, data->shift, m->d);
@@ -162,6 +242,8 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiq_result *r, epiq_
     if (!m->x || !m->shift || !m->factor || !m->group) return EPIQ_E_NOMEM;
     m->target_scaling[0] = data->y_shift;
     m->target_scaling[1] = data->y_factor;
+    numbers_of(r->fit, m->error);
+    m->has.error = r->fit->known && epiqp_model_error_of(m->error, &m->fit_error);
     int s = copy_names(c, m, data);
     if (s || (s = epiqp_options_keep_texts(c, &m->arena, &m->o))) return s; /* they may be the command line's */
     for (ptrdiff_t k = 0; !s && k < r->warning_count; k++) {
@@ -183,12 +265,13 @@ int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_mod
     int s = epiqp_options_take(c, o, &own);
     if (s || (s = epiqp_options_check(c, &own)) || (s = epiqp_options_conflict(c, &own, EPIQ_FOR_FIT))) return s;
     own.influential = own.sweep = 0;
+    own.level = 0.5; /* whoever predicts gives another: nothing that is kept depends on it */
     epiq_points *mean = NULL;
     epiq_result *r = NULL;
     epiq_model *m = epiqp_model_alloc(c);
     s = m ? epiq_points_new(c, data, &mean) : EPIQ_E_NOMEM;
     if (!s && !(s = epiq_points_add(c, mean, "mean"))) {
-        s = epiqp_estimate(c, data, mean, &own, &(epiqp_request){.model = &m->kept}, &r);
+        s = epiqp_estimate(c, data, mean, &own, &(epiqp_request){.model = &m->kept, .predictive = true}, &r);
     }
     epiqp_clear_cancel(c);
     if (!s) s = build(c, data, r, m);

@@ -2,6 +2,7 @@
 #ifndef EPIQP_MODEL_H
 #define EPIQP_MODEL_H
 
+#include "epiq_details.h"
 #include "epiq_model.h"
 #include "run/run.h"
 
@@ -10,6 +11,8 @@ typedef struct {
     epiqp_rows rows;
     epiqp_tri factor;
 } epiqp_small_batch;
+
+enum { EPIQP_MODEL_ERROR = 10 }; /* numbers of an epiq_fit_error, without its arrays */
 
 typedef enum { EPIQP_MEMBERS, EPIQP_BATCHES, EPIQP_RETRAINED, EPIQP_ENSEMBLES } epiqp_ensemble_kind;
 typedef struct {
@@ -33,6 +36,7 @@ struct epiq_model {
     const epiq_warning *const *warning_list; /* NULL: the model is from a file, which has none */
     struct {
         bool influence, retrain, factor, alpha, rowwise, moderated; /* rowwise: excess, of moderated as well */
+        bool error;                                                 /* fit_error: files of before have none */
     } has;                                                          /* what the options ask for */
     epiqp_ensemble ensemble[EPIQP_ENSEMBLES];
     /* tensors; NULL where the options do without. Those of a file are never written to. */
@@ -42,13 +46,18 @@ struct epiq_model {
     const ptrdiff_t *group;   /* n */
     double target_scaling[2]; /* shift, factor */
     epiqp_model_parts kept;
+    double error[EPIQP_MODEL_ERROR]; /* fit_error below as numbers */
     /* what follows from them */
-    epiqp_fit fit;        /* rows laid out; no y, no points */
-    double norm2;         /* of the longest row */
-    double kurtosis;      /* of the residuals used; 0: they are not taken row by row */
-    double *least, *most; /* d: of the scaled features */
-    epiq_data rows;       /* x and groups, as an estimate has them */
-    epiqp_steps steps;    /* of retraining, for points to be asked about */
+    epiq_fit_error fit_error; /* on rows not seen, without its arrays */
+    epiqp_spread spread;      /* of points, if there is an interval of y; */
+    const char *no_interval;  /* else why there is none */
+    ptrdiff_t inputs;         /* of a network: d, or coordinates in the span of the rows */
+    epiqp_fit fit;            /* rows laid out; no y, no points */
+    double norm2;             /* of the longest row */
+    double kurtosis;          /* of the residuals used; 0: they are not taken row by row */
+    double *least, *most;     /* d: of the scaled features */
+    epiq_data rows;           /* x and groups, as networks have them */
+    epiqp_steps steps;        /* of retraining, for points to be asked about */
     epiqp_ols ols;
     struct {
         epiqp_tri all;            /* the factor of all rows where kept.factor is not there */
@@ -63,9 +72,21 @@ static inline void epiqp_model_texts(epiq_model *m, const char **texts) /* EPIQP
     m->columns = (struct epiqp_columns){.source = texts + m->d, .value = texts + 2 * m->d, .unit = texts + 3 * m->d};
 }
 
+static inline bool epiqp_model_wide(const epiq_model *m) /* networks have coordinates instead of features */
+{
+    return m->kept.span.rank > 0;
+}
+
 epiq_model *epiqp_model_alloc(epiq_ctx *c);
 void epiqp_model_list_contents(epiq_model *m);       /* has, and the counts of ensembles, from the options */
 int epiqp_model_prepare(epiq_ctx *c, epiq_model *m); /* from the tensors to what follows from them */
+bool epiqp_model_error_of(const double *numbers, epiq_fit_error *out); /* false: they are not those of an error */
+
+/* ---- reader.c ---- */
+
+/* copy: columns whose texts are kept, or NULL; target: rows have it behind their features. */
+int epiqp_reader_new(epiq_ctx *c, const epiq_model *m, const char *path, const char *copy, bool target,
+                     epiq_reader **out);
 
 /* ---- small.c: BA corrected for small batches ---- */
 
@@ -101,7 +122,8 @@ typedef struct {
     ptrdiff_t shape[2];
 } epiqp_tensor;
 
-/* Those that the options ask for, in the file's order. It reads `has`, ensembles, n, d and the options. */
+/* Those that the options ask for, in the file's order. It reads `has`, ensembles, n, d, inputs, the rank of the span and the
+ * options. */
 int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **out, ptrdiff_t *count);
 ptrdiff_t epiqp_tensor_items(const epiqp_tensor *t);
 

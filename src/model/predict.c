@@ -5,6 +5,7 @@
 #include "est/variance.h"
 #include "model/model.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -29,19 +30,26 @@ typedef struct {
     bool use[EPIQP_ENSEMBLES];        /* networks that are asked */
     bool influence, infinite, kernel; /* what has to be computed */
     bool correct;                     /* BA, for small batches */
+    bool own;                         /* the variance of the prediction itself, */
+    bool interval;                    /* and where a new observation falls, */
+    bool enough;                      /* for which there are rows enough at the level, */
+    double factor;                    /* half its width being this times its standard deviation */
     bool exact;                       /* in double */
     bool single;                      /* networks can be asked in single precision */
     /* of the block */
     ptrdiff_t points, before, room; /* room: points of the largest block */
     double *x;                      /* points by d, scaled */
+    double *input;                  /* points by inputs, as networks have them: x itself, or coordinates */
     double *k0;                     /* points by n: the kernel, then c */
     epiqp_rows at;                  /* the points laid out, if kernel */
     double *tau2, *q00;             /* points each */
     double *prediction;             /* points, scaled */
     double *phi;                    /* points; 0: BA is not corrected */
     epiq_part *ev, *inf, *ba;
-    epiqp_answers *answers;   /* points by replicates */
-    epiqp_expected *expected; /* points */
+    epiq_part *of_mean;        /* points: variance of the prediction, in squared units of the target */
+    epiqp_spread_place *place; /* points */
+    epiqp_answers *answers;    /* points by replicates */
+    epiqp_expected *expected;  /* points */
     /* of each thread */
     epiqp_pass *pass;
     epiqp_shallow32 *thin;
@@ -58,8 +66,11 @@ static void plan(asking *a)
     const bool ev = m->o.methods & EPIQ_EV, influence = m->has.influence, members = m->ensemble[EPIQP_MEMBERS].count,
                ba = m->ensemble[EPIQP_BATCHES].count, ba_itself = ba && m->o.ensemble_size == m->o.batches;
     const bool sum = w->ensemble && ((ev && influence) || !ba_itself);
-    const bool procedural = w->procedural || sum || (w->data && !influence);
-    const bool data = w->data || sum || (w->procedural && !ev);
+    a->interval = (w->lo || w->hi || w->noise) && m->kept.has_spread;
+    a->own = w->sd || a->interval;
+    const bool any_data = w->data || a->own,
+               procedural = w->procedural || sum || (any_data && !influence) || (a->own && members);
+    const bool data = any_data || sum || (w->procedural && !ev);
     a->influence = influence && data;
     a->infinite = m->o.engine == EPIQ_ENGINE_INFINITE && ev && procedural;
     a->use[EPIQP_MEMBERS] = members && (w->prediction || procedural);
@@ -67,7 +78,7 @@ static void plan(asking *a)
     a->use[EPIQP_RETRAINED] = a->influence && m->ensemble[EPIQP_RETRAINED].count;
     a->correct = a->use[EPIQP_BATCHES] && m->small.batch;
     const bool by_row = m->o.engine == EPIQ_ENGINE_LINEAR && m->o.linear_kernel == EPIQ_KERNEL_POPULATION;
-    a->kernel = a->influence || a->infinite || a->correct || (w->prediction && !members) ||
+    a->kernel = a->influence || a->infinite || a->correct || ((w->prediction || a->interval) && !members) ||
                 (by_row && (a->use[EPIQP_MEMBERS] || a->use[EPIQP_BATCHES]));
     /* a difference of two variances may lose every digit that single precision has */
     a->exact = w->exact || (data && !influence) || (procedural && !ev && !a->infinite);
@@ -90,12 +101,14 @@ static int make_room(asking *a, ptrdiff_t points)
     const ptrdiff_t threads = a->e->threads, retrained = a->use[EPIQP_RETRAINED] ? points : 0;
     a->room = points;
     a->x = room_of(a, points * m->d, sizeof *a->x);
+    a->input = epiqp_model_wide(m) ? room_of(a, points * m->inputs, sizeof *a->input) : a->x;
     a->k0 = room_of(a, a->kernel ? points * m->n : 0, sizeof *a->k0);
     a->tau2 = room_of(a, 4 * points, sizeof *a->tau2);
-    a->ev = room_of(a, 3 * points, sizeof *a->ev);
+    a->ev = room_of(a, 4 * points, sizeof *a->ev);
+    a->place = room_of(a, a->interval ? points : 0, sizeof *a->place);
     a->pass = room_of(a, threads, sizeof *a->pass);
     a->thin = room_of(a, threads, sizeof *a->thin);
-    a->h = room_of(a, threads * (2 * a->most + m->d) * CHUNK, sizeof *a->h);
+    a->h = room_of(a, threads * (2 * a->most + m->inputs) * CHUNK, sizeof *a->h);
     a->scratch = room_of(a, a->influence ? threads * epiqp_expected_room(m->n) : 0, sizeof *a->scratch);
     a->answers = room_of(a, retrained * m->o.replicates, sizeof *a->answers);
     a->expected = epiqp_expected_new(a->e->c, &a->arena, retrained, m->o.replicates);
@@ -105,10 +118,11 @@ static int make_room(asking *a, ptrdiff_t points)
     a->phi = a->prediction + points;
     a->inf = a->ev + points;
     a->ba = a->inf + points;
+    a->of_mean = a->ba + points;
     int s = EPIQ_OK;
     for (ptrdiff_t t = 0; !s && a->most && t < threads; t++) {
         s = epiqp_pass_new(a->e, &m->fit.net, &a->pass[t]);
-        if (!s && a->single) s = epiqp_shallow32_new(a->e->c, m->d, m->o.width, &a->thin[t]);
+        if (!s && a->single) s = epiqp_shallow32_new(a->e->c, m->inputs, m->o.width, &a->thin[t]);
     }
     return s;
 }
@@ -131,7 +145,7 @@ static int settle(asking *a, const double *given)
                 a->out->first + a->before + p + 1);
         }
     }
-    return EPIQ_OK;
+    return epiqp_model_wide(m) ? epiqp_span_enter(a->e, &m->kept.span, a->points, a->x, a->input) : EPIQ_OK;
 }
 
 /* ---- networks ---- */
@@ -153,7 +167,7 @@ static void ask_again(const asking *a, const epiqp_ensemble *of, ptrdiff_t point
                       double *again, epiqp_pass *pass)
 {
     const epiqp_shallow32_ensemble *single = &of->single;
-    const ptrdiff_t d = a->m->d;
+    const ptrdiff_t d = a->m->inputs;
     ptrdiff_t which[CHUNK], some = 0;
     for (ptrdiff_t p = 0; p < points; p++) {
         double error = CLEAR * epiqp_shallow32_ensemble_error(single, &a->m->fit.net, x + p * d);
@@ -175,7 +189,7 @@ static void ask_again(const asking *a, const epiqp_ensemble *of, ptrdiff_t point
 /* h: networks by CHUNK, with room for as many behind them. */
 static void ask(const asking *a, const epiqp_ensemble *of, ptrdiff_t from, ptrdiff_t points, double *h)
 {
-    const double *x = a->x + from * a->m->d, *k0 = a->kernel ? a->k0 + from * a->m->n : NULL;
+    const double *x = a->input + from * a->m->inputs, *k0 = a->kernel ? a->k0 + from * a->m->n : NULL;
     int thread = omp_get_thread_num();
     if (!of->single.w || a->exact) {
         ask_in_double(a, of, points, x, k0, h, &a->pass[thread]);
@@ -206,7 +220,7 @@ static void take_answers(const asking *a, epiqp_ensemble_kind kind, ptrdiff_t p,
 static void networks(const asking *a, ptrdiff_t from)
 {
     const ptrdiff_t points = epiqp_min(CHUNK, a->points - from);
-    double *h = a->h + omp_get_thread_num() * (2 * a->most + a->m->d) * CHUNK;
+    double *h = a->h + omp_get_thread_num() * (2 * a->most + a->m->inputs) * CHUNK;
     for (int k = 0; k < EPIQP_ENSEMBLES; k++) {
         if (!a->use[k]) continue;
         ask(a, &a->m->ensemble[k], from, points, h);
@@ -244,7 +258,7 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
 {
     const epiq_model *m = a->m;
     const epiqp_followed *found = m->kept.retrain;
-    const double *x = a->x + p * m->d;
+    const double *x = a->input + p * m->inputs;
     double *scratch = a->scratch + omp_get_thread_num() * epiqp_expected_room(m->n);
     epiq_part part = influence_alone(a, p, scratch);
     if (!found) return part;
@@ -258,7 +272,7 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
 static int kernel_block(asking *a)
 {
     const epiq_model *m = a->m;
-    int s = epiqp_rows_new(a->e->c, a->points, m->d, a->x, &a->at);
+    int s = epiqp_rows_new(a->e->c, a->points, m->inputs, a->input, &a->at);
     if (s) return s;
     epiqp_kernel_cross(a->e, &m->fit.arch, &m->fit.rows, &a->at, a->k0, NULL);
     for (ptrdiff_t p = 0; m->kept.alpha && !a->use[EPIQP_MEMBERS] && p < a->points; p++) {
@@ -292,13 +306,58 @@ static int solve_block(asking *a)
 
 /* ---- the answer, by the rules of est/assemble.c ---- */
 
+static void store_number(double *to, int bit, bool known, double value, ptrdiff_t at, unsigned char *mask)
+{
+    if (to) {
+        to[at] = known ? value : 0;
+        *mask = (unsigned char)(*mask | (known ? bit : 0));
+    }
+}
+
 static void store(double *to, int bit, epiq_part part, double unit2, ptrdiff_t at, unsigned char *mask)
 {
-    epiq_part value = epiqp_in_units(part, unit2);
-    if (to) {
-        to[at] = value.known ? value.variance : 0;
-        *mask = (unsigned char)(*mask | (value.known ? bit : 0));
+    const epiq_part value = epiqp_in_units(part, unit2);
+    store_number(to, bit, value.known, value.variance, at, mask);
+}
+
+static epiqp_split split_at(const asking *a, ptrdiff_t p, epiq_part *ba)
+{
+    *ba = epiqp_ba_corrected(a->ba[p], a->phi[p]);
+    return epiqp_split_of(a->ev[p], a->inf[p], *ba, (double)a->m->o.batches);
+}
+
+/* The variance of the prediction, which is the mean of the members or kernel regression's, and what follows for y. */
+static void place(const asking *a, ptrdiff_t p)
+{
+    const epiq_model *m = a->m;
+    const double networks = (double)m->ensemble[EPIQP_MEMBERS].count, unit = m->target_scaling[1];
+    epiq_part ba;
+    const epiqp_split both = split_at(a, p, &ba);
+    const epiq_part part =
+        networks > 0 ? epiqp_sum_of(both.data, both.procedural, networks, 0, both.method) : both.data;
+    a->of_mean[p] = epiqp_in_units(part, unit * unit);
+    if (a->interval && a->of_mean[p].known) {
+        a->place[p] =
+            epiqp_spread_at(&m->spread, a->x + p * m->d, a->prediction[p], a->of_mean[p].variance / unit / unit);
     }
+}
+
+/* As est/assemble.c has it. */
+static void store_place(const asking *a, ptrdiff_t p, double centre, ptrdiff_t at, unsigned char *mask)
+{
+    epiq_predictions *out = a->out;
+    const double unit = a->m->target_scaling[1];
+    const epiq_part *of_mean = &a->of_mean[p];
+    epiqp_spread_place here = {0};
+    store_number(out->sd, EPIQ_SD, a->own && of_mean->known, sqrt(of_mean->variance), at, mask);
+    if (a->interval && of_mean->known) here = a->place[p];
+    out->withheld += here.outside;
+    const double half = a->factor * here.sd * unit, noise = here.noise_sd * unit;
+    const bool known = here.known && !here.outside && noise <= sqrt(DBL_MAX);
+    const bool both = known && a->enough && fabs(centre) + half <= DBL_MAX;
+    store_number(out->noise, EPIQ_NOISE, known, noise, at, mask);
+    store_number(out->lo, EPIQ_INTERVAL, both, centre - half, at, mask);
+    store_number(out->hi, EPIQ_INTERVAL, both, centre + half, at, mask);
 }
 
 static int answer(const asking *a)
@@ -315,16 +374,14 @@ static int answer(const asking *a)
             return epiqp_fail(a->e->c, EPIQ_E_NUMERIC, "the prediction at row %td is not finite; check its units",
                               out->first + at + 1);
         }
-        if (out->prediction) {
-            out->prediction[at] = value;
-            *known = EPIQ_PREDICTION;
-        }
+        store_number(out->prediction, EPIQ_PREDICTION, true, value, at, known);
         a->out->few += out->data && a->inf[p].df > 0 && a->inf[p].df < EPIQP_NARROW;
-        epiq_part ba = epiqp_ba_corrected(a->ba[p], a->phi[p]);
-        epiqp_split both = epiqp_split_of(a->ev[p], a->inf[p], ba, (double)m->o.batches);
+        epiq_part ba;
+        const epiqp_split both = split_at(a, p, &ba);
         store(out->procedural, EPIQ_PROCEDURAL, both.procedural, unit2, at, known);
         store(out->data, EPIQ_DATA, both.data, unit2, at, known);
         store(out->ensemble, EPIQ_ENSEMBLE, epiqp_ensemble_of(&both, ba, &m->o), unit2, at, known);
+        store_place(a, p, value, at, known);
     }
     return EPIQ_OK;
 }
@@ -333,7 +390,7 @@ static int one_block(asking *a, const double *given)
 {
     int s = settle(a, given);
     if (s || (a->kernel && (s = kernel_block(a)))) return s;
-    memset(a->ev, 0, (size_t)(3 * a->room) * sizeof *a->ev); /* inf and ba too */
+    memset(a->ev, 0, (size_t)(4 * a->room) * sizeof *a->ev); /* inf, ba and of_mean too */
     memset(a->phi, 0, (size_t)a->points * sizeof *a->phi);
 #pragma omp parallel for schedule(dynamic) num_threads(a->e->threads) if (a->most && a->points > CHUNK)
     for (ptrdiff_t from = 0; from < (a->most ? a->points : 0); from += CHUNK) {
@@ -341,7 +398,12 @@ static int one_block(asking *a, const double *given)
     }
     if (a->influence || a->infinite || a->correct) s = solve_block(a);
     epiqp_rows_free(a->e->c, &a->at);
-    return s ? s : answer(a);
+    if (s) return s;
+#pragma omp parallel for schedule(static) num_threads(a->e->threads) if (a->interval)
+    for (ptrdiff_t p = 0; p < (a->own ? a->points : 0); p++) {
+        place(a, p);
+    }
+    return answer(a);
 }
 
 int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x, epiq_predictions *wanted)
@@ -355,12 +417,19 @@ int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const 
         return epiqp_fail(c, EPIQ_E_USAGE, "%td rows with %td threads cannot be asked; give both from 0 on, and known",
                           count, out->threads);
     }
+    const double level = out->level == 0 ? 0.95 : out->level;
+    if (!(level > 0 && level < 1)) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "a level of %.12g has no interval; give one between 0 and 1, such as 0.95",
+                          level);
+    }
     epiq_options o = m->o;
     o.threads = out->threads;
     epiqp_env e = epiqp_run_begin(c, &o);
     asking a = {.e = &e, .m = m, .out = out};
     plan(&a);
-    const ptrdiff_t most = a.kernel ? epiqp_max(LEAST_POINTS, epiqp_min(MOST_POINTS, MOST_KERNEL / m->n)) : MOST_POINTS;
+    a.enough = a.interval && epiqp_spread_factor(&m->spread, level, &a.factor);
+    ptrdiff_t most = a.kernel ? epiqp_max(LEAST_POINTS, epiqp_min(MOST_POINTS, MOST_KERNEL / m->n)) : MOST_POINTS;
+    if (epiqp_model_wide(m)) most = epiqp_max(LEAST_POINTS, epiqp_min(most, MOST_KERNEL / m->d));
     s = make_room(&a, epiqp_min(most, count));
     for (; !s && a.before < count; a.before += a.points) {
         a.points = epiqp_min(most, count - a.before);

@@ -178,8 +178,15 @@ static int take_sizes(const reading *r, ptrdiff_t room)
     const epiqp_entry *rows = entry_of(r, 0, "rows");
     m->n = rows && rows->dims == 2 ? rows->shape[0] : 0;
     m->d = rows && rows->dims == 2 ? rows->shape[1] : 0;
+    const epiqp_entry *span =
+        entry_of(r, 0, "span"); /* where features were more than rows; files of before have none */
     ptrdiff_t all;
-    double net = (double)m->d + (double)m->o.width * (double)m->o.depth;
+    if (span && (span->dims != 2 || span->shape[0] < 1 || span->shape[0] > m->n || span->shape[1] != m->d)) {
+        return wrong_tensor(r, "\"span\"", "has an impossible shape");
+    }
+    if (span) m->kept.span = (epiqp_span){.d = m->d, .rank = span->shape[0]};
+    m->inputs = span ? span->shape[0] + 1 : m->d;
+    double net = (double)m->inputs + (double)m->o.width * (double)m->o.depth;
     double networks = (double)m->o.members + (double)m->o.batches + 2.0 * EPIQP_STARTS * (double)m->o.replicates;
     bool bad = m->n < 2 || m->d < 1 || __builtin_mul_overflow(m->n, m->d, &all) || all > room / 8 ||
                (double)m->o.width * net * networks > 1e17 || (double)m->n * ((double)m->n + networks) > 1e17;
@@ -228,6 +235,19 @@ static int take_tensors(const reading *r, const char *bytes, ptrdiff_t room)
     return refuse(r, "the file has extra tensors or trailing bytes; it was not written by epiq: fit again");
 }
 
+/* Of what says where a new observation falls: positive where it is divided by, and ranks that rise to all groups. */
+static bool good_spread(const epiq_model *m)
+{
+    const epiqp_spread_kept *s = &m->kept.spread;
+    const double most = (double)m->groups;
+    if (!m->kept.has_spread) return true;
+    bool good = s->law.unit >= DBL_MIN && s->law.shrink > 0 && s->law.shrink <= 1;
+    for (ptrdiff_t i = 1; good && i < m->n; i++) {
+        good = s->score[i] >= s->score[i - 1] && s->upto[i] > s->upto[i - 1];
+    }
+    return good && s->upto[0] > 0 && fabs(s->upto[m->n - 1] - most) <= 1e-6 * most;
+}
+
 /* Checks the numbers that prediction divides by or uses as indices. */
 static int check_values(const reading *r)
 {
@@ -239,11 +259,16 @@ static int check_values(const reading *r)
     for (ptrdiff_t k = 0; k < m->d; k++) {
         good = good && m->factor[k] > 0;
     }
+    for (ptrdiff_t k = 0; k < m->kept.span.rank; k++) { /* of length 1, but for rounding */
+        const double *q = m->kept.span.q + k * m->d;
+        good = good && fabs(epiqp_dot(m->d, q, q) - 1) < 1e-6;
+    }
     for (ptrdiff_t i = 0; good && i < m->n; i++) {
         good = m->group[i] >= 0 && m->group[i] < m->n && (!m->has.factor || epiqp_tri_get(&m->kept.factor, i, i) > 0) &&
                (!m->kept.fold || (m->kept.fold[i] >= 0 && m->kept.fold[i] < m->o.folds));
         m->groups = good ? epiqp_max(m->groups, m->group[i] + 1) : 0;
     }
+    good = good && (!m->has.error || epiqp_model_error_of(m->error, &m->fit_error)) && good_spread(m);
     bool groups = !m->has.influence || (m->groups > 1 && (!m->has.rowwise || m->groups == m->n));
     return good && groups && m->groups >= m->ensemble[EPIQP_BATCHES].count ? EPIQ_OK : wrong_numbers(r);
 }
@@ -264,6 +289,8 @@ static int read_model(reading *r)
     if (m->has.retrain && !(m->kept.retrain = epiqp_arena_alloc(r->c, &m->arena, 1, sizeof *m->kept.retrain))) {
         return EPIQ_E_NOMEM;
     }
+    m->has.error = entry_of(r, 0, "fit_error"); /* files of before have neither */
+    m->kept.has_spread = entry_of(r, 0, "interval_law");
     const char *features = epiqp_header_note(&r->h, "features");
     if ((status = take_tensors(r, bytes + length, room)) ||
         (status = epiqp_header_features(r->c, r->file, features ? features : "", m->d, m)) ||

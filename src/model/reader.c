@@ -31,11 +31,13 @@ static int add_known(epiq_ctx *c, const epiq_model *m, epiqp_keys *names, epiqp_
     return known->name ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
-static int open_rows(epiq_ctx *c, const epiq_model *m, const char *path, epiq_reader *r)
+static int open_rows(epiq_ctx *c, const epiq_model *m, const char *path, const char *copy, bool target, epiq_reader *r)
 {
     epiqp_keys names = {0};
     epiqp_list strangers = {0};
     struct epiqp_columns known = m->columns;
+    known.copy = copy;
+    known.target = target ? m->target : NULL;
     int s = add_known(c, m, &names, &r->arena, &known);
     if (!s) s = epiqp_window_open(c, path, m->d, &known, true, &r->table, &strangers);
     epiqp_keys_free(c, &names);
@@ -45,17 +47,35 @@ static int open_rows(epiq_ctx *c, const epiq_model *m, const char *path, epiq_re
     return r->note ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
-int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path, epiq_reader **out)
+int epiqp_reader_new(epiq_ctx *c, const epiq_model *m, const char *path, const char *copy, bool target,
+                     epiq_reader **out)
 {
-    epiqp_clear(c);
     *out = NULL;
     epiq_reader *r = epiqp_alloc(c, 1, sizeof *r);
     if (!r) return EPIQ_E_NOMEM;
     *r = (epiq_reader){0};
-    int s = open_rows(c, m, path, r);
+    int s = open_rows(c, m, path, copy, target, r);
     if (s) epiq_reader_free(c, r);
     *out = s ? NULL : r;
     return s;
+}
+
+int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path, epiq_reader **out)
+{
+    return epiq_reader_open_with(c, m, path, NULL, out);
+}
+
+int epiq_reader_open_with(epiq_ctx *c, const epiq_model *m, const char *path, const char *copy, epiq_reader **out)
+{
+    epiqp_clear(c);
+    return epiqp_reader_new(c, m, path, copy, false, out);
+}
+
+const char *epiq_reader_copied(const epiq_reader *r, ptrdiff_t i, ptrdiff_t k)
+{
+    const epiqp_table *t = &r->table;
+    if (k < 0 || k >= t->copied.count || i < -1 || i >= t->rows) return NULL;
+    return i < 0 ? t->copied.name[k] : t->copied.text + t->copied.start[i * t->copied.count + k];
 }
 
 int epiq_reader_next(epiq_ctx *c, epiq_reader *r, ptrdiff_t most, double *x, ptrdiff_t *count)

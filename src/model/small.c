@@ -17,7 +17,7 @@ static int factor(const epiqp_env *e, const epiq_model *m, const epiqp_rows *row
 
 static int batch_new(const epiqp_env *e, epiq_model *m, const epiqp_listed *of, ptrdiff_t number)
 {
-    const ptrdiff_t d = m->d, size = epiqp_listed_size(of, number);
+    const ptrdiff_t d = m->inputs, size = epiqp_listed_size(of, number);
     epiqp_small_batch *b = &m->small.batch[number];
     double *x = epiqp_arena_alloc(e->c, &m->arena, size * d, sizeof *x);
     if (!x) return EPIQ_E_NOMEM;

@@ -7,6 +7,9 @@ _Static_assert(sizeof(ptrdiff_t) == 8, "groups are 64-bit integers in the file")
 /* The tensor "retrain" is the members of epiqp_followed in their order, numbers alone. */
 _Static_assert(offsetof(epiqp_followed, least) == (EPIQP_KEPT_RETRAIN - 1) * sizeof(double), "a struct of doubles");
 
+/* And so is "interval_law". */
+_Static_assert(sizeof(epiqp_spread_law) == EPIQP_SPREAD_LAW * sizeof(double), "a struct of doubles");
+
 enum { INSIDE = EPIQP_TENSOR_INSIDE, WHOLE = EPIQP_TENSOR_WHOLE, AMOUNT = EPIQP_TENSOR_AMOUNT };
 
 typedef struct {
@@ -31,7 +34,7 @@ static void add(list *l, bool wanted, const char *name, const void *at, unsigned
 static void add_ensemble(list *l, const epiq_model *m, const char *kind, const epiqp_ensemble *e)
 {
     if (!e->count) return;
-    const epiqp_net net = epiqp_net_of(&m->o, m->d);
+    const epiqp_net net = epiqp_net_of(&m->o, m->inputs);
     const ptrdiff_t extra = epiqp_engine_of(&m->o)->extra(&m->o, &net, m->n);
     char name[EPIQP_TENSOR_NAME];
     snprintf(name, sizeof name, "%s.theta", kind);
@@ -51,6 +54,18 @@ static void add_factor(list *l, const epiq_model *m, const epiqp_tri *panels)
     }
 }
 
+static void add_spread(list *l, const epiq_model *m)
+{
+    const epiqp_spread_kept *s = &m->kept.spread;
+    const bool there = m->kept.has_spread;
+    const ptrdiff_t rows = epiqp_spread_count(m->n);
+    add(l, there, "interval_law", &s->law, INSIDE | AMOUNT, EPIQP_SPREAD_LAW, 0);
+    add(l, there, "interval_prediction", &s->prediction, 0, rows, 0);
+    add(l, there, "interval_ratio", &s->ratio, AMOUNT, rows, 0);
+    add(l, there, "interval_score", &s->score, AMOUNT, m->n, 0);
+    add(l, there, "interval_upto", &s->upto, AMOUNT, m->n, 0);
+}
+
 int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiqp_tensor **out, ptrdiff_t *count)
 {
     const epiqp_tri panels = epiqp_tri_shape(m->n);
@@ -66,6 +81,7 @@ int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiq
     add_ensemble(&l, m, "batches", batches);
     add(&l, batches->count, "batch_noise", &k->noise, INSIDE | AMOUNT, 1, 0);
     add(&l, true, "rows", &m->x, 0, n, d);
+    add(&l, epiqp_model_wide(m), "span", &k->span.q, 0, k->span.rank, d);
     add(&l, true, "group", &m->group, WHOLE, n, 0);
     add(&l, m->has.alpha, "alpha", &k->alpha, 0, n, 0);
     add(&l, influence, "residuals", &k->r_raw, 0, n, 0);
@@ -81,6 +97,8 @@ int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiq
     add(&l, moderated, "noise_smoothed", &k->smoothed, AMOUNT, n, 0);
     add(&l, moderated, "noise_spread", &k->smoothed_sd, AMOUNT, n, 0);
     add(&l, moderated, "noise_law", k->law, INSIDE | AMOUNT, 3, 0);
+    add(&l, m->has.error, "fit_error", m->error, INSIDE, EPIQP_MODEL_ERROR, 0);
+    add_spread(&l, m);
     add(&l, true, "feature_shift", &m->shift, 0, d, 0);
     add(&l, true, "feature_factor", &m->factor, 0, d, 0);
     add(&l, true, "target_scaling", m->target_scaling, INSIDE, 2, 0);

@@ -1,13 +1,17 @@
 /* net.c - forward, reverse and tangent passes (net.h). Rows are processed in chunks whose activations stay in the
- * cache; each chunk is visited once for forward and reverse. A chunk's matrices are column-major, units by rows.
+ * cache; each chunk is visited once for forward and reverse.
  */
 #include "net/net.h"
+
+#include "la/lanes.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Rows at a time: 64 by 1024 doubles are 512 KiB, half of a usual second-level cache. */
-enum { CHUNK = EPIQP_SHALLOW32_ROWS };
+/* Rows at a time: 64 by 1024 doubles are 512 KiB, half of a usual second-level cache. In single precision 256, with
+ * which sgemm is near its peak; and after so many rows their sums are added in double, so that many rows cost no
+ * digits. */
+enum { CHUNK = EPIQP_SHALLOW32_ROWS, CHUNK32 = 256, MOST_SUMMED = 16 * CHUNK32 };
 
 static ptrdiff_t inputs(const epiqp_net *net, ptrdiff_t l) /* d_{l-1} */
 {
@@ -49,106 +53,167 @@ void epiqp_net_init(const epiqp_net *net, epiqp_stream s, double *theta)
 int epiqp_pass_new(const epiqp_env *e, const epiqp_net *net, epiqp_pass *out)
 {
     ptrdiff_t chunk = CHUNK * net->width;
-    *out = (epiqp_pass){e->la, net, .g = epiqp_alloc(e->c, chunk * (net->depth + 3), sizeof *out->g)};
-    if (!out->g) return EPIQ_E_NOMEM;
+    *out = (epiqp_pass){net, .chunk = {.la = e->la, .net = net}};
+    out->chunk.g = epiqp_alloc(e->c, chunk * (net->depth + 3), sizeof(double));
+    epiqp_chunk *c = &out->chunk;
+    if (!c->g) return EPIQ_E_NOMEM;
+    c->t = c->g + chunk * net->depth;
+    c->delta = c->t + chunk;
+    c->back = c->delta + chunk;
+    return EPIQ_OK;
+}
+
+static int chunk32_new(epiq_ctx *c, const epiqp_pass *w, epiqp_chunk32 *out)
+{
+    const epiqp_net *net = w->net;
+    const ptrdiff_t chunk = CHUNK32 * net->width, p = epiqp_net_params(net);
+    float *block = epiqp_alloc(c, chunk * (net->depth + 3) + 2 * p + CHUNK32 * net->d, sizeof *block);
+    if (!block) return EPIQ_E_NOMEM;
+    *out = (epiqp_chunk32){.la = w->chunk.la, .net = net, .g = block};
     out->t = out->g + chunk * net->depth;
     out->delta = out->t + chunk;
     out->back = out->delta + chunk;
+    out->theta = out->back + chunk;
+    out->grad = out->theta + p;
+    out->x = out->grad + p;
     return EPIQ_OK;
 }
 
 int epiqp_pass_single(epiq_ctx *c, epiqp_pass *w)
 {
-    bool shallow = w->net->depth == 1 && w->net->d <= EPIQP_SHALLOW32_FEATURES;
-    return shallow ? epiqp_shallow32_new(c, w->net->d, w->net->width, &w->shallow32) : EPIQ_OK;
+    const epiqp_net *net = w->net;
+    bool shallow = net->depth == 1 && net->d <= EPIQP_SHALLOW32_FEATURES;
+    int status = shallow ? epiqp_shallow32_new(c, net->d, net->width, &w->shallow32) : chunk32_new(c, w, &w->chunk32);
+    w->single = !status;
+    return status;
 }
 
 void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w)
 {
-    epiqp_free(c, w->g);
+    epiqp_free(c, w->chunk.g);
+    epiqp_free(c, w->chunk32.g);
     epiqp_shallow32_free(c, &w->shallow32);
     *w = (epiqp_pass){0};
 }
 
 /* ---- one chunk ---- */
 
-static double slope(const epiqp_pass *w) /* s */
+#define REAL double
+#define SCRATCH epiqp_chunk
+#define GEMM gemm
+#define GEMV gemv
+#include "net/chunk.h"
+
+#define REAL float
+#define SCRATCH epiqp_chunk32
+#define GEMM gemm32
+#define GEMV gemv32
+#include "net/chunk.h"
+
+/* ---- one chunk in the precision of the pass ---- */
+
+static ptrdiff_t at_once(const epiqp_pass *w)
 {
-    return sqrt(2.0 / (double)w->net->width);
+    return w->chunk32.g && w->single ? CHUNK32 : CHUNK;
 }
 
-/* The activations of layer l of the current chunk, rows by width; of layer 0: its rows x. */
-static const double *layer(const epiqp_pass *w, ptrdiff_t l, ptrdiff_t rows, const double *x)
+static EPIQP_VERSIONS void to_single(ptrdiff_t n, const double *restrict from, float *restrict to)
 {
-    return l ? w->g + (l - 1) * rows * w->net->width : x;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        to[i] = (float)from[i];
+    }
 }
 
-/* out (units by rows) = W_l in + beta out, the weights at `from` */
-static void times_weights(const epiqp_pass *w, ptrdiff_t l, const double *from, const double *in, ptrdiff_t rows,
-                          double beta, double *out)
+static EPIQP_VERSIONS void add_single(ptrdiff_t n, const float *restrict from, double *restrict to)
 {
-    ptrdiff_t k = inputs(w->net, l), m = units(w->net, l);
-    w->la->gemm('T', 'N', m, rows, k, 1, from + weights_at(w->net, l), k, in, k, beta, out, m);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        to[i] += (double)from[i];
+    }
 }
 
-/* The activations (depth by rows by width) and the outputs h. They are 0 exactly where the unit is off. */
-static void chunk_forward(epiqp_pass *w, const double *theta, ptrdiff_t rows, const double *x, double *h)
+/* Adds what chunk32 has summed to grad, and clears it. */
+static void flush(epiqp_pass *w, double *grad)
 {
-    const epiqp_net *net = w->net;
-    const ptrdiff_t L = net->depth, width = net->width;
-    const double s = slope(w), *top = theta + weights_at(net, L + 1);
-    for (ptrdiff_t l = 1; l <= L; l++) {
-        double *out = w->g + (l - 1) * rows * width;
-        const double *b = theta + biases_at(net, l);
-        times_weights(w, l, theta, layer(w, l - 1, rows, x), rows, 0, out);
+    const ptrdiff_t p = epiqp_net_params(w->net);
+    add_single(p, w->chunk32.grad, grad);
+    memset(w->chunk32.grad, 0, (size_t)p * sizeof *w->chunk32.grad);
+    w->chunk32.rows_summed = 0;
+}
+
+/* Before the first chunk. */
+static void begin(epiqp_pass *w, const double *theta)
+{
+    const ptrdiff_t p = epiqp_net_params(w->net);
+    if (!w->single) return;
+    if (w->shallow32.block) {
+        epiqp_shallow32_begin(&w->shallow32, w->net->beta, theta);
+        return;
+    }
+    to_single(p, theta, w->chunk32.theta);
+    memset(w->chunk32.grad, 0, (size_t)p * sizeof *w->chunk32.grad);
+    w->chunk32.rows_summed = 0;
+}
+
+static void forward(epiqp_pass *w, const double *theta, ptrdiff_t rows, const double *x, double *h)
+{
+    if (!w->single) {
+        chunk_forward_double(&w->chunk, theta, rows, x, h);
+    } else if (w->shallow32.block) {
+        epiqp_shallow32_forward(&w->shallow32, rows, x, h);
+    } else {
+        float out[CHUNK32];
+        to_single(rows * w->net->d, x, w->chunk32.x);
+        chunk_forward_float(&w->chunk32, w->chunk32.theta, rows, w->chunk32.x, out);
         for (ptrdiff_t i = 0; i < rows; i++) {
-            epiqp_relu(width, s, net->beta, b, out + i * width);
+            h[i] = (double)out[i];
         }
     }
-    w->la->gemv('T', width, rows, 1, layer(w, L, rows, x), width, top, 0, h);
-    for (ptrdiff_t i = 0; i < rows; i++) {
-        h[i] += net->beta * top[width];
-    }
 }
 
-/* delta = dh/df_l times u, rows by width. From the output: s [g_L > 0] (w u'); from delta_{l+1}, `above`: s [g_l > 0]
- * (W_{l+1}' above). */
-static void chunk_delta(const epiqp_pass *w, ptrdiff_t l, const double *theta, ptrdiff_t rows, const double *u,
-                        const double *above, double *delta)
+/* t = J v for the chunk that went forward last; scratch: as long as v. */
+static void tangent(epiqp_pass *w, const double *theta, const float *v, ptrdiff_t rows, const double *x, double *t,
+                    double *scratch)
 {
-    const ptrdiff_t width = w->net->width;
-    const double s = slope(w), *weights = theta + weights_at(w->net, l + 1), *g = layer(w, l, rows, NULL);
-    for (ptrdiff_t i = 0; l == w->net->depth && i < rows; i++) {
-        epiqp_gate(width, s * u[i], weights, g + i * width, delta + i * width);
-    }
-    if (l < w->net->depth) {
-        w->la->gemm('N', 'N', width, rows, width, s, weights, width, above, width, 0, delta, width);
-        epiqp_mask(rows * width, g, delta);
-    }
-}
-
-/* grad += J' u for the chunk whose activations are in w->g */
-static void chunk_reverse(epiqp_pass *w, const double *theta, ptrdiff_t rows, const double *x, const double *u,
-                          double *grad)
-{
-    const epiqp_net *net = w->net;
-    const ptrdiff_t L = net->depth, width = net->width, last = weights_at(net, L + 1);
-    w->la->gemv('N', width, rows, 1, layer(w, L, rows, x), width, u, 1, grad + last);
-    for (ptrdiff_t i = 0; i < rows; i++) {
-        grad[last + width] += net->beta * u[i];
-    }
-    double *delta = w->delta, *above = w->back;
-    for (ptrdiff_t l = L; l >= 1; l--) {
-        chunk_delta(w, l, theta, rows, u, above, delta);
-        ptrdiff_t k = inputs(net, l);
-        w->la->gemm('N', 'T', k, width, rows, 1, layer(w, l - 1, rows, x), k, delta, width, 1,
-                    grad + weights_at(net, l), k);
+    const ptrdiff_t p = epiqp_net_params(w->net);
+    if (!w->single) {
+        memset(scratch, 0, (size_t)p * sizeof *scratch);
+        add_single(p, v, scratch);
+        chunk_tangent_double(&w->chunk, theta, scratch, rows, x, t);
+    } else if (w->shallow32.block) {
+        epiqp_shallow32_aim(&w->shallow32, theta, v);
+        epiqp_shallow32_tangent(&w->shallow32, rows, t);
+    } else {
+        float out[CHUNK32];
+        chunk_tangent_float(&w->chunk32, w->chunk32.theta, v, rows, w->chunk32.x, out);
         for (ptrdiff_t i = 0; i < rows; i++) {
-            epiqp_axpy(width, net->beta, delta + i * width, grad + biases_at(net, l));
+            t[i] = (double)out[i];
         }
-        double *kept = delta;
-        delta = above;
-        above = kept;
+    }
+}
+
+static void reverse(epiqp_pass *w, const double *theta, ptrdiff_t rows, const double *x, const double *u, double *grad)
+{
+    if (!w->single) {
+        chunk_reverse_double(&w->chunk, theta, rows, x, u, grad);
+    } else if (w->shallow32.block) {
+        epiqp_shallow32_reverse(&w->shallow32, rows, u);
+    } else {
+        float in[CHUNK32];
+        to_single(rows, u, in);
+        chunk_reverse_float(&w->chunk32, w->chunk32.theta, rows, w->chunk32.x, in, w->chunk32.grad);
+        w->chunk32.rows_summed += rows;
+        if (w->chunk32.rows_summed >= MOST_SUMMED) flush(w, grad);
+    }
+}
+
+/* Brings grad up to the chunks reversed so far. */
+static void end(epiqp_pass *w, double *grad)
+{
+    if (!w->single) return;
+    if (w->shallow32.block) {
+        epiqp_shallow32_end(&w->shallow32, grad);
+    } else if (w->chunk32.rows_summed) {
+        flush(w, grad);
     }
 }
 
@@ -157,37 +222,29 @@ static void chunk_reverse(epiqp_pass *w, const double *theta, ptrdiff_t rows, co
 void epiqp_net_forward(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, double *h)
 {
     for (ptrdiff_t i = 0; i < n; i += CHUNK) {
-        chunk_forward(w, theta, epiqp_min(CHUNK, n - i), x + i * w->net->d, h + i);
+        chunk_forward_double(&w->chunk, theta, epiqp_min(CHUNK, n - i), x + i * w->net->d, h + i);
     }
 }
 
 double epiqp_net_squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *y,
                          double scale, double *h, double *grad)
 {
+    const ptrdiff_t most = at_once(w);
     double sum = 0;
-    bool shallow = w->shallow32.block;
-    if (shallow) epiqp_shallow32_begin(&w->shallow32, w->net->beta, theta);
-    for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * w->net->d) {
-        ptrdiff_t rows = epiqp_min(CHUNK, n - i);
-        double u[CHUNK];
-        if (shallow) {
-            epiqp_shallow32_forward(&w->shallow32, rows, x, u);
-        } else {
-            chunk_forward(w, theta, rows, x, u);
-        }
+    begin(w, theta);
+    for (ptrdiff_t i = 0; i < n; i += most, x += most * w->net->d) {
+        ptrdiff_t rows = epiqp_min(most, n - i);
+        double u[CHUNK32];
+        forward(w, theta, rows, x, u);
         for (ptrdiff_t k = 0; k < rows; k++) {
             if (h) h[i + k] = u[k];
             u[k] -= y[i + k];
             sum += u[k] * u[k];
             u[k] *= scale;
         }
-        if (shallow) {
-            epiqp_shallow32_reverse(&w->shallow32, rows, u);
-        } else {
-            chunk_reverse(w, theta, rows, x, u, grad);
-        }
+        reverse(w, theta, rows, x, u, grad);
     }
-    if (shallow) epiqp_shallow32_end(&w->shallow32, grad);
+    end(w, grad);
     return sum;
 }
 
@@ -196,59 +253,37 @@ void epiqp_net_vjp(epiqp_pass *w, const double *theta, ptrdiff_t n, const double
     for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * w->net->d) {
         ptrdiff_t rows = epiqp_min(CHUNK, n - i);
         double h[CHUNK];
-        chunk_forward(w, theta, rows, x, h);
-        chunk_reverse(w, theta, rows, x, u + i, grad);
+        chunk_forward_double(&w->chunk, theta, rows, x, h);
+        chunk_reverse_double(&w->chunk, theta, rows, x, u + i, grad);
     }
 }
 
 void epiqp_net_jvp(epiqp_pass *w, const double *theta, const double *v, ptrdiff_t n, const double *x, double *tangent)
 {
-    const epiqp_net *net = w->net;
-    const ptrdiff_t L = net->depth, width = net->width, last = weights_at(net, L + 1);
-    for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * net->d) {
+    for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * w->net->d) {
         ptrdiff_t rows = epiqp_min(CHUNK, n - i);
-        double h[CHUNK], *out = tangent + i, *below = w->back, *t = w->t; /* t, below: tangents of g_l and g_{l-1} */
-        chunk_forward(w, theta, rows, x, h);
-        for (ptrdiff_t l = 1; l <= L; l++) {
-            times_weights(w, l, v, layer(w, l - 1, rows, x), rows, 0, t);
-            if (l > 1) times_weights(w, l, theta, below, rows, 1, t);
-            for (ptrdiff_t j = 0; j < rows; j++) {
-                epiqp_gate_sum(width, slope(w), net->beta, v + biases_at(net, l), layer(w, l, rows, x) + j * width,
-                               t + j * width);
-            }
-            double *kept = below;
-            below = t;
-            t = kept;
-        }
-        w->la->gemv('T', width, rows, 1, below, width, theta + last, 0, out);
-        w->la->gemv('T', width, rows, 1, layer(w, L, rows, x), width, v + last, 1, out);
-        for (ptrdiff_t k = 0; k < rows; k++) {
-            out[k] += net->beta * v[last + width];
-        }
+        double h[CHUNK];
+        chunk_forward_double(&w->chunk, theta, rows, x, h);
+        chunk_tangent_double(&w->chunk, theta, v, rows, x, tangent + i);
     }
 }
 
-void epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *v, double *out)
+void epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
+                       const float *v, double *out, double *scratch)
 {
-    double t[CHUNK];
-    bool shallow = w->shallow32.block;
-    memset(out, 0, (size_t)epiqp_net_params(w->net) * sizeof *out);
-    if (shallow) {
-        epiqp_shallow32_begin(&w->shallow32, w->net->beta, theta);
-        epiqp_shallow32_aim(&w->shallow32, theta, v);
-    }
-    for (ptrdiff_t i = 0; i < n; i += CHUNK, x += CHUNK * w->net->d) {
-        ptrdiff_t rows = epiqp_min(CHUNK, n - i);
-        if (shallow) {
-            epiqp_shallow32_forward(&w->shallow32, rows, x, t);
-            epiqp_shallow32_tangent(&w->shallow32, rows, t);
-            epiqp_shallow32_reverse(&w->shallow32, rows, t);
-        } else {
-            epiqp_net_jvp(w, theta, v, rows, x, t);
-            epiqp_net_vjp(w, theta, rows, x, t, out);
+    const ptrdiff_t most = at_once(w), p = epiqp_net_params(w->net);
+    double t[CHUNK32];
+    memset(out, 0, (size_t)(count * p) * sizeof *out);
+    begin(w, theta);
+    for (ptrdiff_t i = 0; i < n; i += most, x += most * w->net->d) {
+        ptrdiff_t rows = epiqp_min(most, n - i);
+        forward(w, theta, rows, x, t);
+        for (ptrdiff_t k = 0; k < count; k++) {
+            tangent(w, theta, v + k * p, rows, x, t, scratch);
+            reverse(w, theta, rows, x, t, out + k * p);
+            end(w, out + k * p);
         }
     }
-    if (shallow) epiqp_shallow32_end(&w->shallow32, out);
 }
 
 int epiqp_features_new(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
@@ -267,11 +302,12 @@ int epiqp_features_new(const epiqp_env *e, const epiqp_net *net, const double *t
     /* The scratch holds all layers of one chunk; the result holds each layer for all rows. */
     for (ptrdiff_t i = 0; !status && i < n; i += CHUNK) {
         ptrdiff_t rows = epiqp_min(CHUNK, n - i);
-        chunk_forward(&w, theta, rows, x + i * net->d, h);
+        chunk_forward_double(&w.chunk, theta, rows, x + i * net->d, h);
         for (ptrdiff_t l = L; l >= 1; l--) {
             ptrdiff_t at = ((l - 1) * n + i) * width;
-            memcpy(out->g + at, layer(&w, l, rows, x), (size_t)(rows * width) * sizeof *out->g);
-            chunk_delta(&w, l, theta, rows, one, l < L ? out->delta + at + n * width : NULL, out->delta + at);
+            memcpy(out->g + at, layer_double(&w.chunk, l, rows, x), (size_t)(rows * width) * sizeof *out->g);
+            chunk_delta_double(&w.chunk, l, theta, rows, one, l < L ? out->delta + at + n * width : NULL,
+                               out->delta + at);
         }
     }
     epiqp_pass_free(e->c, &w);

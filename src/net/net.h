@@ -18,16 +18,35 @@ typedef struct {
 ptrdiff_t epiqp_net_params(const epiqp_net *net);
 void epiqp_net_init(const epiqp_net *net, epiqp_stream s, double *theta);
 
-/* What one thread needs to pass any number of rows through networks of one shape. */
+/* Scratch for the passes over one chunk of rows by matrix products: activations, depth by rows by width; tangents;
+ * dh/df_l of two layers. */
 typedef struct {
     const epiqp_la *la;
-    const epiqp_net *net; /* must live as long */
+    const epiqp_net *net;
     double *g, *t, *delta, *back;
-    epiqp_shallow32 shallow32; /* block != NULL: epiqp_net_squares and epiqp_net_normal use single precision */
+} epiqp_chunk;
+/* The same in single precision, with copies of what is double for the caller: parameters and rows; and the gradient summed
+ * over some chunks, of `rows_summed` rows. */
+typedef struct {
+    const epiqp_la *la;
+    const epiqp_net *net;
+    float *g, *t, *delta, *back;
+    float *theta, *grad, *x;
+    ptrdiff_t rows_summed;
+} epiqp_chunk32;
+
+/* What one thread needs to pass any number of rows through networks of one shape. */
+typedef struct {
+    const epiqp_net *net; /* must live as long */
+    epiqp_chunk chunk;
+    double least; /* a loss below which its gradient needs double; set and used by train/loss.c */
+    bool single;  /* epiqp_net_squares and epiqp_net_normals use one of these two, of which the other is empty: */
+    epiqp_shallow32 shallow32;
+    epiqp_chunk32 chunk32;
 } epiqp_pass;
 int epiqp_pass_new(const epiqp_env *e, const epiqp_net *net, epiqp_pass *out);
-/* Makes these two use single precision with this pass, if the network has one hidden layer and few features
- * (shallow32.h). */
+/* Makes these two use single precision with this pass: shallow32.h for one hidden layer and few features, otherwise
+ * matrix products. */
 int epiqp_pass_single(epiq_ctx *c, epiqp_pass *w);
 void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w);
 
@@ -42,8 +61,9 @@ double epiqp_net_squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const 
 void epiqp_net_vjp(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *u, double *grad);
 void epiqp_net_jvp(epiqp_pass *w, const double *theta, const double *v, ptrdiff_t n, const double *x, double *tangent);
 
-/* out = J'J v */
-void epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *v, double *out);
+/* out = J'J v for each of `count` directions v, p numbers each; scratch: p */
+void epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
+                       const float *v, double *out, double *scratch);
 
 /* The predictions of many networks in single precision (shallow32.h), and the size of their rounding error. */
 typedef struct {

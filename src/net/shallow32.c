@@ -79,14 +79,19 @@ static double slope(const epiqp_shallow32 *t)
     return sqrt(2.0 / (double)t->width);
 }
 
+static void clear(epiqp_shallow32 *t)
+{
+    t->sum_u = 0;
+    memset(t->sums, 0, (size_t)(t->blocks * (t->d + 1) * BLOCK) * sizeof *t->sums);
+}
+
 EPIQP_VERSIONS void epiqp_shallow32_begin(epiqp_shallow32 *t, double beta, const double *theta)
 {
     const ptrdiff_t d = t->d;
     const double s = slope(t), *b = theta + t->width * d, *w2 = b + t->width;
     t->beta = beta;
     t->bias = beta * w2[t->width];
-    t->sum_u = 0;
-    memset(t->sums, 0, (size_t)(t->blocks * (d + 1) * BLOCK) * sizeof *t->sums);
+    clear(t);
     for (ptrdiff_t k = 0; k < t->blocks * BLOCK; k += BLOCK) {
         ptrdiff_t units = epiqp_min(BLOCK, t->width - k);
         float *w = t->w + k * (d + 2);
@@ -101,19 +106,19 @@ EPIQP_VERSIONS void epiqp_shallow32_begin(epiqp_shallow32 *t, double beta, const
     }
 }
 
-EPIQP_VERSIONS void epiqp_shallow32_aim(epiqp_shallow32 *t, const double *theta, const double *v)
+EPIQP_VERSIONS void epiqp_shallow32_aim(epiqp_shallow32 *t, const double *theta, const float *v)
 {
     const ptrdiff_t d = t->d, at_b = t->width * d, at_w2 = at_b + t->width;
     const double s = slope(t), beta = t->beta;
-    t->bias_v = beta * v[at_w2 + t->width];
+    t->bias_v = beta * (double)v[at_w2 + t->width];
     for (ptrdiff_t k = 0; k < t->blocks * BLOCK; k++) {
         float *to = t->v + k / BLOCK * BLOCK * (d + 2) + k % BLOCK;
         bool real = k < t->width; /* padding units of the last block are off */
-        double w2 = real ? s * theta[at_w2 + k] : 0, v2 = real ? s * v[at_w2 + k] : 0;
+        double w2 = real ? s * theta[at_w2 + k] : 0, v2 = real ? s * (double)v[at_w2 + k] : 0;
         for (ptrdiff_t a = 0; a < d; a++) {
-            to[a * BLOCK] = real ? (float)(w2 * v[k * d + a] + v2 * theta[k * d + a]) : 0;
+            to[a * BLOCK] = real ? (float)(w2 * (double)v[k * d + a] + v2 * theta[k * d + a]) : 0;
         }
-        to[d * BLOCK] = real ? (float)(beta * (w2 * v[at_b + k] + v2 * theta[at_b + k])) : 0;
+        to[d * BLOCK] = real ? (float)(beta * (w2 * (double)v[at_b + k] + v2 * theta[at_b + k])) : 0;
     }
 }
 
@@ -141,6 +146,7 @@ EPIQP_VERSIONS void epiqp_shallow32_end(epiqp_shallow32 *t, double *grad)
         }
     }
     w2[t->width] += beta * t->sum_u;
+    clear(t);
 }
 
 static void add(ptrdiff_t rows, double bias, double *h)

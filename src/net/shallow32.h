@@ -48,9 +48,9 @@ void epiqp_shallow32_begin(epiqp_shallow32 *t, double beta, const double *theta)
 /* The outputs of at most EPIQP_SHALLOW32_ROWS rows; for these, J v with the v given to epiqp_shallow32_aim; and J'u,
  * which is added to the sums. */
 void epiqp_shallow32_forward(epiqp_shallow32 *t, ptrdiff_t rows, const double *x, double *h);
-void epiqp_shallow32_aim(epiqp_shallow32 *t, const double *theta, const double *v);
+void epiqp_shallow32_aim(epiqp_shallow32 *t, const double *theta, const float *v);
 void epiqp_shallow32_tangent(epiqp_shallow32 *t, ptrdiff_t rows, double *h);
 void epiqp_shallow32_reverse(epiqp_shallow32 *t, ptrdiff_t rows, const double *u);
-void epiqp_shallow32_end(epiqp_shallow32 *t, double *grad); /* grad += the sums */
+void epiqp_shallow32_end(epiqp_shallow32 *t, double *grad); /* grad += the sums, which are cleared */
 
 #endif

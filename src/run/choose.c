@@ -1,6 +1,7 @@
 /* choose.c - the width and lambda that were left to choose (docs/method.md section 4): by the error on rows left out, of kernel
  * regression in closed form and of networks trained without each fold, narrow ones and strong penalties first. What falls
- * behind is dropped, and the work is counted, not timed, so that the choice depends on the data and the seed alone.
+ * behind is dropped, and the work is counted, not timed, so that the choice depends on the data and the seed alone. Of many rows
+ * a part is tried on, and what does well there on all.
  */
 #include "run/run.h"
 
@@ -10,28 +11,37 @@
 
 enum {
     FOLDS = 5,
-    FIRST = 2,          /* networks without each fold: the fewest that tell their spread, */
-    MORE = 2,           /* and for those that are among the best at the end */
-    FINALISTS = 4,      /* which are so many at most */
-    FEWEST = 10,        /* groups of rows: two in each fold */
-    USUAL_WIDTH = 1024, /* what stands for infinitely wide networks when they win */
-    BETWEEN = 256,      /* tried beside the narrow ones where infinitely wide networks do about as well */
-    USUAL = 3,          /* the usual lambda among LAMBDAS */
+    FIRST = 2,       /* networks without each fold: the fewest that tell their spread, */
+    MORE = 2,        /* and for those that are among the best at the end */
+    FINALISTS = 4,   /* which are so many at most */
+    FINALS_MOST = 6, /* of models of a part that are tried on all rows */
+    FEWEST = 10,     /* groups of rows: two in each fold */
+    BETWEEN = 256,   /* tried beside the narrow ones where infinitely wide networks do about as well */
+    USUAL = 3,       /* the usual lambda among LAMBDAS */
     LEVELS = 6,
     ANY = LEVELS, /* of them */
     NARROW = 3,
     WIDTHS_MOST = NARROW + 2,
     MOST = (WIDTHS_MOST + 1) * LEVELS, /* models */
-    USUAL_NETWORKS = 60                /* the work of so many of the usual width is the limit: a default run has 85 */
+    USUAL_NETWORKS = 25                /* the work of so many of the usual width is the limit: a default run has 90 */
 };
 static const double LAMBDAS[LEVELS] = {1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5};
 static const ptrdiff_t WIDTHS[NARROW] = {16, 32, 64};
 /* A model that is about as good as the best has at most so many times its mean squared error: where the errors of a model vary
  * much, one standard error alone says little. */
 static const double LITTLE = 1.125;
+static const double FAR = 1.25; /* times that error: on a part of the rows so much may be behind what is tried on all */
+/* Of the squared error of a few networks' mean: their own spread over their number. Two have twice the spread over it that the four
+ * of an estimate have, of which half is the limit: where s^2/4 is the rest of the error, s^2/2 is two thirds of it. */
+static const double MOST_SPREAD = 2.0 / 3;
+/* Times the mean squared error: 1 % of an error matters to no one, however surely it is there. */
+static const double EQUAL = 1.02;
 static const double BEHIND = 2; /* standard errors of the difference: a model that is farther behind is dropped */
 static const double FIRST_GRADIENTS = 500, LONGER = 3.5; /* of a network with lambda 1e-3; for a tenth of any lambda */
 static const double PER_ROW = 800; /* what a gradient costs for each row beside its weights, in weights: as timed */
+/* Of all networks of a run together, in gradients times rows times weights: about ten minutes of two cores. Of many rows only
+ * models that stay below it are chosen. */
+static const double RUN_LIMIT = 2.5e13;
 
 typedef struct {
     epiq_model_tried is; /* width 0: infinitely wide; rmse and se are filled in at the end */
@@ -55,8 +65,9 @@ typedef struct {
     epiq_options o; /* as asked for */
     const epiq_data *data;
     bool any_width, any_lambda;
-    epiqp_listed rows; /* of the folds */
-    ptrdiff_t folds;
+    bool trains;          /* networks answer; else kernel regression does, and only lambda counts */
+    epiqp_listed rows;    /* of FOLDS folds */
+    ptrdiff_t folds;      /* of them, from the first: those left out */
     epiqp_fit fit[FOLDS]; /* rows without a fold, asked at it */
     model list[MOST];
     ptrdiff_t count;
@@ -66,17 +77,29 @@ typedef struct {
 
 /* ---- errors ---- */
 
-/* The error of a mean of k networks, less what its networks' spread adds to it, and with what it adds to m of them. */
+/* Rows that the folds in use leave out, of all. */
+static double share_judged(const race *r)
+{
+    return (double)r->rows.start[r->folds] / (double)r->data->n;
+}
+
+/* The error of a mean of k networks, less what its networks' spread adds to it, and with what it adds to m of them. Where that
+ * spread is most of it, what is left is mostly chance, and the error counts as it is. */
 static void set_errors(const race *r, model *m)
 {
-    const double k = (double)m->starts, all = (double)r->o.members;
+    const double k = (double)m->starts, all = (double)r->o.members, judged = share_judged(r);
     double spread = 0;
-    for (ptrdiff_t i = 0; i < r->data->n; i++) {
-        const double error = m->mean[i] - r->data->y[i], s2 = k > 1 ? m->m2[i] / (k - 1) : 0;
-        m->e2[i] = error * error + (k > 1 ? s2 / all - s2 / k : 0);
-        spread += s2 / (double)r->data->n;
+    for (ptrdiff_t i = 0; i < r->data->n; i++) { /* rows that no fold leaves out count nothing */
+        const double error = r->rows.label[i] < r->folds ? m->mean[i] - r->data->y[i] : 0,
+                     s2 = k > 1 ? m->m2[i] / (k - 1) : 0;
+        m->e2[i] = error * error;
+        spread += s2 / (double)r->data->n / judged;
     }
-    m->mse = epiqp_mean(m->e2, r->data->n);
+    m->mse = epiqp_mean(m->e2, r->data->n) / judged;
+    for (ptrdiff_t i = 0; k > 1 && spread / k <= MOST_SPREAD * m->mse && i < r->data->n; i++) {
+        m->e2[i] += m->m2[i] / (k - 1) * (1 / all - 1 / k);
+    }
+    m->mse = epiqp_mean(m->e2, r->data->n) / judged;
     m->is.spread = r->data->y_factor * sqrt(spread);
 }
 
@@ -128,7 +151,7 @@ static int choose(const race *r, const model **out)
     for (const model *m = r->list; !s && m < r->list + r->count; m++) {
         double far = 0;
         if (m->mse > LITTLE * best->mse) continue;
-        if (!(s = behind(r, m, best, &far)) && far <= 1 && simpler(m, *out)) *out = m;
+        if (!(s = behind(r, m, best, &far)) && (far <= 1 || m->mse <= EQUAL * best->mse) && simpler(m, *out)) *out = m;
     }
     return s;
 }
@@ -245,7 +268,8 @@ static double expected_work(const race *r, ptrdiff_t width, double lambda, const
     const epiqp_net net = epiqp_net_of(&o, r->data->d);
     const double shorter = before ? log10(before->is.lambda / lambda) : log10(1e-3 / lambda),
                  gradients = (before ? (double)before->is.iterations : FIRST_GRADIENTS) * pow(LONGER, shorter);
-    return gradients * (double)(starts * (r->folds - 1) * r->data->n) * ((double)epiqp_net_params(&net) + PER_ROW);
+    const double rows = (double)(starts * r->folds * r->data->n) * (FOLDS - 1) / FOLDS;
+    return gradients * rows * ((double)epiqp_net_params(&net) + PER_ROW);
 }
 
 static void add_prediction(const race *r, ptrdiff_t f, const double *at, double count, model *m)
@@ -406,7 +430,7 @@ static int try_networks(race *r, const model *kernel)
         lanes[count] = (lane){.width = WIDTHS[count], .first = first, .next = first};
     }
     if (!r->any_width || !kernel) {
-        lanes[count++] = (lane){.width = r->any_width ? USUAL_WIDTH : r->o.width, .first = first, .next = first};
+        lanes[count++] = (lane){.width = r->any_width ? EPIQ_USUAL_WIDTH : r->o.width, .first = first, .next = first};
     }
     int s = run_lanes(r, lanes, count);
     if (s || !kernel) return s;
@@ -421,7 +445,7 @@ static int try_networks(race *r, const model *kernel)
     return s;
 }
 
-/* More networks for the best, until they are told apart as well as the work allows. */
+/* More networks for the best, until they are distinguished as well as the work allows. */
 static int run_finals(race *r)
 {
     model *final[FINALISTS];
@@ -449,10 +473,9 @@ static int run_finals(race *r)
 
 static int run_race(race *r)
 {
-    const epiqp_engine *engine = r->pb->engine;
-    const bool closed = r->data->n <= EPIQP_CHEAP_ROWS && (r->any_width || !engine->trains);
+    const bool closed = r->data->n <= EPIQP_CHEAP_ROWS && (r->any_width || !r->trains);
     int s = closed ? try_kernel(r) : EPIQ_OK;
-    if (s || !engine->trains) return s;
+    if (s || !r->trains) return s;
     const model *kernel = NULL;
     if ((r->count && (s = choose(r, &kernel))) || (s = folds_new(r)) || (s = try_networks(r, kernel))) return s;
     return run_finals(r);
@@ -465,7 +488,7 @@ static const model *usual(const race *r)
 {
     const model *found = NULL;
     for (const model *m = r->list; m < r->list + r->count; m++) {
-        const bool width = r->any_width ? !m->is.width || m->is.width == USUAL_WIDTH : true;
+        const bool width = r->any_width ? !m->is.width || m->is.width == EPIQ_USUAL_WIDTH : true;
         if (width && m->level == (r->any_lambda ? USUAL : -1)) found = m;
     }
     return found;
@@ -479,9 +502,9 @@ static int set_tried(race *r, epiq_model_choice *out)
     for (ptrdiff_t k = 0; !s && k < r->count; k++) {
         double mean = 0, se = 0;
         s = epiqp_mean_over_groups(r->pb->e.c, r->data, r->list[k].e2, &mean, &se);
-        const double rmse = sqrt(fmax(mean, 0));
+        const double judged = share_judged(r), rmse = sqrt(fmax(mean, 0) / judged);
         r->list[k].is.rmse = r->data->y_factor * rmse;
-        r->list[k].is.se = rmse > 0 ? r->data->y_factor * se / (2 * rmse) : 0;
+        r->list[k].is.se = rmse > 0 ? r->data->y_factor * se / judged / (2 * rmse) : 0;
         tried[k] = r->list[k].is;
     }
     out->tried = epiqp_arena_list(r->pb->e.c, r->pb->lasting, tried, r->count, sizeof *tried);
@@ -489,27 +512,31 @@ static int set_tried(race *r, epiq_model_choice *out)
     return s ? s : out->tried ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
-static int describe(race *r, const model *chosen, epiq_model_choice *out)
+/* of_part: the race that chose what this one tried on all rows; NULL: there was none. */
+static int describe(race *r, const race *of_part, const model *chosen, epiq_model_choice *out)
 {
     const model *before = usual(r);
-    char width[48] = "", gain[128] = "";
+    char width[48] = "", gain[128] = "", part[96] = "";
     int s = set_tried(r, out);
     if (s) return s;
     out->rmse = chosen->is.rmse;
     out->se = chosen->is.se;
     out->usual = before ? out->tried[before - r->list] : NULL;
-    if (r->pb->engine->trains) snprintf(width, sizeof width, "width %td and ", out->width);
+    if (r->trains) snprintf(width, sizeof width, "width %td and ", out->width);
     if (before && before != chosen) {
         snprintf(gain, sizeof gain, ", against %.4g with %slambda %g", before->is.rmse,
                  !r->any_width      ? ""
-                 : before->is.width ? "width 1024 and "
+                 : before->is.width ? "the usual width and "
                                     : "infinitely wide networks and ",
                  before->is.lambda);
     }
+    if (of_part) {
+        snprintf(part, sizeof part, ", after %td were tried on %td of the rows", of_part->count, of_part->data->n);
+    }
     out->reason = epiqp_arena_sentence(
-        r->pb->e.c, r->pb->lasting, "%slambda %g: error %.4g on rows left out%s; %s of %td models tried%s", width,
+        r->pb->e.c, r->pb->lasting, "%slambda %g: error %.4g on rows left out%s; %s of %td models tried%s%s", width,
         out->lambda, out->rmse, gain,
-        chosen == best_of(r, ANY) ? "the best" : "the simplest within one standard error of the best", r->count,
+        chosen == best_of(r, ANY) ? "the best" : "the simplest within one standard error of the best", r->count, part,
         r->limited ? ", others being left out for their cost" : "");
     return out->reason ? EPIQ_OK : EPIQ_E_NOMEM;
 }
@@ -519,7 +546,7 @@ static double bytes_of(const race *r)
 {
     const double n = (double)r->data->n, d = (double)r->data->d;
     epiq_options o = r->o;
-    o.width = r->any_width ? USUAL_WIDTH : r->o.width;
+    o.width = r->any_width ? EPIQ_USUAL_WIDTH : r->o.width;
     const epiqp_net net = epiqp_net_of(&o, r->data->d);
     const bool closed = r->data->n <= EPIQP_CHEAP_ROWS;
     const double kernel =
@@ -539,12 +566,13 @@ static int check_memory(const race *r)
                                      need / 1e9, have / 1e9);
 }
 
-/* Kernel regression of many rows is judged on a part of them. */
-static int take_part(race *r, epiq_data *part)
+/* Models of many rows are judged on a part of them. Kernel regression is then done; networks are tried on all rows after
+ * that. */
+static int take_part(race *r, ptrdiff_t rows, epiq_data *part)
 {
-    const ptrdiff_t parts = (r->data->n + EPIQP_CHEAP_ROWS - 1) / EPIQP_CHEAP_ROWS;
+    const ptrdiff_t n = r->data->n, parts = r->trains ? n / rows : (n + EPIQP_CHEAP_ROWS - 1) / EPIQP_CHEAP_ROWS;
     epiqp_listed of;
-    if (r->pb->engine->trains || parts < 2 || parts > r->data->groups) return EPIQ_OK;
+    if (parts < 2 || parts > r->data->groups) return EPIQ_OK;
     int s = epiqp_deal_rows(r->pb, (epiqp_stream){r->o.seed, EPIQP_FOR_PARTS, 2}, parts, &of);
     if (s || (s = epiqp_take_data(r->pb->e.c, r->pb->scratch, r->data, &of, 0, part))) return s;
     r->data = part;
@@ -556,31 +584,160 @@ static int deal_folds(race *r)
     epiqp_problem of = *r->pb; /* about the part, where there is one */
     of.data = r->data;
     of.n = r->data->n;
-    r->folds = FOLDS;
     return epiqp_deal_rows(&of, (epiqp_stream){r->o.seed, EPIQP_FOR_SHUFFLE, 2}, FOLDS, &r->rows); /* 1: retraining's */
 }
 
-static int hold_race(race *r, epiq_model_choice *out)
+/* The choice among what a race tried. */
+static int take_choice(race *r, const race *of_part, const model **chosen, epiq_model_choice *out)
 {
-    const model *chosen = NULL;
-    int s = run_race(r);
-    if (s == EPIQ_E_NUMERIC && !r->pb->e.cluster) { /* with what there was before; ranks have agreed on a failure */
-        epiqp_clear(r->pb->e.c);
-        s = EPIQ_OK;
-    }
-    if (!s && r->count) s = choose(r, &chosen);
-    if (s || !chosen) return s;
-    out->width = r->any_width && chosen->is.width ? chosen->is.width : out->width;
-    out->lambda = chosen->is.lambda;
+    *chosen = NULL;
+    int s = r->count ? choose(r, chosen) : EPIQ_OK;
+    if (s || !*chosen) return s;
+    out->width = r->any_width && (*chosen)->is.width ? (*chosen)->is.width : out->width;
+    out->lambda = (*chosen)->is.lambda;
     out->folds = r->folds;
-    return describe(r, chosen, out);
+    return describe(r, of_part, *chosen, out);
+}
+
+/* With what there was before where nothing could be computed; ranks have agreed on a failure. */
+static int excuse(const race *r, int status)
+{
+    if (status != EPIQ_E_NUMERIC || r->pb->e.cluster) return status;
+    epiqp_clear(r->pb->e.c);
+    return EPIQ_OK;
+}
+
+/* ---- on all rows, after a part of them ---- */
+
+/* What all networks of a run would cost with this model of a part of the rows and this lambda. */
+static double run_work(const race *whole, const model *m, ptrdiff_t width, double lambda)
+{
+    const epiq_options *o = &whole->o;
+    const double share = (double)(FOLDS - 1) / FOLDS,
+                 networks = (double)o->members + share * (double)(FOLDS * o->fold_members + 4 * o->replicates);
+    return expected_work(whole, width, lambda, m->is.width ? m : NULL, 1) / share / (double)whole->folds * networks;
+}
+
+/* A model of a part to be tried on all rows, and with smaller lambdas: with more rows less penalty is best, down to about that which
+ * keeps lambda n, the number of rows that the start counts for. How much less a part cannot tell. */
+static int add_models(race *whole, const race *part, const model *m, model **now, ptrdiff_t *models)
+{
+    const ptrdiff_t width = m->is.width ? m->is.width : whole->o.width;
+    const double fewer = (double)part->data->n / (double)whole->data->n;
+    for (int level = m->level; level < LEVELS && *models < FINALS_MOST; level++) {
+        const double lambda = lambda_of(whole, level);
+        if (level > m->level && (m->level < 0 || lambda < fewer / 3 * m->is.lambda)) break;
+        if (run_work(whole, m, width, lambda) > RUN_LIMIT && *models) {
+            whole->limited = true;
+            break;
+        }
+        if (!(now[(*models)++] = model_new(whole, width, level))) return EPIQ_E_NOMEM;
+    }
+    return EPIQ_OK;
+}
+
+static bool has_width(model *const *now, ptrdiff_t models, ptrdiff_t width)
+{
+    for (ptrdiff_t k = 0; k < models; k++) {
+        if (now[k]->is.width == width) return true;
+    }
+    return false;
+}
+
+/* The best of each width that comes close to the best of all, unless they cost too much; where all do, the cheapest. A width that
+ * falls behind on a part may be the best with all rows only if it is narrow, since more rows tell more features; the narrow ones
+ * are cheap, and those that are not far behind are tried. */
+static int find_finals(race *whole, const race *part, model **now, ptrdiff_t *models)
+{
+    const model *best = best_of(part, ANY), *cheapest = NULL;
+    int s = EPIQ_OK;
+    double above = -INFINITY;
+    *models = 0;
+    for (const model *next = best; !s && next && next->mse <= FAR * best->mse;) {
+        const bool dear =
+            run_work(whole, next, next->is.width ? next->is.width : whole->o.width, next->is.lambda) > RUN_LIMIT;
+        whole->limited |= dear;
+        if (!dear && !has_width(now, *models, next->is.width)) s = add_models(whole, part, next, now, models);
+        above = next->mse;
+        next = NULL;
+        for (const model *m = part->list; m < part->list + part->count; m++) {
+            if (m->mse > above && (!next || m->mse < next->mse)) next = m;
+        }
+    }
+    for (const model *m = part->list; !*models && m < part->list + part->count; m++) {
+        if (m->is.width && (!cheapest || run_work(whole, m, m->is.width, m->is.lambda) <
+                                             run_work(whole, cheapest, cheapest->is.width, cheapest->is.lambda))) {
+            cheapest = m;
+        }
+    }
+    return s || *models || !cheapest ? s : add_models(whole, part, cheapest, now, models);
+}
+
+/* Drops what turns out to cost too much, if anything else is left. */
+static void drop_dear(race *whole)
+{
+    ptrdiff_t left = 0;
+    for (ptrdiff_t k = 0; k < whole->count; k++) {
+        const model *m = &whole->list[k];
+        if (run_work(whole, m, m->is.width, m->is.lambda) <= RUN_LIMIT) {
+            whole->list[left++] = *m;
+        } else {
+            whole->limited = true;
+        }
+    }
+    whole->count = left ? left : whole->count;
+}
+
+/* Of what did well on a part, what does best with all rows: one fold of them, which is large, is left out. */
+static int race_on_all(const race *part, race *whole, epiq_model_choice *out)
+{
+    model *now[FINALS_MOST];
+    const model *chosen;
+    ptrdiff_t models = 0;
+    *whole = (race){.pb = part->pb,
+                    .o = part->o,
+                    .data = part->pb->data,
+                    .any_width = part->any_width,
+                    .any_lambda = part->any_lambda,
+                    .trains = true,
+                    .limited = part->limited,
+                    .folds = 1};
+    int s = deal_folds(whole);
+    if (s || (s = find_finals(whole, part, now, &models)) || !models || (s = check_memory(whole)) ||
+        (s = folds_new(whole)) || (s = train(whole, now, models, FIRST))) {
+        whole->count = 0; /* with what was best on the part */
+        return s;
+    }
+    drop_dear(whole);
+    return take_choice(whole, part, &chosen, out);
+}
+
+static int hold_race(race *r, race *whole, epiq_model_choice *out)
+{
+    const model *chosen;
+    int s = excuse(r, run_race(r));
+    if (s || (s = take_choice(r, NULL, &chosen, out)) || !chosen || r->data == r->pb->data || !r->trains) return s;
+    return excuse(r, race_on_all(r, whole, out));
+}
+
+/* For a forecast: the widest that many rows would not rule out for its cost, with the usual lambda. */
+static ptrdiff_t affordable_width(const race *part)
+{
+    static const ptrdiff_t DOWN[] = {EPIQ_USUAL_WIDTH, BETWEEN, 64, 32, 16};
+    race whole = {.pb = part->pb, .o = part->o, .data = part->pb->data, .folds = 1};
+    const model none = {.is = {.width = 0}};
+    size_t k = 0;
+    while (k + 1 < sizeof DOWN / sizeof *DOWN && run_work(&whole, &none, DOWN[k], LAMBDAS[USUAL]) > RUN_LIMIT) {
+        k++;
+    }
+    return DOWN[k];
 }
 
 /* That of networks of the usual width, or of the given one if that is more. */
 static double work_limit(const race *r)
 {
     epiq_options o = r->o;
-    o.width = epiqp_max(USUAL_WIDTH, o.width);
+    o.width = epiqp_max(EPIQ_USUAL_WIDTH, o.width);
     const epiqp_net net = epiqp_net_of(&o, r->data->d);
     return (double)USUAL_NETWORKS * EPIQP_USUAL_GRADIENTS * (double)r->data->n * (double)epiqp_net_params(&net);
 }
@@ -590,30 +747,37 @@ int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_opt
     const double start = epiqp_now();
     epiq_model_choice *out = &a->model_choice;
     if (o->width > 0 && o->lambda > 0) return EPIQ_OK;
-    race *r = epiqp_room(pb, 1, sizeof *r);
+    race *r = epiqp_room(pb, 2, sizeof *r);
     epiq_data part;
     if (!r) return EPIQ_E_NOMEM;
-    *r = (race){.pb = pb, .o = *o, .data = pb->data, .any_width = !o->width, .any_lambda = o->lambda == 0};
+    *r = (race){
+        .pb = pb, .o = *o, .data = pb->data, .any_width = !o->width, .any_lambda = o->lambda == 0, .folds = FOLDS};
     *out = (epiq_model_choice){.known = 1,
-                               .width = r->any_width ? USUAL_WIDTH : o->width,
+                               .width = r->any_width ? EPIQ_USUAL_WIDTH : o->width,
                                .depth = o->depth,
                                .lambda = r->any_lambda ? LAMBDAS[USUAL] : o->lambda,
                                .tried = epiqp_empty_list};
+    r->trains = pb->engine->trains && (o->methods & (EPIQ_EV | EPIQ_BA) || o->data_by == EPIQ_DATA_BY_RETRAIN);
     r->o.width = out->width;
     r->o.lambda = out->lambda;
+    int s = take_part(r, request->choice_rows ? request->choice_rows : EPIQP_CHOICE_ROWS, &part);
     r->budget = work_limit(r);
-    int s = take_part(r, &part);
     if (!s) s = check_memory(r);
-    if (!s && !request->forecast_only && pb->data->groups >= FEWEST && (r->any_lambda || pb->engine->trains)) {
-        if (!(s = deal_folds(r))) s = hold_race(r, out);
-        for (ptrdiff_t f = 0; f < FOLDS; f++) {
-            epiqp_fit_free(pb->e.c, &r->fit[f]);
+    if (!s && request->forecast_only && r->any_width && r->trains && r->data != pb->data) {
+        out->width = affordable_width(r);
+    }
+    const bool possible = pb->data->groups >= FEWEST && !(o->time > 0);
+    if (!s && !request->forecast_only && possible && (r->any_lambda || r->trains)) {
+        if (!(s = deal_folds(r))) s = hold_race(r, &r[1], out);
+        for (ptrdiff_t f = 0; f < 2 * FOLDS; f++) {
+            epiqp_fit_free(pb->e.c, &r[f / FOLDS].fit[f % FOLDS]);
         }
     }
     if (!s && !out->reason) {
         out->reason =
             epiqp_arena_sentence(pb->e.c, pb->lasting, "width %td and lambda %g, as usual: %s", out->width, out->lambda,
                                  request->forecast_only      ? "nothing is chosen before the run"
+                                 : o->time > 0               ? "errors of training stopped at a time are not compared"
                                  : pb->data->groups < FEWEST ? "it takes 10 rows, or 10 groups of rows, to choose"
                                                              : "no other could be judged");
         s = out->reason ? EPIQ_OK : EPIQ_E_NOMEM;

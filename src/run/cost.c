@@ -8,11 +8,12 @@
 #include <string.h>
 
 enum {
-    LARGE = 4000,    /* rows from which on the machine is timed: below, everything takes seconds */
-    ITERATIONS = 14, /* of conjugate gradients, as usual with the default rank; */
-    ROUGHLY = 8,     /* to the residual that does for probes */
-    SIDE = 384,      /* of the products that are timed */
-    AT_ONCE = 32     /* columns that are iterated further together: settle.c */
+    LARGE = 4000,      /* rows from which on the machine is timed: below, everything takes seconds */
+    ITERATIONS = 14,   /* of conjugate gradients, as usual with the default rank; */
+    ROUGHLY = 8,       /* to the residual that does for probes */
+    SIDE = 384,        /* of the products that are timed */
+    FEWEST_TIMED = 16, /* rows that entries of the kernel are timed with */
+    AT_ONCE = 32       /* columns that are iterated further together: settle.c */
 };
 /* Bytes: of a run that does nothing, libraries and their threads; with those of MPI and ScaLAPACK; of memory shared with each
  * rank on the machine; of a row of panels sent. */
@@ -111,6 +112,9 @@ double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, c
     const epiq_cluster *k = pb->e.cluster;
     double need = (k ? RANK + NEIGHBOUR * k->ranks_on_node + MESSAGES * n : PROCESS) + request->extra_bytes +
                   8 * n * (4 * d + (plan->solve ? 24 : 12)) + networks_bytes(pb, plan);
+    if (pb->data != pb->table) { /* rows and points by their features, a basis, and rows for the interval of y */
+        need += 8 * (double)pb->table->d * (4 * n + 2 * (double)pb->points);
+    }
     need += plan->solve ? kernel_bytes(pb, plan) : 0;
     need += epiqp_plan_inverse(plan) ? epiqp_groups_bytes(pb) : 0;
     need += probes_bytes(pb, plan);
@@ -135,11 +139,6 @@ double epiqp_may_use(const epiq_options *o, int sharers)
 
 /* ---- time ---- */
 
-bool epiqp_rates_are_timed(const epiqp_problem *pb)
-{
-    return pb->n >= LARGE;
-}
-
 /* The second of two runs of each: about 10 ms in all. */
 static int time_machine(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out)
 {
@@ -147,30 +146,32 @@ static int time_machine(const epiqp_problem *pb, const epiq_options *o, epiqp_ra
     if (!a) return EPIQ_E_NOMEM;
     const epiqp_net net = epiqp_net_of(o, pb->data->d);
     const epiqp_arch arch = epiqp_arch_of(&net);
+    const ptrdiff_t side = epiqp_min(EPIQP_BLOCK, pb->n / 2);
     epiqp_rows rows = {0};
-    int s = epiqp_rows_new(pb->e.c, 2 * EPIQP_BLOCK, pb->data->d, pb->data->x, &rows);
+    int s = epiqp_rows_new(pb->e.c, 2 * side, pb->data->d, pb->data->x, &rows);
     memset(a, 0, 3 * SIDE * SIDE * sizeof *a);
     for (int k = 0; !s && k < 2; k++) {
         double start = epiqp_now();
         pb->e.la->gemm('N', 'T', SIDE, SIDE, SIDE, 1, a, SIDE, a + SIDE * SIDE, SIDE, 0, a + 2 * SIDE * SIDE, SIDE);
         out->flops = 2.0 * SIDE * SIDE * SIDE * pb->e.threads / fmax(epiqp_now() - start, 1e-6);
     }
-    for (int k = 0; !s && k < 2; k++) {
+    for (int k = 0; !s && side >= FEWEST_TIMED && k < 2; k++) {
         double start = epiqp_now();
-        epiqp_kernel_block(&arch, &rows, 0, EPIQP_BLOCK, &rows, EPIQP_BLOCK, EPIQP_BLOCK, a, NULL, EPIQP_BLOCK);
-        out->entries = (double)EPIQP_BLOCK * EPIQP_BLOCK * pb->e.threads / fmax(epiqp_now() - start, 1e-7);
+        epiqp_kernel_block(&arch, &rows, 0, side, &rows, side, side, a, NULL, side);
+        out->entries = (double)(side * side) * pb->e.threads / fmax(epiqp_now() - start, 1e-7);
     }
     epiqp_rows_free(pb->e.c, &rows);
     epiqp_free(pb->e.c, a);
     return s;
 }
 
-int epiqp_rates_of(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out)
+int epiqp_rates_of(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_rates *out)
 {
     const epiq_cluster *k = pb->e.cluster;
     const int size = k ? k->ranks : 1;
     *out = (epiqp_rates){5e10, 1e8};
-    int s = epiqp_rates_are_timed(pb) ? time_machine(pb, o, out) : EPIQ_OK;
+    const bool timed = pb->n >= LARGE || (request->forecast_only && !request->why_not_rows);
+    int s = timed ? time_machine(pb, o, out) : EPIQ_OK;
     *out = (epiqp_rates){out->flops * size, out->entries * size};
     return s;
 }
@@ -200,16 +201,24 @@ static double kernel_seconds(const epiqp_problem *pb, const epiqp_plan *plan, co
            (others ? n * n / rate->entries : 0);
 }
 
+/* Of one network. Measured for lambda 0.1 to 1e-5, 1 to 3 layers and widths from 64 on: 85, 120, 230, 600 and 1500 passes
+ * over the rows, of 4 operations a weight with one hidden layer and 6 with more, in single precision, which is twice as
+ * fast. Beside them a pass costs as much for each row as 800 weights do, and for each weight as much as 300 rows. */
+static double training_seconds(const epiqp_net *net, ptrdiff_t rows, double lambda, const epiqp_rates *rate)
+{
+    double passes = 80 + 150 * sqrt(1e-3 / fmax(lambda, 1e-7)), operations = net->depth == 1 ? 4 : 6;
+    return passes * ((double)rows + 300) * ((double)epiqp_net_params(net) + 800) * operations / (2 * rate->flops);
+}
+
 double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate)
 {
     const epiq_options *o = &plan->ran;
-    const double n = (double)pb->n, d = (double)pb->data->d, width = (double)o->width;
     double seconds = plan->solve ? kernel_seconds(pb, plan, rate) : 0;
-    if (pb->engine->trains) { /* in single precision where they have one hidden layer: half the time */
-        double gradient = 6 * n * width * (d + 1 + (double)(o->depth - 1) * width) / rate->flops;
+    if (pb->engine->trains) {
+        const epiqp_net net = epiqp_net_of(o, pb->data->d);
         double networks = (plan->members ? (double)o->members : 0) + (plan->batches ? 1 : 0) +
                           0.8 * (double)epiqp_fold_networks(pb, plan); /* on four fifths of the rows, usually */
-        seconds += EPIQP_USUAL_GRADIENTS * networks * gradient * (o->depth == 1 && d <= 64 ? 0.5 : 1);
+        seconds += networks * training_seconds(&net, pb->n, o->lambda, rate);
     }
     return seconds;
 }

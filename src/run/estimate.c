@@ -8,10 +8,9 @@
 #include <string.h>
 
 static const epiqp_hints TRAIN = {
-    .both_parts = "IF and EV give them directly ({--methods} if,ev)",
+    .both_parts = "{--methods} if,ev gives both",
     .procedural = "with ev in {--methods}",
     .data = "with if in {--methods}",
-    .without_ba = "take the ensemble's variance from {--methods} if,ev there",
     .other_size = "add if or ev to {--methods}",
     .far_from_kernel = "compare with a larger {--width}",
 };
@@ -275,7 +274,7 @@ static int execute(run *j, const epiqp_request *request, epiqp_answer *a)
     a->solve.iterations = j->fit.ridge.worst.iterations;
     a->solve.residual = j->fit.ridge.worst.residual;
     if ((model && (s = epiqp_model_parts_take(pb, &j->found, &a->ran, &j->fit, model))) ||
-        (s = epiqp_summarise(pb, a)) || (s = epiqp_advise(pb, &j->found, a)) || !request->on_done) {
+        (s = epiqp_summarise(pb, &j->found.unseen, a)) || (s = epiqp_advise(pb, &j->found, a)) || !request->on_done) {
         return s;
     }
     return request->on_done(&(epiqp_estimated){pb, &j->fit, &j->found, a}, request->user);
@@ -298,10 +297,12 @@ static int say_forecast(const epiqp_problem *pb, epiqp_answer *a)
 {
     const epiq_cost *cost = &pb->plan->cost;
     a->advice.text = epiqp_arena_sentence(
-        pb->e.c, pb->lasting, "this would take about %s%s and %.2f GB%s of the %.2f that may be used%s",
-        epiqp_duration_of(cost->seconds).text, epiqp_rates_are_timed(pb) ? "" : " on a usual machine",
-        cost->bytes / 1e9, pb->e.cluster ? " on each rank" : "", cost->limit / 1e9,
-        a->model_choice.known ? "; choosing the network takes about as long again at most" : "");
+        pb->e.c, pb->lasting, "this would take about %s and %.2f GB%s of the %.2f that may be used%s",
+        epiqp_duration_of(cost->seconds).text, cost->bytes / 1e9, pb->e.cluster ? " on each rank" : "",
+        cost->limit / 1e9,
+        !a->model_choice.known          ? ""
+        : pb->n < 2 * EPIQP_CHOICE_ROWS ? "; choosing the network takes about as long again at most"
+                                        : "; choosing the network takes up to a third of that besides");
     return a->advice.text ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
@@ -328,7 +329,7 @@ static int plan_and_run(epiqp_problem *pb, const epiq_points *where, const epiq_
     epiqp_resolved resolved;
     epiqp_sweeps sweeps;
     int s = epiqp_resolve(pb, request, o, &resolved);
-    if (s || (s = epiqp_ranks_check(pb, request, &resolved.o, where)) ||
+    if (s || (s = epiqp_ranks_check(pb, request, &resolved.o, where)) || (s = epiqp_wide(pb, request, where)) ||
         (s = epiqp_choose_model(pb, request, &resolved.o, a)) || (s = epiqp_sweeps_new(pb, o->sweep, &sweeps)) ||
         (s = epiqp_points_settle(pb, &resolved.o, where, &sweeps)) ||
         (s = epiqp_plan_new(pb, request, &resolved, &TRAIN, plan))) {
@@ -361,6 +362,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
     epiqp_arena scratch = {0};
     epiqp_problem pb = {.e = epiqp_run_begin(c, &own),
                         .data = data,
+                        .table = data,
                         .engine = epiqp_engine_of(&own),
                         .n = data->n,
                         .asked = at->count,
@@ -375,6 +377,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
             s = epiqp_warn(c, pb.warnings, before[b]->list[k].kind, "%s", before[b]->list[k].message);
         }
     }
+    if (!s) s = epiqp_warn_blas(&pb.e, pb.warnings);
     if (!s) s = plan_and_run(&pb, at, &own, request, &plan, a, &ended_early);
     if (!s) s = epiqp_answer_complete(c, a, request->forecast_only ? 0 : at->count);
     s = epiq_ctx_agree(c, s); /* other ranks may still be at work, and learn of a failure here */
@@ -398,4 +401,25 @@ int epiq_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
     epiqp_clear(c);
     return epiqp_estimate(c, data, at, o, &(epiqp_request){.predictive = true, .left_out = true, .forecast_only = true},
                           out);
+}
+
+int epiq_points_add_usual(epiq_ctx *c, epiq_points *p, const epiq_options *o)
+{
+    const char *why = NULL;
+    epiq_result *r = NULL;
+    int s = epiq_points_add(c, p, "rows");
+    if (s) return s;
+    const epiqp_request request = {.predictive = true, .left_out = true, .forecast_only = true, .why_not_rows = &why};
+    s = epiqp_estimate(c, p->data, p, o, &request, &r);
+    if (r && (r->ran->methods & (EPIQ_BA | EPIQ_IF)) == EPIQ_BA) why = "every row is in a batch of BA";
+    epiq_result_free(c, r);
+    if (!why) return s; /* whatever else is wrong would be with the estimate, too */
+    epiqp_clear(c);
+    p->count = 0;
+    if ((s = epiq_points_add(c, p, "mean"))) return s;
+    return epiqp_warn(
+        c, &p->warnings, EPIQ_W_MEAN_ROW,
+        "this is about the mean of the rows, which may be unlike any of them, because rows cannot be left "
+        "out here: %s; {--at} names other points",
+        why);
 }

@@ -74,6 +74,13 @@ int epiqp_model_parts_take(const epiqp_problem *pb, const epiqp_findings *found,
     out->noise = found->ba.noise;
     int s = take_influence(pb, &found->influence, out);
     if (s || (s = take_retraining(pb, found, out))) return s;
+    if (pb->span) {
+        out->span = *pb->span;
+        out->span.q = copy_of(pb->e.c, out, pb->span->q, pb->span->rank * pb->span->d);
+        if (!out->span.q) return EPIQ_E_NOMEM;
+    }
+    out->has_spread = found->unseen.known;
+    if (out->has_spread && (s = epiqp_spread_keep(pb->e.c, &out->arena, &found->unseen.spread, &out->spread))) return s;
     if (fit->solved && !(out->alpha = copy_of(pb->e.c, out, fit->ridge.alpha, pb->n))) return EPIQ_E_NOMEM;
     epiqp_tri *factor = &fit->ridge.factor.here;
     if (!out->factor.a && factor->a && (out->r_std || !pb->engine->member)) { /* it was never inverted */

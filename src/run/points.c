@@ -27,16 +27,16 @@ static int copy_names(const epiqp_problem *pb, const epiq_points *where, const c
 /* The largest |x|^2 of a row, and whether squares of the rows are doubles. */
 static int check_rows(const epiqp_problem *pb, const epiq_options *o, double *longest2)
 {
-    const ptrdiff_t d = pb->data->d;
+    const ptrdiff_t d = pb->table->d;
     bool any = false;
     *longest2 = 0;
     for (ptrdiff_t i = 0; i < pb->n; i++) {
-        const double *x = pb->data->x + i * d;
+        const double *x = pb->table->x + i * d;
         *longest2 = fmax(*longest2, epiqp_dot(d, x, x));
         if (!(*longest2 <= EPIQP_LARGEST_SQUARE)) {
             return epiqp_fail(pb->e.c, EPIQ_E_NUMERIC,
                               "row %td is too large to be squared; use {--scale} standard, or other units",
-                              pb->data->row[i]);
+                              pb->table->row[i]);
         }
         for (ptrdiff_t f = 0; f < d; f++) {
             any |= x[f] != 0;
@@ -62,7 +62,7 @@ typedef struct {
 static int settle(const epiqp_problem *pb, const epiq_options *o, double longest2, double *at, double *given,
                   counted *out)
 {
-    const ptrdiff_t d = pb->data->d;
+    const ptrdiff_t d = pb->table->d;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         double *x = at + p * d;
         epiqp_point_kind kind = epiqp_point_settle(o, longest2, d, x);
@@ -73,9 +73,9 @@ static int settle(const epiqp_problem *pb, const epiq_options *o, double longest
         if (p >= pb->asked) continue;
         out->at_origin += kind == EPIQP_POINT_AT_ORIGIN;
         for (ptrdiff_t f = 0; f < d; f++) { /* before scaling; rounding may take the largest of doubles beyond them */
-            given[f] = fmax(-DBL_MAX, fmin(pb->data->shift[f] + pb->data->factor[f] * x[f], DBL_MAX));
+            given[f] = fmax(-DBL_MAX, fmin(pb->table->shift[f] + pb->table->factor[f] * x[f], DBL_MAX));
         }
-        ptrdiff_t f = epiqp_point_outside(d, given, pb->data->least, pb->data->most);
+        ptrdiff_t f = epiqp_point_outside(d, given, pb->table->least, pb->table->most);
         if (f >= 0 && !out->outside++) out->first = (outside){p, f, given[f]};
     }
     return EPIQ_OK;
@@ -97,16 +97,17 @@ static int warn(const epiqp_problem *pb, const epiq_options *o, const counted *w
                              w->at_origin, pb->asked);
     }
     if (s || !w->outside) return s;
-    return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_RANGE,
-                      "%td of %td points lie outside the range of the training rows (first: %s, whose %s is %.6g and "
-                      "not in [%.6g, %.6g]); variances there are extrapolations",
-                      w->outside, pb->asked, pb->name[first->point], pb->data->feature[first->feature], first->value,
-                      pb->data->least[first->feature], pb->data->most[first->feature]);
+    return epiqp_warn(
+        pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_RANGE,
+        "%td of %td points lie outside the range of the rows (first: %s, whose %s is %.6g and "
+        "not in [%.6g, %.6g]): networks extrapolate there, and far outside no prediction interval is given",
+        w->outside, pb->asked, pb->name[first->point], pb->table->feature[first->feature], first->value,
+        pb->table->least[first->feature], pb->table->most[first->feature]);
 }
 
 int epiqp_points_settle(epiqp_problem *pb, const epiq_options *o, const epiq_points *where, const epiqp_sweeps *sweeps)
 {
-    const ptrdiff_t d = pb->data->d;
+    const ptrdiff_t d = pb->table->d;
     pb->points = pb->asked + sweeps->points;
     double *at = epiqp_room(pb, (pb->points + 1) * d, sizeof *at), longest2;
     const char **name = epiqp_room(pb, pb->points, sizeof *name);
@@ -117,12 +118,12 @@ int epiqp_points_settle(epiqp_problem *pb, const epiq_options *o, const epiq_poi
         if (left_out[p] >= 0) pb->left_out = left_out;
     }
     memcpy(at, where->x, (size_t)(pb->asked * d) * sizeof *at);
-    pb->at = at;
+    pb->at_table = at;
     pb->name = name;
     counted w = {0};
     int s = copy_names(pb, where, name);
     if (s || (s = epiqp_sweeps_fill(pb, sweeps, at, name)) || (s = check_rows(pb, o, &longest2)) ||
-        (s = settle(pb, o, longest2, at, at + pb->points * d, &w))) {
+        (s = settle(pb, o, longest2, at, at + pb->points * d, &w)) || (s = epiqp_wide_points(pb))) {
         return s;
     }
     return warn(pb, o, &w);

@@ -1,6 +1,8 @@
 /* resolve.c - what the options leave to choose, chosen; and what does not go together with these rows, refused. */
 #include "run/run.h"
 
+#include <stdio.h>
+
 enum {
     FACTOR_ROWS = 10000,   /* methods auto: up to here the factor takes less than training m networks */
     FEWEST_TO_RETRAIN = 10 /* rows, or groups of them: two in each fold */
@@ -20,26 +22,32 @@ static bool may_retrain(const epiqp_problem *pb, const epiq_options *o)
     return pb->engine->trains && o->data_by != EPIQ_DATA_BY_IF && !not_retrained(pb, o);
 }
 
-/* Without a kernel matrix of all rows, which a model keeps and other kernels and solvers are about. */
-static bool may_use_subset(const epiqp_problem *pb, const epiqp_request *rq, const epiq_options *o)
+/* Why a kernel matrix of all rows is needed, which models keep and other kernels are about; NULL: it is not. */
+static const char *not_by_subset(const epiqp_problem *pb, const epiqp_request *rq, const epiq_options *o)
 {
-    return may_retrain(pb, o) && !rq->model && !rq->on_done && !rq->leverage && o->kernel == EPIQ_KERNEL_POPULATION &&
-           o->hbar == EPIQ_HBAR_KERNEL && !epiqp_has_groups(pb);
+    return !pb->engine->trains             ? "it takes {--engine} network, whose networks are retrained"
+           : o->data_by == EPIQ_DATA_BY_IF ? "{--data-by} if takes the kernel matrix of all rows"
+           : not_retrained(pb, o)          ? not_retrained(pb, o)
+           : epiqp_has_groups(pb)          ? "rows in groups are left out by the kernel matrix of all rows"
+           : o->kernel || o->hbar          ? "it takes {--kernel} population and {--hbar} kernel"
+           : rq->model || rq->on_done      ? "a model, and what is chosen to be measured, take the factor of all rows"
+           : rq->leverage                  ? "leverages of all rows are asked for"
+                                           : NULL;
 }
 
-static int choose_methods(const epiqp_problem *pb, const epiqp_request *rq, epiqp_resolved *out)
+/* why: there is no kernel matrix of all rows. */
+static int choose_methods(const epiqp_problem *pb, const epiqp_request *rq, const char *why, epiqp_resolved *out)
 {
     epiq_options *o = &out->o;
-    const bool cheap = pb->n <= FACTOR_ROWS || !pb->engine->member;
-    out->subset = !cheap && may_use_subset(pb, rq, o);
+    const bool cheap = (pb->n <= FACTOR_ROWS || !pb->engine->member) && !out->subset;
+    out->subset = out->subset || (!cheap && !not_by_subset(pb, rq, o));
     o->methods = cheap || out->subset ? EPIQ_IF | EPIQ_EV : EPIQ_EV | EPIQ_BA;
     out->choice =
-        out->subset
-            ? epiqp_arena_sentence(
-                  pb->e.c, pb->lasting,
-                  "%td rows: a kernel matrix of all of them would dominate, so the data part comes from networks "
-                  "retrained on changed targets and the procedural part from EV, each with an interval",
-                  pb->n)
+        out->subset ? epiqp_arena_sentence(
+                          pb->e.c, pb->lasting,
+                          "%td rows: %s, so the data part comes from networks "
+                          "retrained on changed targets and the procedural part from EV, each with an interval",
+                          pb->n, why)
         : cheap ? epiqp_arena_sentence(pb->e.c, pb->lasting,
                                        "%td rows: the kernel matrix is cheap to factorise, so IF gives the data part%s "
                                        "and EV the procedural part, each directly and with an interval",
@@ -60,7 +68,7 @@ static int choose_correction(const epiqp_problem *pb, epiq_options *o)
             return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_UNCORRECTED,
                               "when training is stopped at a time there is no correction for leverage (IF is as "
                               "published, and biased low), no leave-one-out error, no influence of single rows and no "
-                              "interval for a new observation");
+                              "prediction interval");
         }
     }
     if (epiqp_noise_by_row(o->correction) && epiqp_has_groups(pb)) o->correction = EPIQ_CORRECTION_UNBIASED;
@@ -73,7 +81,7 @@ static int choose_data_by(const epiqp_problem *pb, epiqp_resolved *out)
     const char *why = not_retrained(pb, o);
     if (o->data_by == EPIQ_DATA_BY_RETRAIN && o->methods & EPIQ_IF && why) {
         return epiqp_fail(pb->e.c, epiqp_not_retrained(o) ? EPIQ_E_USAGE : EPIQ_E_DATA,
-                          "the data part cannot be had by retraining: %s; use {--data-by} if", why);
+                          "the data part cannot be found by retraining: %s; use {--data-by} if", why);
     }
     if (o->data_by == EPIQ_DATA_BY_AUTO) { /* linearised networks follow the data as their kernel does */
         const int trained = out->subset ? EPIQ_IF : EPIQ_EV | EPIQ_BA;
@@ -106,11 +114,29 @@ static int check_rows(const epiqp_problem *pb, const epiq_options *o)
     return EPIQ_OK;
 }
 
+/* Whether it is asked for by name. */
+static int check_subset(const epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *out)
+{
+    const epiq_options *o = &out->o;
+    if (o->solver != EPIQ_SOLVER_SUBSET || !(o->methods & (EPIQ_IF | EPIQ_AUTO))) return EPIQ_OK;
+    const char *why = o->methods & (EPIQ_EV | EPIQ_AUTO) ? not_by_subset(pb, request, o) : "it takes ev in {--methods}";
+    out->subset = !why;
+    return why ? epiqp_fail(pb->e.c, EPIQ_E_USAGE, "{--solver} subset cannot be used here: %s; use {--solver} exact",
+                            why)
+               : EPIQ_OK;
+}
+
 int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out)
 {
     *out = (epiqp_resolved){.o = *o};
-    int s = o->methods == EPIQ_AUTO ? choose_methods(pb, request, out) : EPIQ_OK;
+    int s = check_subset(pb, request, out);
+    if (!s && o->methods == EPIQ_AUTO) {
+        const char *why = out->subset ? "no kernel matrix of all of them is asked for"
+                                      : "a kernel matrix of all of them would dominate";
+        s = choose_methods(pb, request, why, out);
+    }
     if (s) return s;
+    if (out->subset) out->o.solver = EPIQ_SOLVER_SUBSET;
     if (!pb->engine->member && out->o.methods & EPIQ_BA) { /* nothing to batch: the closed form replaces it */
         out->o.methods = (out->o.methods & ~EPIQ_BA) | EPIQ_EV;
     }
@@ -118,4 +144,18 @@ int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const e
     out->o.ensemble_size = o->ensemble_size > 0 ? o->ensemble_size : o->batches;
     if ((s = choose_correction(pb, &out->o)) || (s = choose_data_by(pb, out))) return s;
     return check_rows(pb, &out->o);
+}
+
+int epiqp_resolve_without_matrix(const epiqp_problem *pb, const epiqp_request *request, double bytes, double have,
+                                 epiqp_resolved *r, bool *possible)
+{
+    char why[96];
+    *possible = r->choice && !r->subset && r->o.solver == EPIQ_SOLVER_EXACT && !r->o.scratch && !pb->e.cluster &&
+                pb->n > EPIQP_CHEAP_ROWS && !not_by_subset(pb, request, &r->o);
+    if (!*possible) return EPIQ_OK;
+    r->subset = true;
+    r->o.solver = EPIQ_SOLVER_SUBSET;
+    snprintf(why, sizeof why, "a kernel matrix of all of them takes %.2f GB and %.2f may be used", bytes / 1e9,
+             have / 1e9);
+    return choose_methods(pb, request, why, r);
 }

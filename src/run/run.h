@@ -23,6 +23,9 @@ typedef struct {
     double *step, *step_size; /* o.replicates by n: u of reference.c, 0: unknown; n: sizes, 0: unknown */
     double *alone;            /* n: noise of the row without misfit, 0: unknown */
     ptrdiff_t *fold;          /* n: the fold that leaves row i out; replicate r belongs to fold r mod o.folds */
+    epiqp_span span;          /* of the rows; rank 0: networks have the features themselves */
+    bool has_spread;          /* the interval of a new observation is known, from this: */
+    epiqp_spread_kept spread;
 } epiqp_model_parts;
 
 /* Everything there is at the end of an estimate. */
@@ -40,11 +43,14 @@ typedef struct {
     void *user;
     double extra_bytes;           /* that on_done takes, */
     const char *extra_bytes_hint; /* and what makes them fewer */
+    bool together;                /* what points have in common counts, not each point alone */
     bool may_end_early;           /* on request: with the networks there are */
     bool predictive;              /* where new observations would fall */
     bool left_out;                /* points may be rows that are left out */
     bool leverage;                /* result.fit, even where nothing else needs it */
     bool forecast_only;           /* nothing but what all of it would cost */
+    ptrdiff_t choice_rows;        /* that width and lambda are first chosen on, of twice as many or more; 0: as usual */
+    const char **why_not_rows;    /* NULL, or set: why rows cannot be left out; NULL if they can */
 } epiqp_request;
 
 int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
@@ -58,17 +64,28 @@ typedef struct {
     bool subset;        /* how the data part varies over x is taken from some of the rows */
 } epiqp_resolved;
 int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out);
+/* Where methods were left to choose and a plan with a kernel matrix takes more bytes than there are: one without, if possible. */
+int epiqp_resolve_without_matrix(const epiqp_problem *pb, const epiqp_request *request, double bytes, double have,
+                                 epiqp_resolved *r, bool *possible);
+
+/* ---- wide.c: more features than rows ---- */
+
+/* Puts the rows of pb in coordinates of their span, where that makes them shorter. */
+int epiqp_wide(epiqp_problem *pb, const epiqp_request *request, const epiq_points *where);
+/* The problem's points, by their features, in the same coordinates. */
+int epiqp_wide_points(epiqp_problem *pb);
 
 /* ---- choose.c ---- */
 
+enum { EPIQP_CHOICE_ROWS = 4096 }; /* of twice as many or more, a part is tried on first, which has so many at least */
 /* Chooses the width and lambda that o leaves open, and says so in the answer. */
 int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_options *o, epiqp_answer *a);
 
 /* ---- solver.c: the plan ---- */
 
 /* Chooses the solver; fails, with alternatives, where the plan does not fit into memory. */
-int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, const epiqp_resolved *r,
-                   const epiqp_hints *hints, epiqp_plan *out);
+int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *r, const epiqp_hints *hints,
+                   epiqp_plan *out);
 /* How leverages of `rows` rows are found; exact: there is a factor in memory. */
 void epiqp_plan_leverages(epiqp_plan *plan, const epiqp_request *request, ptrdiff_t rows, bool exact);
 
@@ -77,8 +94,8 @@ void epiqp_plan_leverages(epiqp_plan *plan, const epiqp_request *request, ptrdif
 typedef struct {
     double flops, entries; /* of products and of the kernel, per second, by all threads */
 } epiqp_rates;
-int epiqp_rates_of(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out); /* timed where rows are many */
-bool epiqp_rates_are_timed(const epiqp_problem *pb);
+/* Timed where rows are many, and for a forecast. */
+int epiqp_rates_of(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_rates *out);
 double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan);
 /* Of the factor of n rows and the inverse in its place: in this process, or a rank's share. */
 double epiqp_cost_matrix_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n);

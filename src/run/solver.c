@@ -39,7 +39,8 @@ static bool solves(const epiqp_problem *pb, const epiqp_plan *plan)
     bool by_if = o->methods & EPIQ_IF && o->kernel == EPIQ_KERNEL_POPULATION && plan->influence != EPIQP_IF_SUBSET;
     bool by_engine = epiqp_needs_solve(o) && (plan->members || !pb->engine->member);
     bool predicts = !plan->members && !(o->methods & EPIQ_IF);
-    bool by_phi = plan->batches && pb->n <= EPIQP_CHEAP_ROWS && o->solver != EPIQ_SOLVER_DIVIDED;
+    bool by_phi = plan->batches && pb->n <= EPIQP_CHEAP_ROWS && o->solver != EPIQ_SOLVER_DIVIDED &&
+                  o->solver != EPIQ_SOLVER_SUBSET;
     return by_if || by_engine || predicts || by_phi;
 }
 
@@ -78,12 +79,13 @@ static int check_left_out(const epiqp_problem *pb, const epiqp_request *request,
     const epiq_options *o = &plan->ran;
     const char *why = !request->left_out                              ? "only estimates ask so"
                       : pb->data->groups < 2                          ? "there is one group of rows, or one row"
-                      : o->time > 0                                   ? "training that is stopped at a time cannot"
+                      : o->time > 0                                   ? "not with training that is stopped at a time"
                       : plan->solve && o->solver != EPIQ_SOLVER_EXACT ? "that takes {--solver} exact"
                       : plan->influence == EPIQP_IF_EMPIRICAL         ? "that takes {--kernel} population"
                       : pb->engine->member && !(o->methods & (EPIQ_IF | EPIQ_EV)) ? "that takes if or ev in {--methods}"
                       : by_folds(pb, request, plan) && o->fold_members < 2 ? "that takes 2 {--fold-members} or more"
                                                                            : NULL;
+    if (request->why_not_rows) *request->why_not_rows = why;
     return why ? epiqp_fail(pb->e.c, EPIQ_E_USAGE,
                             "rows cannot be left out here: %s; ask {--at} mean or another point instead", why)
                : EPIQ_OK;
@@ -98,6 +100,18 @@ typedef struct {
     char instead[640]; /* alternatives that fit into memory: "--solver iterative (0.2 GB, about 3 min, ..), " */
 } judging;
 
+/* Whether leverages of many rows come from probes where nothing is said of it: an inverse takes three times as long as the factor.
+ * Rows in groups need it, a model is asked about any point, and models are compared by errors that are exact. With many points the
+ * rows that may decide one of them would take as long as the inverse. */
+static bool probes_by_default(const judging *w, const epiqp_plan *plan)
+{
+    const epiq_options *o = &plan->ran;
+    return o->solver == EPIQ_SOLVER_EXACT && !o->probes && w->pb->n > EPIQP_INVERSE_ROWS && !w->pb->e.cluster &&
+           !epiqp_has_groups(w->pb) && !w->request->model && !w->request->leverage &&
+           needs_leverages(plan, w->request) &&
+           6 * (4 * PROBES + epiqp_deciding_most(w->pb->points, w->pb->n)) <= w->pb->n; /* solves, in rows */
+}
+
 /* The plan with one solver. Few rows are solved with exactly whatever was asked. resident: of a factor in a scratch file. */
 static epiqp_plan plan_with(const judging *w, const epiqp_resolved *r, int solver, ptrdiff_t resident)
 {
@@ -108,8 +122,9 @@ static epiqp_plan plan_with(const judging *w, const epiqp_resolved *r, int solve
     const ptrdiff_t probes = o->probes ? o->probes : PROBES;
     o->solver = solver == EPIQ_SOLVER_ITERATIVE && pb->n <= epiqp_max(FEW, probes) ? EPIQ_SOLVER_EXACT : solver;
     o->parts = epiqp_parts(o->parts, pb->n);
-    if (o->solver == EPIQ_SOLVER_ITERATIVE && needs_leverages(&plan, request)) {
-        o->probes = probes; /* there is no inverse to take leverages from */
+    if ((o->solver == EPIQ_SOLVER_ITERATIVE && needs_leverages(&plan, request)) || /* which has no inverse */
+        probes_by_default(w, &plan)) {
+        o->probes = probes;
     }
     plan.members = pb->engine->member && o->methods & EPIQ_EV;
     plan.members_at_rows = plan.members && o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF;
@@ -191,6 +206,7 @@ static int refuse(judging *w, const epiqp_resolved *r, const epiqp_plan *plan)
     char parts[96];
     snprintf(parts, sizeof parts, "more {--parts} than %td, or fewer rows or points", o->parts);
     offer_all(w, *r, plan);
+    if (w->request->why_not_rows) *w->request->why_not_rows = "that takes more memory than may be used";
     return epiqp_fail(w->pb->e.c, EPIQ_E_NOMEM,
                       "%td rows, %td points and networks of width %td and depth %td need about %.*f GB%s and %.*f may "
                       "be used; use %s%s%s%s",
@@ -202,15 +218,19 @@ static int refuse(judging *w, const epiqp_resolved *r, const epiqp_plan *plan)
                                                                      : "fewer rows or points");
 }
 
-int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, const epiqp_resolved *r,
-                   const epiqp_hints *hints, epiqp_plan *out)
+int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *r, const epiqp_hints *hints,
+                   epiqp_plan *out)
 {
     const epiq_cluster *k = pb->e.cluster;
     const int asked = r->o.solver;
+    bool without = false;
     judging w = {.pb = pb, .request = request, .have = epiqp_may_use(&r->o, k ? k->ranks_on_node : 1)};
-    int s = epiqp_rates_of(pb, &r->o, &w.rate);
+    int s = epiqp_rates_of(pb, request, &r->o, &w.rate);
     if (s) return s;
     *out = plan_with(&w, r, asked == EPIQ_SOLVER_AUTO ? EPIQ_SOLVER_EXACT : asked, 0);
+    if (out->cost.bytes > w.have) s = epiqp_resolve_without_matrix(pb, request, out->cost.bytes, w.have, r, &without);
+    if (s) return s;
+    if (without) *out = plan_with(&w, r, r->o.solver, 0);
     if (asked == EPIQ_SOLVER_AUTO && !k && out->cost.bytes > w.have && out->solve && !request->model &&
         !epiqp_needs_factor(&r->o)) { /* a model needs the factor */
         const double whole = out->cost.bytes;

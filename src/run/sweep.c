@@ -47,30 +47,32 @@ static double correlation2(const epiq_data *data, ptrdiff_t feature)
     return isfinite(r2) ? r2 : 0;
 }
 
-/* Marks the features to sweep; returns how many. Those alike keep the earlier one. */
+/* Marks the features to sweep; returns how many. Of features alike the earlier one comes first. */
 static ptrdiff_t choose(const epiq_data *data, double *score, bool *chosen)
 {
-    ptrdiff_t vary = 0;
+    ptrdiff_t vary = 0, count = 0;
     for (ptrdiff_t f = 0; f < data->d; f++) {
         chosen[f] = data->most[f] > data->least[f];
         vary += chosen[f];
     }
-    for (ptrdiff_t f = 0; vary > MOST && f < data->d; f++) {
-        score[f] = chosen[f] ? correlation2(data, f) : 0;
+    if (vary <= MOST) return vary;
+    for (ptrdiff_t f = 0; f < data->d; f++) {
+        score[f] = chosen[f] ? correlation2(data, f) : -1;
+        chosen[f] = false;
     }
-    for (; vary > MOST; vary--) {
-        ptrdiff_t least = -1;
+    for (; count < MOST; count++) {
+        ptrdiff_t best = -1;
         for (ptrdiff_t f = 0; f < data->d; f++) {
-            least = chosen[f] && (least < 0 || score[f] <= score[least]) ? f : least;
+            best = !chosen[f] && (best < 0 || score[f] > score[best]) ? f : best;
         }
-        chosen[least] = false;
+        chosen[best] = true;
     }
-    return vary;
+    return count;
 }
 
 int epiqp_sweeps_new(const epiqp_problem *pb, ptrdiff_t most, epiqp_sweeps *out)
 {
-    const epiq_data *data = pb->data;
+    const epiq_data *data = pb->table;
     *out = (epiqp_sweeps){0};
     if (!most) return EPIQ_OK;
     double *score = epiqp_room(pb, data->d, sizeof *score);
@@ -104,7 +106,7 @@ int epiqp_sweeps_new(const epiqp_problem *pb, ptrdiff_t most, epiqp_sweeps *out)
 
 int epiqp_sweeps_fill(const epiqp_problem *pb, const epiqp_sweeps *sweeps, double *at, const char **name)
 {
-    const epiq_data *data = pb->data;
+    const epiq_data *data = pb->table;
     ptrdiff_t d = data->d, p = pb->asked;
     for (ptrdiff_t s = 0; s < sweeps->count; s++) {
         const epiq_sweep *sweep = &sweeps->list[s];

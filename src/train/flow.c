@@ -20,21 +20,33 @@
 static const double DAMPING = 0.05; /* eps */
 static const double REACH = 1.9;    /* h curvature <= REACH s^2: slightly below 2 - 4 eps/3 */
 static const double FIRST = 0.1;    /* first steps, in units of the time of the fastest direction */
-static const double GROWTH = 0.17;  /* step over elapsed time; 0.3 ends about twice as far from where descent does */
 static const double MARGIN = 1.1;   /* on the largest curvature, which power iteration underestimates; may grow */
 
 /* Directions slowed down: at most LEADING, computed again when the time has grown by a factor RENEWED or the loss has
  * risen by a fraction STRAYED, which shows that they have changed. Each stays PACE times as fast as the elapsed time
- * requires and is slowed by at most SLOWEST, since a stage moves by about 2/cap times the gradient and overshoots a
+ * requires and is slowed by at most slowest(), since a stage moves by about 2/cap times the gradient and overshoots a
  * kink by as much. */
-enum { LEADING = 10, VECTORS = 5 + LEADING + LEADING / 2 }; /* VECTORS: of doubles, that training holds */
-static const double RENEWED = 16, STRAYED = 1e-3, PACE = 25, SLOWEST = 12;
+enum { LEADING = 12, FEWER = 6, MANY_PARAMS = 4000000 }; /* FEWER: from so many parameters on, to save memory */
+static const double RENEWED = 64, STRAYED = 1e-3, PACE = 10;
+enum { TURNS = 3 }; /* of the first search */
+
+/* Step over elapsed time, and how far a direction is slowed at most. Ensembles then have the means and variances of the flow in fine steps within
+ * the error of 400 networks; with few features they are more sensitive to both. */
+enum { FEW_FEATURES = 4 };
+static double growth(const epiqp_net *net)
+{
+    return net->d <= FEW_FEATURES ? 0.4 : 0.7;
+}
+static double slowest(const epiqp_net *net)
+{
+    return net->d <= FEW_FEATURES ? 12 : 100;
+}
 
 /* In units of 1/lambda, the time of the slowest directions: LONGEST, the longest step (relative to the time, beyond
  * 1); SETTLING, the time at which everything except kinks has converged: from then on steps are SHORT and shrink with
  * the square of the time, so that units at kinks settle, while long steps would move from one minimum to the next;
  * ENOUGH, the earliest end; and LOOK, the time between tests of convergence. */
-static const double LONGEST = 0.3, SETTLING = 2, SHORT = 0.1, ENOUGH = 2.9, LOOK = 0.2;
+static const double LONGEST = 1, SETTLING = 2, SHORT = 0.3, ENOUGH = 2.9, LOOK = 0.2;
 /* Converged: since the last test, LOOK earlier (or half the time if PATIENCE gradients did not suffice for a small
  * lambda), the loss fell by less than this fraction; the rest will fall by less still. */
 static const double SETTLED = 1e-3;
@@ -48,57 +60,76 @@ typedef struct {
     double margin;                   /* safety factor contained in curvature */
     double searched;                 /* time at which the leading directions were last computed */
     double own[LEADING];             /* their curvatures, in descending order */
+    int leads;                       /* how many: LEADING or FEWER */
+    double rest;                     /* the largest curvature beside them */
     int slowed;                      /* number of directions slowed down */
     double c[LEADING];               /* c_j of each */
     double *grad, *y, *before, *old; /* grad begins the block of all of these */
-    float *leading;                  /* LEADING by p: v_j */
-    double *image;                   /* LEADING by p: J'J v_j during the search */
-    double *probe;                   /* the current vector of the power iteration */
+    double *image;                   /* leads by p: J'J v_j during the search */
+    float *leading;                  /* leads by p: v_j */
+    float *probe;                    /* the current vector of the power iteration */
     epiqp_pass pass;
 } flow;
 
+static int leads(ptrdiff_t params)
+{
+    return params < MANY_PARAMS ? LEADING : FEWER;
+}
+
+/* Numbers in doubles: grad, y, before, old and image; in floats: leading, probe, and of a pass by matrix products theta
+ * and grad. */
 double epiqp_minimise_bytes(ptrdiff_t params)
 {
-    return (double)sizeof(double) * VECTORS * (double)params;
+    return (double)params *
+           (double)(sizeof(double) * (4 + (size_t)leads(params)) + sizeof(float) * (3 + (size_t)leads(params)));
 }
 
 static int flow_new(const epiqp_env *e, const epiqp_task *t, flow *f)
 {
     *f = (flow){.task = t, .p = epiqp_net_params(t->net), .margin = MARGIN};
-    f->grad = epiqp_alloc(e->c, VECTORS * f->p, sizeof(double));
+    const ptrdiff_t count = f->leads = leads(f->p);
+    f->grad = epiqp_alloc(e->c, (4 + count) * f->p + (count + 2) * f->p / 2, sizeof(double));
     if (!f->grad) return EPIQ_E_NOMEM;
     f->y = f->grad + f->p;
     f->before = f->y + f->p;
     f->old = f->before + f->p;
-    f->probe = f->old + f->p;
-    f->image = f->probe + f->p;
-    f->leading = (void *)(f->image + LEADING * f->p);
+    f->image = f->old + f->p;
+    f->leading = (void *)(f->image + count * f->p);
+    f->probe = f->leading + count * f->p;
     /* any start will do that is not orthogonal to the leading directions */
-    epiqp_uniforms((epiqp_stream){0, EPIQP_FOR_SEARCH, 0}, (1 + LEADING) * f->p, f->probe);
+    epiqp_uniforms((epiqp_stream){0, EPIQP_FOR_SEARCH, 0}, (1 + count) * f->p, f->old);
     for (ptrdiff_t k = 0; k < f->p; k++) {
-        f->probe[k] -= 0.5;
+        f->probe[k] = (float)(f->old[k] - 0.5);
     }
-    for (ptrdiff_t k = 0; k < LEADING * f->p; k++) {
+    for (ptrdiff_t k = 0; k < count * f->p; k++) {
         f->leading[k] = (float)(f->image[k] - 0.5);
     }
     return epiqp_task_pass(e, t, &f->pass);
 }
 
-/* g <- (I - sum c v v') g */
+/* g <- (I - sum c v v') g, in parts of g that stay in the cache */
 static void slow_down(const flow *f, double *g)
 {
-    for (int j = 0; j < f->slowed; j++) {
-        const float *v = f->leading + j * f->p;
-        epiqp_axpy_single(f->p, -f->c[j] * epiqp_dot_single(f->p, v, g), v, g);
+    enum { SPAN = 2048 };
+    double along[LEADING] = {0};
+    for (int turn = 0; turn < 2; turn++) { /* first along = V'g, then g -= V (c along) */
+        for (ptrdiff_t k = 0; k < f->p; k += SPAN) {
+            const ptrdiff_t some = epiqp_min(SPAN, f->p - k);
+            for (int j = 0; j < f->slowed; j++) {
+                const float *v = f->leading + j * f->p + k;
+                if (turn == 0) along[j] += epiqp_dot_single(some, v, g + k);
+                if (turn == 1) epiqp_axpy_single(some, -f->c[j] * along[j], v, g + k);
+            }
+        }
     }
 }
 
-/* Scales v to norm 1 and returns its norm; a zero vector stays. */
-static double normalise(ptrdiff_t p, double *v)
+/* unit = v scaled to norm 1; returns the norm. A zero vector stays. */
+static double normalise(ptrdiff_t p, const double *v, float *unit)
 {
     double norm = sqrt(epiqp_dot(p, v, v));
-    for (ptrdiff_t k = 0; k < p && norm > 0; k++) {
-        v[k] /= norm;
+    for (ptrdiff_t k = 0; k < p; k++) {
+        unit[k] = (float)(norm > 0 ? v[k] / norm : 0);
     }
     return norm;
 }
@@ -109,22 +140,23 @@ static double curvature_of(const flow *f, double norm)
     return 2 * (norm / (double)f->task->n + f->task->lambda);
 }
 
-/* Largest curvature by power iteration, starting from the vector of the last one. */
-static void measure_curvature(flow *f, const double *theta, int turns)
+/* Largest curvature in directions orthogonal to the first `but` of the leading ones, by power iteration from the vector
+ * of the last one. */
+static double largest_curvature(flow *f, const double *theta, int but, int turns)
 {
     const epiqp_task *t = f->task;
     double norm = 0;
     for (int k = 0; k < turns; k++) {
-        normalise(f->p, f->probe);
-        epiqp_net_normal(&f->pass, theta, t->n, t->x, f->probe, f->y);
-        norm = sqrt(epiqp_dot(f->p, f->y, f->y));
-        if (!(norm <= 1e150)) { /* its square would overflow */
-            f->curvature = INFINITY;
-            return;
+        epiqp_net_normals(&f->pass, theta, t->n, t->x, 1, f->probe, f->y, f->before);
+        for (int j = 0; j < but; j++) {
+            const float *v = f->leading + j * f->p;
+            epiqp_axpy_single(f->p, -epiqp_dot_single(f->p, v, f->y), v, f->y);
         }
-        if (norm > 0) memcpy(f->probe, f->y, (size_t)f->p * sizeof *f->y);
+        norm = sqrt(epiqp_dot(f->p, f->y, f->y));
+        if (!(norm <= 1e150)) return INFINITY; /* its square would overflow */
+        if (norm > 0) normalise(f->p, f->y, f->probe);
     }
-    f->curvature = f->margin * curvature_of(f, norm);
+    return curvature_of(f, norm);
 }
 
 /* One subspace iteration: leading <- orthonormal vectors from J'J leading, in order of curvature; stretch: their
@@ -132,47 +164,41 @@ static void measure_curvature(flow *f, const double *theta, int turns)
 static int turn_leading(const epiqp_env *e, flow *f, const double *theta, double *stretch)
 {
     const epiqp_task *t = f->task;
+    const int count = f->leads;
     double h[LEADING * LEADING];
-    for (int j = 0; j < LEADING; j++) {
-        double *image = f->image + j * f->p;
-        for (ptrdiff_t k = 0; k < f->p; k++) {
-            f->y[k] = (double)f->leading[j * f->p + k];
-        }
-        epiqp_net_normal(&f->pass, theta, t->n, t->x, f->y, image);
+    epiqp_net_normals(&f->pass, theta, t->n, t->x, count, f->leading, f->image, f->y);
+    for (int j = 0; j < count; j++) {
         for (int i = 0; i <= j; i++) {
-            h[i * LEADING + j] = h[j * LEADING + i] = epiqp_dot_single(f->p, f->leading + i * f->p, image);
+            h[i * count + j] = h[j * count + i] = epiqp_dot_single(f->p, f->leading + i * f->p, f->image + j * f->p);
         }
     }
-    int status = e->la->syev(e->c, LEADING, h, stretch); /* ascending */
-    for (ptrdiff_t j = 0; !status && j < LEADING; j++) {
-        const double *mix = h + (LEADING - 1 - j) * LEADING;
-        float *v = f->leading + j * f->p;
+    int status = e->la->syev(e->c, count, h, stretch); /* ascending */
+    for (ptrdiff_t j = 0; !status && j < count; j++) {
+        const double *mix = h + (count - 1 - j) * count;
         memset(f->y, 0, (size_t)f->p * sizeof *f->y);
-        for (int i = 0; i < LEADING; i++) {
+        for (int i = 0; i < count; i++) {
             epiqp_axpy(f->p, mix[i], f->image + i * f->p, f->y);
         }
         for (int i = 0; i < j; i++) {
             epiqp_axpy_single(f->p, -epiqp_dot_single(f->p, f->leading + i * f->p, f->y), f->leading + i * f->p, f->y);
         }
-        stretch[j] = normalise(f->p, f->y);
-        for (ptrdiff_t k = 0; k < f->p; k++) {
-            v[k] = (float)f->y[k];
-        }
+        stretch[j] = normalise(f->p, f->y, f->leading + j * f->p);
     }
     return status;
 }
 
-/* Computes the leading directions at theta. */
+/* Computes the leading directions at theta, from random ones in several turns, and what is left beside them. */
 static int find_leading(const epiqp_env *e, flow *f, const double *theta, double time)
 {
     double stretch[LEADING];
-    for (int turns = f->searched > 0 ? 1 : 2; turns > 0; turns--) {
+    for (int turns = f->searched > 0 ? 1 : TURNS; turns > 0; turns--) {
         int status = turn_leading(e, f, theta, stretch);
         if (status) return status;
     }
-    for (int j = 0; j < LEADING; j++) {
+    for (int j = 0; j < f->leads; j++) {
         f->own[j] = curvature_of(f, stretch[j]);
     }
+    f->rest = largest_curvature(f, theta, f->leads, f->searched > 0 ? 2 : 4);
     f->searched = time;
     f->margin = MARGIN;
     return EPIQ_OK;
@@ -181,14 +207,14 @@ static int find_leading(const epiqp_env *e, flow *f, const double *theta, double
 /* Slows them down as far as the elapsed time allows. */
 static void slow_leading(flow *f, double time)
 {
-    double cap = fmax(PACE / time, f->own[0] / SLOWEST);
+    double cap = fmax(PACE / time, f->own[0] / slowest(f->task->net));
     f->slowed = 0;
-    while (f->slowed < LEADING && f->own[f->slowed] > cap) {
+    while (f->slowed < f->leads && f->own[f->slowed] > cap) {
         f->c[f->slowed] = 1 - cap / f->own[f->slowed];
         f->slowed++;
     }
-    /* no direction that is not slowed is above the next curvature */
-    f->curvature = f->margin * fmax(cap, f->own[epiqp_min(f->slowed, LEADING - 1)]);
+    double left = f->slowed < f->leads ? fmax(f->own[f->slowed], f->rest) : f->rest;
+    f->curvature = f->margin * fmax(cap, left);
 }
 
 /* One step of s stages from theta, whose gradient is in f->grad; the end is left in f->y. */
@@ -225,7 +251,7 @@ static void chebyshev_step(const epiqp_env *e, flow *f, const double *theta, dou
 static double step(const flow *f, double late)
 {
     double longest = late < SETTLING ? LONGEST / fmax(1, late) : SHORT * (SETTLING / late) * (SETTLING / late);
-    return fmax(FIRST / f->curvature, fmin(GROWTH * late, longest) / f->task->lambda);
+    return fmax(FIRST / f->curvature, fmin(growth(f->task->net) * late, longest) / f->task->lambda);
 }
 
 static ptrdiff_t stages(const flow *f, double h)
@@ -244,7 +270,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
     ptrdiff_t limit = most_steps > 0 ? most_steps : most_steps < 0 ? -most_steps : MOST_GRADIENTS;
     bool strayed = false;
     double time = 0, checked_time = 0, checked_loss = INFINITY;
-    measure_curvature(&f, theta, 6);
+    f.curvature = f.margin * largest_curvature(&f, theta, 0, 6);
     report->loss = epiqp_loss(t, theta, f.grad, &report->gradient_rel, &f.pass);
     report->iterations = 1;
     if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
@@ -269,7 +295,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             strayed = f.slowed && f.searched < time;
             if (strayed) continue; /* or the slowed directions have changed */
             f.margin *= 1.5;
-            if (f.searched == 0) measure_curvature(&f, theta, 5);
+            if (f.searched == 0) f.curvature = f.margin * largest_curvature(&f, theta, 0, 5);
             if ((status = epiqp_check_size(e, f.margin * f.curvature <= 1e100))) goto end;
             continue;
         }

@@ -14,28 +14,32 @@ static bool ordinary(ptrdiff_t n, ptrdiff_t step, const double *v)
     return largest == 0 || (largest >= 1e-6 && largest <= 1e6);
 }
 
-/* Rounding moves an output by about 1e-7 sqrt(k), k = |x|^2 + beta^2 (1 + bias_sd^2) being about the kernel's
- * diagonal, and so R by up to 2e-7 sqrt(k R). R is at least about lambda times the square of the targets over k. With
- * k <= 1e6 lambda the error is below 2e-4 of R even if all rows have the same error, which is less than training
- * resolves. */
-static bool single_precision_will_do(const epiqp_task *t)
+static bool all_ordinary(const epiqp_task *t)
 {
     const epiqp_net *net = t->net;
-    double squares = epiqp_dot(t->n * net->d, t->x, t->x) / (double)t->n;
-    double k = squares + net->beta * net->beta * (1 + net->bias_sd * net->bias_sd);
-    bool fine = k <= 1e6 * t->lambda && ordinary(1, 1, &net->beta) && ordinary(t->n, 1, t->y) &&
-                ordinary(epiqp_net_params(net), 1, t->theta0);
+    bool fine = ordinary(1, 1, &net->beta) && ordinary(t->n, 1, t->y) && ordinary(epiqp_net_params(net), 1, t->theta0);
     for (ptrdiff_t a = 0; fine && a < net->d; a++) {
         fine = ordinary(t->n, net->d, t->x + a);
     }
     return fine;
 }
 
+/* Rounding moves an output by about 1e-7 sqrt(k), k = |x|^2 + beta^2 (1 + bias_sd^2) being about the kernel's
+ * diagonal, and so R by up to 2e-7 sqrt(k R). While R >= 1e-6 k the error is below 2e-4 of R even if all rows have the
+ * same error, which is less than training resolves. */
+static double least_loss(const epiqp_task *t)
+{
+    const epiqp_net *net = t->net;
+    double squares = epiqp_dot(t->n * net->d, t->x, t->x) / (double)t->n;
+    return 1e-6 * (squares + net->beta * net->beta * (1 + net->bias_sd * net->bias_sd));
+}
+
 int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out)
 {
     int status = epiqp_pass_new(e, t->net, out);
-    if (!status && e->la != &epiqp_la_ref && single_precision_will_do(t)) {
+    if (!status && e->la->gemm32 && all_ordinary(t)) {
         status = epiqp_pass_single(e->c, out);
+        out->least = least_loss(t);
         if (status) epiqp_pass_free(e->c, out);
     }
     return status;
@@ -52,7 +56,9 @@ double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double
         double parts = data + 2 * t->lambda * sqrt(moved);
         *gradient_rel = parts > 0 ? sqrt(epiqp_dot(p, grad, grad)) / parts : 0;
     }
-    return squares / (double)t->n + t->lambda * moved;
+    double loss = squares / (double)t->n + t->lambda * moved;
+    if (loss < work->least) work->single = false; /* from the next time on */
+    return loss;
 }
 
 int epiqp_check_size(const epiqp_env *e, bool fits)

@@ -22,7 +22,7 @@ typedef struct {
     ptrdiff_t iterations; /* gradients of the whole loss, or steps of descent */
 } epiqp_training;
 
-/* Scratch for training, in single precision where the numbers allow it. */
+/* Scratch for training, in single precision where the numbers allow it and until the loss is too small for it. */
 int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out);
 
 /* R and its gradient. work holds the pass; gradient_rel may be NULL. */
@@ -37,7 +37,7 @@ int epiqp_check_cancel(const epiqp_env *e);
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta,
                    epiqp_training *report);
 double epiqp_minimise_bytes(ptrdiff_t params); /* that it takes */
-enum { EPIQP_USUAL_GRADIENTS = 400 };          /* of one training, for forecasts */
+enum { EPIQP_USUAL_GRADIENTS = 400 };          /* a round number: budgets are counted in it */
 
 typedef struct {
     double lr;

@@ -2,7 +2,7 @@
 # Whatever is wrong gets one clear sentence and the promised exit code, and nothing is written.
 . "$(dirname "$0")/lib.inc"
 
-quick=(--engine infinite --target y)
+quick=(--engine infinite --target y --lambda 1e-3 --at mean)
 "$epiq" synth 1 --n 30 --d 2 --seed 3 >good.csv || exit 2
 estimate() { # estimate CODE PATTERN file-or-flags...
     local code=$1 pattern=$2
@@ -38,7 +38,7 @@ rm -r "$work/big" bad.csv folder
 expect_exit 2 'nope' "$epiq" estimate good.csv --target nope
 estimate 2 'nope' good.csv --features x1,nope
 estimate 2 'nope' good.csv --drop nope
-expect_exit 2 'batches' "$epiq" estimate good.csv --target y --batches 16
+expect_exit 2 'batches' "$epiq" estimate good.csv --target y --methods if,ev,ba --batches 16
 estimate 2 '999' good.csv --at row:999
 printf 'x1,z\n1,2\n' >other.csv
 estimate 2 'x2' good.csv --at other.csv

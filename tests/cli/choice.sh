@@ -9,7 +9,7 @@ awk 'BEGIN { print "a,b,c,d,y"
 fast=(--target y --methods ev --members 3)
 number() { sed -n "/^  \"$2\": {/,/^  }/s/^    \"$3\": \(.*[^,]\),*$/\1/p" "$1"; }
 
-expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width auto --lambda auto --json a.json --report a.html
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width auto --lambda auto --json a.json --report a.html --verbose
 check 'one line says what was chosen' [ "$(grep -c '^chosen: width [0-9]* and lambda ' "$out")" -eq 1 ]
 check 'JSON: what ran is what was chosen' [ "$(number a.json model width)" = "$(number a.json model_choice width)" ]
 check 'JSON: lambda too' [ "$(number a.json model lambda)" = "$(number a.json model_choice lambda)" ]
@@ -23,7 +23,7 @@ check 'threads change nothing' cmp <(sed -n '/^  "model_choice"/,/^  }/p' a.json
 
 expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width 24 --lambda auto --json c.json
 check 'a width that is given stays' [ "$(number c.json model_choice width)" = 24 ]
-expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width 24 --json d.json
+expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width 24 --lambda 1e-3 --json d.json
 check 'nothing was left to choose' lacks d.json model_choice
 expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width auto --lambda auto --dry-run
 check 'a forecast says that choosing takes time' says "$out" 'choosing the network'
@@ -48,6 +48,14 @@ check 'no biases at the start' says f.json '"bias_sd": 0,'
 expect_exit 1 '' "$epiq" estimate rows.csv --target y --width 0
 expect_exit 1 '' "$epiq" estimate rows.csv --target y --lambda best
 expect_exit 1 '' "$epiq" estimate rows.csv --target y --preset poster
-expect_exit 1 '' "$epiq" estimate rows.csv --target y --engine infinite --lambda auto --time 2
-expect_exit 1 '' "$epiq" study table1 --quick --width auto
+
+# with no word about any of it: the model is chosen, and every row is asked of networks that have not seen it
+expect_ok "$epiq" estimate rows.csv --target y --members 3 --json g.json
+check 'by default the model is chosen' says g.json '^  "model_choice": \{'
+check 'two methods are' says g.json '^    "methods": "if,ev",$'
+check 'and rows are asked about' test "$(grep -c '^      "at": "row:[0-9]*",$' g.json)" -eq 60
+check 'that were left out' test "$(grep -c '^      "left_out": true,$' g.json)" -eq 60
+expect_ok "$epiq" estimate rows.csv --target y --engine infinite --time 2 --json h.json
+check 'where they cannot be left out, the mean is' says h.json '^      "at": "mean",$'
+check 'and that is said' says h.json '"code": "mean_row"'
 finish

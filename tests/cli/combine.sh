@@ -51,8 +51,8 @@ check 'without one they are numbered' test "$(grep -c '"at": "[123]"' <<<"$refer
 
 # every output
 "$epiq" synth 1 --n 20 --d 2 >rows.csv
-expect_ok "$epiq" estimate rows.csv --target y --width 8 --members 3 --batches 2 --state trained.state --json trained.json --quiet
-expect_ok "${combine[@]}" --ensemble ensemble.csv --batched batched.csv "${derivatives[@]}" --until 0.5 --json all.json --csv all.csv \
+expect_ok "$epiq" estimate rows.csv --target y --width 8 --lambda 1e-3 --members 3 --batches 2 --methods if,ev,ba --at mean --state trained.state --json trained.json --quiet
+expect_ok "${combine[@]}" --ensemble ensemble.csv --batched batched.csv "${derivatives[@]}" --until 0.5 --verbose --json all.json --csv all.csv \
     --report page.html --pictures drawn --picture-format svg
 check 'nothing on stderr' test ! -s "$err"
 check 'JSON' is_json all.json
@@ -86,8 +86,8 @@ check 'CSV' test "$(wc -l <all.csv)" -eq 4
 check 'CSV and JSON agree' says all.json "\"prediction\": $(awk -F, 'NR == 2 { print $2 }' all.csv),"
 check 'text: head' says "$out" \
     '^12 networks trained on all rows, 4 on a batch of them each; 24 rows, kernel of a Jacobian of 9 parameters, lambda 0.01; '
-check 'text: check with the batches given' says "$out" '^  check .* if \+ ev/4 gives '
-check 'text: how many more' says "$out" '^Networks: [0-9]+ members bring .* down to 50 % of it; there are 12, so train [0-9]+ more\.$'
+check 'text: check with the batches given' says "$out" '^  cross-check \(batches\) .*\(if \+ ev/4\), '
+check 'text: how many more' says "$out" '^Networks: [0-9]+ networks bring .* down to 50 % of it; there are 12, so train [0-9]+ more\.$'
 check 'page' says page.html '</html>'
 check 'page: no word of training or sweeps' lacks page.html '[Ss]weep|were trained on|--methods|--at row'
 check 'page: how many more' says page.html 'so train [0-9]+ more'
@@ -153,7 +153,7 @@ expect_ok "$epiq" combine --targets 12 "${made_of[@]}" -o other.csv --seed 2 --q
 check 'targets: another seed, other signs' test -n "$(cmp other.csv targets.csv)"
 check 'networks that learn them' python3 "$here/combine.py" retrain targets.csv
 retrained=(--ensemble ensemble.csv "${made_of[@]}" --retrained retrained.csv --targets 12)
-expect_ok "${combine[@]}" "${retrained[@]}" --json retrained.json --report page.html
+expect_ok "${combine[@]}" "${retrained[@]}" --json retrained.json --report page.html --verbose
 check 'retrained: JSON' is_json retrained.json
 check 'retrained: numbers' python3 "$here/combine.py" retrained retrained.json
 expect_words 'retrained: text' "$out" '^48 networks .* 12 pairs'

@@ -4,7 +4,7 @@
 
 number='-?[0-9][0-9.e+-]*'
 interval="\\[$number, $number\\]"
-small=(--target y --width 64 --members 6 --batches 3)
+small=(--target y --width 64 --lambda 1e-3 --members 6 --batches 3 --methods if,ev,ba)
 
 # synth
 expect_ok "$epiq" synth 1 --n 60 --d 3 --seed 5
@@ -21,13 +21,13 @@ for set in 1 2 3; do
 done
 
 # JSON and CSV files beside the text
-expect_ok "$epiq" estimate rows.csv "${small[@]}" --json all.json --csv all.csv --at mean --at row:7
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --json all.json --csv all.csv --at mean --at row:7 --verbose
 check 'JSON' is_json all.json
 for field in epiq version run command seed threads backend solver seconds peak_rss_bytes data_sha256 data rows features target \
     scale target_scale shift factor model engine kernel width depth bias lambda optimizer fit rmse r2 noise_sd training members \
     converged loss_max gradient_rel_max iterations_median points at prediction prediction_variance procedural variance \
     interval level method ensemble single check ba if_plus_ev inside influential row influence timing read factor if ev \
-    advice action text warnings; do
+    advice action text warnings notes; do
     check "field $field" says all.json "\"$field\": "
 done
 check 'two points' test "$(grep -c '^      "at": ' all.json)" -eq 2
@@ -48,10 +48,10 @@ check 'five influential rows a point' test "$(grep -c '"influence": ' all.json)"
 check 'trainings: six and three, twenty without a fold, twenty again on other targets' says all.json '^    "members": 49,'
 check 'retraining' says all.json '^  "retrain": \{'
 check 'sha256' says all.json '"data_sha256": "[0-9a-f]{64}"'
-check 'the line as typed' says all.json '"command": "epiq estimate rows.csv --target y .* --at row:7"'
+check 'the line as typed' says all.json '"command": "epiq estimate rows.csv --target y .* --at row:7 --verbose"'
 check 'action' says all.json '"action": "(train|collect|either|nothing)"'
-check 'text: parts' says "$out" '^  procedural .* between .* and .* ev$'
-check 'text: bar' says "$out" '[#-]{40}  .* % data, .* % procedural'
+check 'text: parts' says "$out" '^  retraining \(procedural\) .* between .* and .* ev$'
+check 'text: bar' says "$out" '[#-]{40}  .* % data, .* % retraining'
 check 'text: advice is last' test "$(tail -n 1 "$out" | cut -c 1-8)" = 'Advice: '
 check 'text: no colour in a file' lacks "$out" "$(printf '\033')"
 check 'nothing on stderr' test ! -s "$err"
@@ -60,13 +60,49 @@ check 'CSV: columns' says all.csv '^at,prediction,prediction_variance,procedural
 check 'CSV: a new observation at the end' says all.csv ',uncorrected,infinite,predictive_lo,predictive_hi$'
 check 'a new observation' says all.json \
     "^      \"predictive\": \{\"lo\": $number, \"hi\": $number, \"level\": 0.95, \"noise_sd\": $number, \"by\": \"5 folds\"\},$"
-check 'text: a new observation' says "$out" '^  a new observation       between .* and .* about 95 % of the time'
-check 'text: its parts' says "$out" '^ {26}.* from this prediction \(std dev\): noise .*, data .*, procedure '
+check 'text: a new observation' says "$out" "^  95 % prediction interval  $number to $number\$"
+check 'text: its parts' says "$out" '^ {28}standard deviation .*: noise .*, data .*, retraining .*; squares add$'
 check 'no sweep unless asked' lacks all.json '"sweeps"'
 check 'CSV: as wide as its header' awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }' all.csv
 check 'CSV and JSON agree' says all.json "\"prediction\": $(awk -F, 'NR == 2 { print $2 }' all.csv),"
 check 'only what was asked for' test "$(ls -A | tr '\n' ' ')" = 'all.csv all.json rows.csv '
 check 'mode honours umask' test "$(stat -c %a all.json)" = "$(printf '%o' $((0666 & ~0$(umask))))"
+
+# the text: at most a handful of lines, without initials and exponents
+plain=(estimate rows.csv "${small[@]}")
+expect_ok "$epiq" "${plain[@]}" --at row:7
+check 'five lines, advice last' test "$(wc -l <"$out")" -le 6
+check 'what was learned from' says "$out" '^60 rows, 3 features, target y; 6 networks of 64 units, lambda 0\.001; .* s$'
+check 'how good' says "$out" "^On rows not seen in training, predictions of y are off by about $number \\(R2 $number\\); noise alone is about $number on average\\.\$"
+check 'how sure' says "$out" "^At row 7 the predicted y is $number, give or take $number \\(its standard deviation\\)\\.\$"
+check 'where y is' says "$out" "^95 % prediction interval: $number to $number \\(.*noise $number, data $number, retraining $number; squares add\\)\\.\$"
+check 'no initials' lacks "$out" '\b(kappa|IF|EV|BA|ev|ba|kernel regression|leave-one-out|procedural)\b'
+check 'no exponents' lacks "$out" '[0-9]e[+-]'
+expect_ok "$epiq" "${plain[@]}" --at rows
+check 'rows: at most seven lines' test "$(wc -l <"$out")" -le 7
+check 'rows: typical' says "$out" "^A typical prediction has a standard deviation of $number \\(9 rows in 10: $number to $number\\), .*\\.\$"
+check 'rows: intervals' says "$out" "^Its 95 % prediction interval is the prediction \\+- $number \\(9 rows in 10: $number to $number\\)\\.\$"
+check 'rows: least sure' says "$out" '^Least sure: (row [0-9]+ \(.* give or take .*\), ){4}row [0-9]+ .*\.$'
+expect_ok "$epiq" "${plain[@]}" --methods ev --at row:7
+check 'ev alone: what is known' says "$out" 'give or take .* by retraining alone'
+check 'ev alone: what is not' says "$out" '^No prediction interval: .*--methods if,ev'
+expect_exit 1 'no flag' "$epiq" synth 1 -v
+
+# a point in words
+fast=(estimate rows.csv --target y --engine infinite)
+awk -F, 'NR > 1 { for (k = 1; k <= 3; k++) s[k] += $k } END { printf "x1,x2,x3\n0.15,%.17g,%.17g\n", s[2] / (NR - 1), s[3] / (NR - 1) }' rows.csv >asked.csv
+expect_ok "$epiq" "${fast[@]}" --at x1=0.15 --csv words.csv
+expect_ok "$epiq" "${fast[@]}" --at asked.csv --csv asked-out.csv
+check 'as a file with the means' awk -F, 'NR == FNR { if (FNR == 2) { p = $2; v = $3 } next } FNR == 2 { d = $2 - p; e = $3 / v - 1; exit !(d * d < 1e-24 && e * e < 1e-20) }' words.csv asked-out.csv
+check 'its name' says words.csv '^x1=0\.15,'
+expect_exit 2 'x1' "$epiq" "${fast[@]}" --at x4=1
+expect_exit 2 'x2' "$epiq" "${fast[@]}" --at x1=0.1,x2=much
+expect_exit 1 'x1' "$epiq" "${fast[@]}" --at x1=0.1,x1=0.2
+expect_exit 1 'name=value' "$epiq" "${fast[@]}" --at x1=0.1,x2
+cp asked.csv x1=0.csv
+expect_ok "$epiq" "${fast[@]}" --at x1=0.csv --csv words.csv
+check 'a file of that name is read' says words.csv '^x1=0\.csv:1,'
+rm x1=0.csv asked.csv asked-out.csv words.csv
 
 # standard input and output
 "$epiq" estimate - "${small[@]}" --json - --at mean --at row:7 <rows.csv >piped.json 2>"$err"
@@ -84,7 +120,7 @@ check 'a link stays a link' test -L link.csv
 rm link.csv
 
 # sweeps: points of their own, not counted among those asked for
-expect_ok "$epiq" estimate rows.csv "${small[@]}" --engine infinite --sweep 7 --json sweep.json --csv sweep.csv
+expect_ok "$epiq" estimate rows.csv "${small[@]}" --engine infinite --at mean --sweep 7 --json sweep.json --csv sweep.csv
 check 'sweeps: JSON' is_json sweep.json
 check 'sweeps: three features' test "$(grep -c '^      "feature": "x[123]",$' sweep.json)" -eq 3
 check 'sweeps: seven values' says sweep.json "^      \"values\": \[($number, ){6}$number\],$"
@@ -105,7 +141,7 @@ rm few.csv few.json
 # many points: a line each, then a count
 tail -n +2 rows.csv | head -n 25 | cut -d, -f 1-3 | sed '1i x1,x2,x3' >points.csv
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --engine infinite --at points.csv
-check 'first 20' test "$(grep -c '^points\.csv' "$out")" -eq 20
+check 'first 20' test "$(grep -cE '^  points\.csv:[0-9]+ +[0-9.-]+ +[0-9.]+ +(.* to .*|none)$' "$out")" -eq 20
 expect_words 'the rest' "$out" '^\.\.\. .* 5 '
 
 # which part comes from what; what cannot be had is null
@@ -159,7 +195,7 @@ check '3 threads as 1' cmp "$work/log/points1" "$work/log/points3"
 
 # stopped by a signal, then taken up again
 "$epiq" synth 1 --n 60 --d 3 >long.csv
-long=(estimate long.csv --target y --width 64 --members 1500 --methods if,ev --quiet)
+long=(estimate long.csv --target y --width 64 --lambda 1e-3 --members 1500 --methods if,ev --at mean --quiet)
 stop() { # stop SIGNAL FLAGS...: interrupt the long run (many short trainings) after a second; its exit code
     local signal=$1
     shift
@@ -179,11 +215,11 @@ check 'resumed' says resumed.json '"resumed": [1-9]'
 expect_ok "$epiq" "${long[@]}" --json straight.json
 check 'not resumed' says straight.json '"resumed": 0'
 check 'as if never stopped' test "$(points resumed.json)" = "$(points straight.json)"
-long=("${long[@]/--quiet/--at=mean}")
+long=("${long[@]/--quiet/--level=0.95}")
 stop INT --csv stopped.csv
 code=$?
 check "SIGINT without --quiet: exit 130, was $code" test $code -eq 130
-check 'the answer of what was finished' says "$out" '^  procedural .* ev$'
+check 'the answer of what was finished' says "$out" '^At the mean row the predicted y is .*, give or take '
 check 'and that it is' says "$out" '^Warning: ended early, on request: .* networks finished, of 1500'
 check 'but no file' test "$(ls -A | grep -cE 'stopped|epiq-')" -eq 0
 check 'and one sentence' says "$err" '^epiq: stopped; above is .*--state FILE'
@@ -206,13 +242,15 @@ check 'they differ' test "$(cksum <k.npy)" != "$(cksum <q.npy)"
 # demo
 expect_ok "$epiq" demo --engine infinite
 check 'demo explains' says "$out" '^Try next'
-check 'demo decomposes' says "$out" '^  data .* between'
+check 'demo decomposes' says "$out" '^95 % prediction interval: .* to .*noise .*, data '
+expect_ok "$epiq" demo --engine infinite -v
+check 'demo -v: the parts' says "$out" '^  data .* between'
 expect_ok "$epiq" demo --engine infinite --json - --seed 2
 check 'demo as JSON' is_json "$out"
 # an interval whose upper end cannot be known
-expect_ok "$epiq" estimate rows.csv --target y --methods ev --members 2 --width 8 --json open.json --csv open.csv --report open.html
+expect_ok "$epiq" estimate rows.csv --target y --methods ev --members 2 --width 8 --lambda 1e-3 --at mean --json open.json --csv open.csv --report open.html -v
 check 'two networks: an upper end that cannot be known' says open.json "\"procedural\": \{\"variance\": $number, \"interval\": \[$number, null\],"
-check 'in text' says "$out" '^  procedural \(retraining\) .* at least [0-9.e-]+ +ev$'
+check 'in text' says "$out" '^  retraining \(procedural\) .* at least [0-9.e-]+ +ev$'
 check 'in CSV' test "$(sed -n 2p open.csv | cut -d, -f6)" = '' -a -n "$(sed -n 2p open.csv | cut -d, -f5)"
 check 'on a page' says open.html '<td title="the upper end cannot be known">open</td>'
 

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.inc"
 
 number='-?[0-9][0-9.e+-]*'
-quick=(--target y --engine infinite)
+quick=(--target y --engine infinite --lambda 1e-3)
 "$epiq" synth 1 --n 60 --d 3 --seed 5 >rows.csv
 "$epiq" synth 1 --n 30 --d 3 --seed 6 | cut -d, -f 1-3 >candidates.csv
 

@@ -215,6 +215,9 @@ def ask_others(path, flags, rows, header):
     model = b"model \x1b[31m<b>\xff.epiq"
     run("fit", path, *flags, *QUICK, "-o", model)
     run("predict", model, "candidates\x1b[2J.csv")
+    run("score", model, path, *all_outputs("score"))
+    judge_page("score.html", [])
+    judge_json("score.json")
     write_table("short.csv", header[1:-2], [r[1:-2] for r in rows[:5]])
     run("predict", model, "short.csv", code=2)
     return model
@@ -300,7 +303,7 @@ def ask_wrongly():
                         (("estimate", "good.csv", "--target", "y", "--engine", LONG), 1),
                         (("estimate", "good.csv", "--target", "y", "--json", LONG), 2),
                         (("estimate", "good.csv", "--target", "y", "--state", LONG), 2),
-                        (("estimate", "good.csv", "--target", "y", "--scratch", LONG, "--mem-limit", "1"), 2),
+                        (("estimate", "good.csv", "--target", "y", "--width", "8", "--lambda", "1e-3", "--methods", "if,ev,ba", "--at", "mean", "--scratch", LONG, "--mem-limit", "1"), 2),
                         (("predict", LONG, "good.csv"), 2), (("combine", "--merge", LONG), 2)]:
         run(*words, code=code, wants="; |too long|lists them|is not there")  # its end is still there to be read
 

@@ -3,16 +3,18 @@
 # cells far down, files cut short, signals.
 . "$(dirname "$0")/lib.inc"
 
-small=(--target y --width 64 --members 6 --batches 3)
+small=(--target y --width 64 --lambda 1e-3 --members 6 --batches 3 --methods if,ev,ba)
 "$epiq" synth 1 --n 120 --d 3 --seed 5 >rows.csv
 "$epiq" synth 1 --n 300 --d 3 --seed 6 >new.csv
 
 # fit, and what it says
 expect_ok "$epiq" fit rows.csv "${small[@]}" -o y.epiq
 expect_words 'says what it holds' "$out" '^120 rows, 3 features, target y; 6 networks'
-check 'says what it tells' says "$out" '^tells prediction, procedural, data, ensemble$'
+expect_words 'says how good it is' "$out" '^Typical error on rows not seen'
+expect_words 'says what it gives' "$out" '^The model gives: prediction, .*interval of y, noise$'
 check 'says what to do next' says "$out" '^epiq predict y.epiq NEW.csv$'
-check 'warns of few members' says "$err" 'warning: 6 members'
+check 'and how to judge it' says "$out" '^epiq score y.epiq TEST.csv$'
+check 'warns of few members' says "$err" 'warning: 6 networks'
 check 'only what was asked for' test "$(ls -A | tr '\n' ' ')" = 'new.csv rows.csv y.epiq '
 check 'mode honours umask' test "$(stat -c %a y.epiq)" = "$(printf '%o' $((0666 & ~0$(umask))))"
 expect_ok "$epiq" fit rows.csv "${small[@]}" --output=again.epiq --quiet --threads 1
@@ -27,14 +29,22 @@ check 'same bytes through a pipe' cmp y.epiq piped.epiq
 expect_ok "$epiq" predict y.epiq new.csv --exact
 cp "$out" exact.csv
 "$epiq" estimate rows.csv "${small[@]}" --at new.csv --quiet --csv estimate.csv
-check 'header' test "$(head -n 1 exact.csv)" = 'prediction,procedural,data,ensemble'
-check 'a line a row' test "$(wc -l <exact.csv)" -eq 301
-agree() { # agree TOLERANCE FILE: with estimate.csv, relative
+check 'header' test "$(head -n 1 exact.csv)" = 'prediction,sd,lo,hi,procedural,data,ensemble,noise'
+check 'a line for each row' test "$(wc -l <exact.csv)" -eq 301
+agree() { # agree TOLERANCE FILE: with estimate.csv, relative; the ends of intervals beside the prediction
     awk -F, -v tolerance="$1" '
         function off(a, b) { return a == "" || b == "" || (a - b) ^ 2 > (tolerance * b) ^ 2 }
-        NR == FNR { p[NR] = $2; v[NR] = $4; d[NR] = $7; e[NR] = $10; next }
-        FNR > 1 && (off($1, p[FNR]) || off($2, v[FNR]) || off($3, d[FNR]) || off($4, e[FNR])) { bad = 1 }
-        END { exit bad || NR < 600 }' estimate.csv "$2"
+        NR == 1 { for (k = 1; k <= NF; k++) at[$k] = k }
+        NR == FNR {
+            p[NR] = $at["prediction"]; v[NR] = $at["procedural"]; d[NR] = $at["data"]; e[NR] = $at["ensemble"]
+            s[NR] = $at["prediction_variance"]; lo[NR] = $at["predictive_lo"]; hi[NR] = $at["predictive_hi"]; next
+        }
+        FNR > 1 && (off($1, p[FNR]) || off($5, v[FNR]) || off($6, d[FNR]) || off($7, e[FNR])) { bad = 1 }
+        FNR > 1 && off($2 ^ 2, s[FNR]) { bad = 1 }
+        FNR > 1 && lo[FNR] == "" && ($3 != "" || $4 != "" || $8 != "") { bad = 1 }
+        FNR > 1 && lo[FNR] != "" && (off($4 - $3, hi[FNR] - lo[FNR]) || off($4 + 9, hi[FNR] + 9) || !($8 > 0)) { bad = 1 }
+        FNR > 1 && lo[FNR] != "" { intervals++ }
+        END { exit bad || NR < 600 || intervals < 250 }' estimate.csv "$2"
 }
 check 'the numbers of estimate' agree 1e-9 exact.csv # awk prints and reads doubles whole; differences are of rounding
 expect_ok "$epiq" predict y.epiq new.csv
@@ -49,7 +59,53 @@ expect_ok "$epiq" predict y.epiq new.csv --parts data,prediction
 cp "$out" two.csv
 expect_ok "$epiq" predict y.epiq new.csv --parts all
 check 'all of them' cmp "$out" all.csv
-check 'parts not asked for are empty' test "$(sed -n 2p two.csv)" = "$(awk -F, 'NR == 2 { print $1 ",," $3 "," }' all.csv)"
+check 'parts not asked for are empty' test "$(sed -n 2p two.csv)" = "$(awk -F, 'NR == 2 { print $1 ",,,,," $6 ",," }' all.csv)"
+expect_ok "$epiq" predict y.epiq new.csv --parts interval
+check 'the interval alone' test "$(sed -n 2p "$out")" = "$(awk -F, 'NR == 2 { print ",," $3 "," $4 ",,,," }' all.csv)"
+
+# the level of the interval is chosen here
+"$epiq" estimate rows.csv "${small[@]}" --at new.csv --quiet --csv estimate.csv --level 0.5
+expect_ok "$epiq" predict y.epiq new.csv --exact --level 0.5
+check 'intervals of estimate at that level' agree 1e-9 "$out"
+expect_ok "$epiq" predict y.epiq new.csv --level 0.995
+check 'too few rows for that level' test "$(sed -n 2p "$out" | cut -d, -f 3,4)" = ','
+expect_words 'and says so' "$err" 'no interval at level'
+expect_exit 1 '--level is 95; write 0.95 for 95 %' "$epiq" predict y.epiq new.csv --level 95
+sed '2s/^[^,]*/9/' new.csv >far.csv
+expect_ok "$epiq" predict y.epiq far.csv
+check 'none outside the data' test "$(sed -n 2p "$out" | cut -d, -f 3,4,8)" = ',,'
+expect_words 'and says so' "$err" 'too far from all training rows'
+expect_ok "$epiq" fit rows.csv "${small[@]}" --methods ev -o ev.epiq
+expect_words 'no interval from one part' "$err" 'no interval of y'
+expect_ok "$epiq" predict ev.epiq new.csv
+expect_words 'and predict says why' "$err" 'no interval of y'
+check 'empty cells' test "$(sed -n 2p "$out" | cut -d, -f 2-4,8)" = ',,,'
+expect_exit 2 'no interval of y' "$epiq" predict ev.epiq new.csv --parts interval
+expect_ok "$epiq" fit rows.csv "${small[@]}" --fold-members 0 --data-by if -o none.epiq
+expect_words 'without networks of folds by leave-one-out' "$out" 'leave-one-out'
+expect_ok "$epiq" fit rows.csv "${small[@]}" --solver auto -o auto.epiq --quiet
+check 'auto is exact' cmp auto.epiq y.epiq
+expect_exit 1 'use --solver exact' "$epiq" fit rows.csv "${small[@]}" --solver iterative -o nothing.epiq
+awk -F, -v OFS=, 'NR == 1 { print } NR > 1 { $NF = (NR * 7919) % 101; print }' rows.csv >noise.csv
+expect_ok "$epiq" fit noise.csv "${small[@]}" -o noise.epiq
+expect_words 'of no use' "$err" 'no better than the mean'
+expect_ok "$epiq" predict noise.epiq new.csv
+expect_words 'and predict says so' "$err" 'no better than the mean'
+
+# columns of NEW that go through as they are
+awk -F, -v OFS=, 'NR == 1 { print "id", $0, "a \"note\"" } NR > 1 { print "\"r, " NR "\"", $0, "=1+\"" NR }' new.csv >named.csv
+sed -i '1s/a "note"/"a ""note"""/; 2,$s/=1+"\([0-9]*\)/"=1+""\1"/' named.csv
+expect_ok "$epiq" predict y.epiq named.csv --copy id --copy '"a ""note""",x1'
+check 'their names' test "$(head -n 1 "$out")" = 'id,"a ""note""",x1,prediction,sd,lo,hi,procedural,data,ensemble,noise'
+check 'their texts' test "$(sed -n 3p "$out" | cut -d, -f 1-4)" = "\"r, 3\",\"=1+\"\"3\",$(sed -n 3p new.csv | cut -d, -f 1)"
+cut -d, -f 5- "$out" >copied.csv
+cp all.csv want.csv && sed -i 1d want.csv copied.csv
+check 'and the same numbers' cmp copied.csv want.csv
+check 'not called ignored' lacks "$err" 'ignored'
+expect_exit 2 'no column "name"' "$epiq" predict y.epiq named.csv --copy name
+printf '\x93NUMPY\x01\x00v\x00{"descr": "<f8", "fortran_order": False, "shape": (1, 3), }%*s\n' 58 '' | tr '"' "'" >new.npy
+printf '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >>new.npy
+expect_exit 2 'new.npy' "$epiq" predict y.epiq new.npy --copy id
 
 # where rows come from and go to
 expect_ok "$epiq" predict y.epiq new.csv -o out.csv
@@ -68,7 +124,7 @@ awk -F, -v OFS=, 'NR == 1 { print $0, "colour" } NR > 1 { print $0, NR % 3 ? "re
 expect_ok "$epiq" fit coloured.csv "${small[@]}" --onehot colour --methods if -o colour.epiq --quiet
 expect_ok "$epiq" predict colour.epiq coloured.csv
 "$epiq" estimate coloured.csv "${small[@]}" --onehot colour --methods if --quiet --csv estimate.csv --at coloured.csv
-check 'one-hot as in estimate' test "$(cut -d, -f 3 "$out" | sed -n 5p)" = "$(cut -d, -f 7 estimate.csv | sed -n 5p)"
+check 'one-hot as in estimate' test "$(cut -d, -f 6 "$out" | sed -n 5p)" = "$(cut -d, -f 7 estimate.csv | sed -n 5p)"
 sed '90s/red\|blue/green/' coloured.csv >green.csv
 expect_exit 2 'green.csv:90:5' \
     "$epiq" predict colour.epiq green.csv -o nothing.csv

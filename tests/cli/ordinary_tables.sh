@@ -3,7 +3,7 @@
 # written plainly, new rows are read alike by every verb, and what cannot be read gets one sentence.
 . "$(dirname "$0")/lib.inc"
 
-quick=(--target y --engine infinite)
+quick=(--target y --engine infinite --lambda 1e-3)
 # 60 rows: a number, its square modulo 17, one of three metals, yes or no, a price; index, code and date
 awk 'BEGIN {
     split("steel brass copper", metal, " ")
@@ -89,7 +89,7 @@ asked latindropped latin.csv --drop 'métal'
 asked classes classes.csv && notes classes two_values
 gzip -c rows.csv >rows.csv.gz
 asked packed rows.csv.gz && alike packed rows && quiet packed
-expect_ok sh -c '"$0" estimate - --target y --engine infinite --at mean --at row:7 --json piped.json --quiet <rows.csv.gz' "$epiq"
+expect_ok sh -c '"$0" estimate - --target y --engine infinite --lambda 1e-3 --at mean --at row:7 --json piped.json --quiet <rows.csv.gz' "$epiq"
 alike piped rows
 
 # refused, each with its remedy

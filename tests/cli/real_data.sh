@@ -20,12 +20,12 @@ part() { # part NAME: that object of the first point
 }
 
 # Boston, standardised, bias 1: tau^2 = 0.169 in units of the scaled target (factor 9.188)
-expect_ok "$epiq" estimate "$EPIQ_DATA/boston.csv" --target medv --engine infinite --json result.json
+expect_ok "$epiq" estimate "$EPIQ_DATA/boston.csv" --target medv --engine infinite --lambda 1e-3 --at mean --json result.json
 part procedural
 check 'tau^2 of the standardised table' near variance "$(awk 'BEGIN { print 0.169 * 9.188011545278206 ^ 2 }')" 0.005
 
 # Boston, min-max, no bias: tau^2 = 5.62e-3, sigma^2/n as printed = 8.48e-5 in units of the scaled target (factor 45)
-expect_ok "$epiq" estimate "$EPIQ_DATA/boston.csv" --target medv --engine infinite --scale minmax --bias 0 --correction none \
+expect_ok "$epiq" estimate "$EPIQ_DATA/boston.csv" --target medv --engine infinite --lambda 1e-3 --at mean --scale minmax --bias 0 --correction none \
     --json result.json
 part procedural
 check 'tau^2 of the min-max table' near variance "$(awk 'BEGIN { print 5.62e-3 * 45 ^ 2 }')" 0.005

@@ -3,7 +3,7 @@
 # pages is the business of tests/unit/test_report_page.c and tools/check-pages.
 . "$(dirname "$0")/lib.inc"
 
-fast=(--target y --engine infinite)
+fast=(--target y --engine infinite --lambda 1e-3 --at mean)
 "$epiq" synth 1 --n 60 --d 3 --seed 5 >rows.csv
 listing() { # the files here, on one line
     ls -A "$@" | tr '\n' ' '
@@ -64,7 +64,7 @@ expect_exit 1 'sweep is 1' "$epiq" estimate rows.csv "${fast[@]}" --report r.htm
 expect_exit 2 '' "$epiq" estimate rows.csv "${fast[@]}" --report /dev/full --json r.json --csv r.csv
 
 # stopped: nothing is left
-"$epiq" estimate rows.csv --target y --width 64 --members 3000 --methods if,ev --threads 1 --report r.html --pictures new >"$out" 2>"$err" &
+"$epiq" estimate rows.csv --target y --width 64 --lambda 1e-3 --at mean --members 3000 --methods if,ev --threads 1 --report r.html --pictures new >"$out" 2>"$err" &
 sleep 1
 kill -s INT $!
 wait $!
@@ -122,7 +122,7 @@ draws() { # draws 'names, sorted' command...: SVG and PNG of these, and as many 
 draws 'networks-against-cost rows-against-cost standard-deviation-against-cost' \
     plan rows.csv "${fast[@]}" --price-row 1 --price-training 5 --goal 1e-4
 draws 'error-against-standard-deviation errors' compare rows.csv "${fast[@]}" --lambda 1e-3,1e-2
-draws 'prediction-against-standard-deviation the-best-candidates' explore rows.csv "${fast[@]}" --candidates points.csv --batch 2
+draws 'prediction-against-standard-deviation the-best-candidates' explore rows.csv "${fast[@]:0:6}" --candidates points.csv --batch 2
 draws 'cumulative-regret simple-regret' explore --loop --steps 2 --seeds 2 --fresh 10
 draws 'an-ensemble-s-variance-against-its-size the-parts-against-the-number-of-features the-parts-against-the-number-of-rows' \
     study scaling --quick --reps 3 --engine linear --width 16

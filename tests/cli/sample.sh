@@ -6,6 +6,7 @@ examples=$here/../../examples
 python3 -B "$examples/make_kiln.py" . || exit 1
 check 'the table is what the script makes' cmp kiln.csv "$examples/kiln.csv"
 check 'so are the rows to ask about' cmp kiln_new.csv "$examples/kiln_new.csv"
+check 'and those to judge by' cmp kiln_test.csv "$examples/kiln_test.csv"
 expect_ok "$epiq" estimate kiln.csv --target strength_mpa --engine infinite --at kiln_new.csv --csv answers.csv --json answers.json
 check 'the sixth row is outside the data, and no other' says answers.json '"message": "1 of 6 .*kiln_new.csv:6'
 check 'what is unsure where' awk -F, '

@@ -10,7 +10,7 @@ near() { # near A B RELATIVE
 }
 "$epiq" synth 1 --n 2500 --d 4 --seed 2 >rows.csv
 "$epiq" synth 1 --n 5 --d 4 --seed 3 | cut -d, -f 1-4 >points.csv
-asked=(rows.csv --target y --methods if --at points.csv)
+asked=(rows.csv --target y --methods if --lambda 1e-3 --at points.csv)
 printed=("${asked[@]}" --correction none --influential 0)
 
 # what was foreseen is what was used; a sanitizer's own memory is in no forecast

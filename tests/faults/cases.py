@@ -14,7 +14,7 @@ class Case:
         self.stdin, self.old, self.says, self.may_lack = stdin, old, says, may_lack
 
 
-NETWORK = "--target y --width 4 --members 3 --batches 2 --lambda 0.1 --threads 1"
+NETWORK = "--target y --width 4 --members 3 --batches 2 --lambda 0.1 --methods if,ev,ba --threads 1"
 FILES = "--json j.json --csv c.csv --report p.html"
 ROWS = ("rows.csv",)
 
@@ -37,6 +37,9 @@ CASES = [
     Case("predict", "predict model.epiq at.csv --threads 1 -o c.csv", ("model.epiq", "at.csv"), old=("c.csv",)),
     Case("predict", "predict model.epiq - --threads 1 --exact", ("model.epiq",), stdin="at.csv"),
     Case("predict", "predict model.epiq at.npy --threads 1 --parts prediction,data", ("model.epiq", "at.npy")),
+    Case("predict", "predict model.epiq at.csv --threads 1 --copy a --level 0.5", ("model.epiq", "at.csv")),
+    Case("score", f"score model.epiq rows.csv --threads 1 --level 0.5 {FILES} --pictures pics --picture-format svg",
+         ("model.epiq", "rows.csv"), old=("j.json", "p.html")),
     Case("combine", f"combine --ensemble e.csv --batched b.csv --y y.csv --gram g.npy --cross k.csv --until 0.1 --threads 1 {FILES}",
          ("e.csv", "b.csv", "y.csv", "g.npy", "k.csv"), old=("p.html",)),
     Case("combine", "combine --ensemble e.csv --append own --merge other --merge third --threads 1 --json j.json",
@@ -47,7 +50,7 @@ CASES = [
          old=("t.csv",)),
     Case("combine", "combine --ensemble e.csv --y y.csv --yhat h.csv --left-out l.csv --retrained r.csv --targets-file v.csv --gram g.npy "
          "--cross k.csv --targets 4 --threads 1 --json -", ("e.csv", "y.csv", "h.csv", "l.csv", "r.csv", "v.csv", "g.npy", "k.csv")),
-    Case("plan", f"plan rows.csv {NETWORK} --price-row 1 --price-training 1 --goal 1e-3 {FILES}", ROWS, old=("c.csv",)),
+    Case("plan", f"plan rows.csv {NETWORK} --at mean --price-row 1 --price-training 1 --goal 1e-3 {FILES}", ROWS, old=("c.csv",)),
     Case("compare", "compare rows.csv --target y --width 3,4 --lambda 0.1,1 --bias 0,1 --members 2 --ensemble-size 2 --folds 2 "
          f"--threads 1 {FILES}", ROWS, old=("j.json",)),
     Case("explore", "explore rows.csv --target y --width 4 --members 3 --lambda 0.1 --candidates at.csv --batch 2 --threads 1 "

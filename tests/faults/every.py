@@ -44,7 +44,7 @@ class Server:
     def __init__(self, binary, case, given):
         self.case, self.given, self.work = case, given, tempfile.mkdtemp(dir=os.path.dirname(given))
         ours, theirs = socket.socketpair()
-        environment = dict(os.environ, EPIQ_FAULTS_FD=str(theirs.fileno()), OPENBLAS_NUM_THREADS="1", LC_ALL="C", TERM="dumb")
+        environment = dict(os.environ, EPIQ_FAULTS_FD=str(theirs.fileno()), OPENBLAS_NUM_THREADS="1", OPENBLAS_CORETYPE="", LC_ALL="C", TERM="dumb")
         options = environment.get("ASAN_OPTIONS", "")
         environment["ASAN_OPTIONS"] = options + ":detect_leaks=0:allocator_may_return_null=1"  # what is held is counted
         self.process = subprocess.Popen([binary, *case.args], pass_fds=[theirs.fileno()], env=environment,

@@ -1,6 +1,7 @@
 /* fuzz_estimate.c - epiq_estimate on a few rows, points and options made of the bytes. Whatever they are, there is a
  * sentence, or a result that keeps its promises and comes out the same again, with another number of threads too.
  */
+#include "../usual.h"
 #include "fuzz.h"
 
 #include <float.h>
@@ -53,7 +54,7 @@ static epiq_options choose(source *s)
 {
     static epiq_options plain;
     if (!plain.width) {
-        plain = epiq_options_default();
+        plain = usual_options();
         plain.threads = 1;
     }
     epiq_options o = plain;

@@ -39,6 +39,7 @@ static void check_names(const epiq_model *m)
 
 typedef struct {
     double prediction[POINTS], procedural[POINTS], data[POINTS], ensemble[POINTS];
+    double sd[POINTS], lo[POINTS], hi[POINTS], noise[POINTS];
     unsigned char known[POINTS];
     int status;
 } answer;
@@ -54,22 +55,18 @@ static answer ask(const epiq_model *m, bool exact)
         x[m->d + k] = fmax(fmin(m->shift[k] + m->factor[k], 1e300), -1e300);
         x[2 * m->d + k] = 1e150;
     }
-    epiq_predictions out = {sizeof(epiq_predictions),
-                            a.prediction,
-                            a.procedural,
-                            a.data,
-                            a.ensemble,
-                            a.known,
-                            .threads = 1,
-                            .exact = exact};
+    epiq_predictions out = {
+        sizeof(epiq_predictions), a.prediction, a.procedural, a.data,     a.ensemble,      a.known, .threads = 1,
+        .exact = exact,           .sd = a.sd,   .lo = a.lo,   .hi = a.hi, .noise = a.noise};
     a.status = fuzz_status(epiq_model_predict(c, m, POINTS, x, &out));
     epiqp_free(c, x);
-    const double *const parts[] = {a.prediction, a.procedural, a.data, a.ensemble};
+    const double *const parts[] = {a.prediction, a.procedural, a.data, a.ensemble, a.sd, a.lo, a.noise};
     for (int p = 0; !a.status && p < POINTS; p++) {
-        for (int k = 0; k < 4; k++) { /* the bits of known are in this order */
-            bool known = a.known[p] >> k & 1;
-            EXPECT(isfinite(parts[k][p]) && (known || parts[k][p] == 0) && (!k || parts[k][p] >= 0));
+        for (int k = 0; k < 7; k++) { /* the bits of known are in this order */
+            const bool known = a.known[p] >> k & 1, amount = k != 0 && k != 5;
+            EXPECT(isfinite(parts[k][p]) && (known || parts[k][p] == 0) && (!amount || parts[k][p] >= 0));
         }
+        EXPECT(isfinite(a.hi[p]) && a.hi[p] >= a.lo[p]);
     }
     return a;
 }
@@ -80,7 +77,9 @@ static bool equal(const answer *a, const answer *b)
            (a->status ||
             (!memcmp(a->prediction, b->prediction, sizeof a->prediction) &&
              !memcmp(a->procedural, b->procedural, sizeof a->procedural) && !memcmp(a->data, b->data, sizeof a->data) &&
-             !memcmp(a->ensemble, b->ensemble, sizeof a->ensemble)));
+             !memcmp(a->ensemble, b->ensemble, sizeof a->ensemble) && !memcmp(a->sd, b->sd, sizeof a->sd) &&
+             !memcmp(a->lo, b->lo, sizeof a->lo) && !memcmp(a->hi, b->hi, sizeof a->hi) &&
+             !memcmp(a->noise, b->noise, sizeof a->noise)));
 }
 
 static void check_sent(const epiq_model *m, bool exact)

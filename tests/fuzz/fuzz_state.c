@@ -2,6 +2,7 @@
  * through its own file system in memory, which knows no WAL; everything else is as with a file on a disk. Mutants are made of
  * bytes, or of SQL: values no epiq has written, other tables, views and triggers under our names.
  */
+#include "../usual.h"
 #include "epiq_combine.h"
 #include "epiq_details.h"
 #include "fuzz.h"
@@ -126,7 +127,7 @@ static int estimate(epiq_result **out)
     static epiq_options o;
     epiq_ctx *c = fuzz_ctx();
     if (!o.width) {
-        o = epiq_options_default();
+        o = usual_options();
         o.engine = EPIQ_ENGINE_LINEAR;
         o.hbar = EPIQ_HBAR_ENSEMBLE;
         o.backend = EPIQ_BACKEND_REF;
@@ -152,7 +153,7 @@ static int combine(bool state, bool merge, bool given, epiq_result **out)
     static const epiq_matrix predictions = {sizeof(epiq_matrix), "given", 2, 2, EPIQ_FLOAT64, h, names};
     static epiq_options o;
     if (!o.width) {
-        o = epiq_options_default();
+        o = usual_options();
         o.threads = 1;
     }
     o.state = state ? PATH : NULL;

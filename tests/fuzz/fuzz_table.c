@@ -1,6 +1,7 @@
 /* fuzz_table.c - one file read three ways: as the data (data.c), as points in its columns (points.c), and a block of rows
  * at a time (window.c). What the first takes the others must take too, and their rows are the same bits.
  */
+#include "../usual.h"
 #include "data/table.h"
 #include "fuzz.h"
 
@@ -16,7 +17,7 @@ static const char *if_there(const uint8_t *bytes, size_t size, bool wanted, cons
 static epiq_options choose(const uint8_t *bytes, size_t size)
 {
     static epiq_options plain;
-    if (!plain.width) plain = epiq_options_default();
+    if (!plain.width) plain = usual_options();
     uint64_t h = fuzz_hash(bytes, size);
     epiq_options o = plain;
     o.target = "y";

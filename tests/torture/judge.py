@@ -57,7 +57,8 @@ class Desk:
     def ask(self, **options):
         """the answer's JSON; None: refused, as it should be"""
         command = [self.epiq, "estimate", "rows.csv", "--target", "y", "--at", "at.csv", "--json", "-", "--quiet"]
-        asked = {"level": LEVEL, "threads": 1, "influential": len(self.case.x), "engine": "infinite"}
+        asked = {"level": LEVEL, "threads": 1, "influential": len(self.case.x), "engine": "infinite", "lambda": 1e-3, "width": 1024,
+                 "methods": "if,ev,ba"}
         for name, value in (asked | self.case.options | options).items():
             command += [f"--{name}", str(value)]
         run = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120)

@@ -2,6 +2,7 @@
  *
  * Usage: starts D MEMBERS [OPTION VALUE]...: one line per network of D features, its weights in hexadecimal.
  */
+#include "../usual.h"
 #include "epiq_combine.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 static int print_starts(epiq_ctx *c, ptrdiff_t d, ptrdiff_t members, int pairs, char *const *text)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     for (int i = 0; i < pairs; i++) {
         if (epiq_options_set(c, &o, text[2 * i], text[2 * i + 1]) < 0) return 1;
     }
@@ -18,7 +19,8 @@ static int print_starts(epiq_ctx *c, ptrdiff_t d, ptrdiff_t members, int pairs, 
     int status = size > 0 && theta ? 0 : 1;
     for (ptrdiff_t k = 0; k < members && status == 0; k++) {
         status = epiq_network_start(c, &o, d, k, theta) < 0;
-        for (ptrdiff_t i = 0; i < size && status == 0; i++) printf("%a%c", theta[i], i + 1 < size ? ' ' : '\n');
+        for (ptrdiff_t i = 0; i < size && status == 0; i++)
+            printf("%a%c", theta[i], i + 1 < size ? ' ' : '\n');
     }
     free(theta);
     return status;

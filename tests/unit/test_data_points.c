@@ -7,7 +7,7 @@ TEST(data_from_memory_is_checked_and_named)
 {
     double x[] = {1, 2, 3, 4, 5, 6, 1, 2}, y[] = {1, 2, 3, 5};
     int64_t group[] = {-7, INT64_MAX, -7, 0};
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_data *data, *again;
     EQ(epiq_data_new(c, 4, 2, x, y, group, &o, &data), EPIQ_OK);
     STR(data->feature[1], "x2");
@@ -45,7 +45,7 @@ TEST(data_from_memory_is_checked_and_named)
 TEST(names_can_be_given_later)
 {
     double x[] = {1, 2, 3, 4}, y[] = {1, 2}, points[] = {5, 6};
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_data *data;
     epiq_points *p;
     EQ(epiq_data_new(c, 2, 2, x, y, NULL, &o, &data), EPIQ_OK);
@@ -105,6 +105,28 @@ static int add_text(epiq_points *p, const char *text)
 {
     put_bytes(text, strlen(text));
     return epiq_points_add(c, p, path);
+}
+
+TEST(points_can_be_named_later)
+{
+    double x[] = {1, 2, 3, 4}, y[] = {1, 2};
+    epiq_options o = epiq_options_default();
+    epiq_data *data;
+    epiq_points *p;
+    EQ(epiq_data_new(c, 2, 2, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    EQ(epiq_points_rename(c, p, NULL), EPIQ_OK); /* there are none */
+    EQ(epiq_points_add_rows(c, p, 2, x), EPIQ_OK);
+    char north[] = "north";
+    EQ(epiq_points_rename(c, p, (const char *const[]){north, ""}), EPIQ_OK);
+    memset(north, '?', 5); /* they are copied */
+    STR(p->at[0], "north");
+    STR(p->at[1], "");
+    EQ(epiq_points_rename(c, p, (const char *const[]){"south", "gr\xfcn"}), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "\"gr?n\"");
+    STR(p->at[0], "north"); /* nothing happened */
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
 }
 
 TEST(points_are_scaled_as_the_data)
@@ -210,6 +232,68 @@ TEST(points_know_the_values_of_onehot_columns)
     epiq_data_free(c, data);
 }
 
+/* Ten rows: a has the mean 5.5, k is blue six times, on is 1 in three; by the names that a reader of the file sees. */
+TEST(points_in_words_leave_the_rest_as_usual)
+{
+    epiq_options o = options();
+    epiq_data *data =
+        read_text("a,k,on,y\n1,red,no,5\n2,blue,yes,7\n3,red,no,8\n4,blue,no,1\n5,blue,no,2\n6,blue,yes,3\n"
+                  "7,red,no,4\n8,blue,no,6\n9,blue,yes,7\n10,red,no,9\n",
+                  &o);
+    epiq_points *p;
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    EQ(data->d, 4); /* a, k=red, k=blue, on */
+    EQ(epiq_points_add(c, p, "a=2.5"), EPIQ_OK);
+    EQ(epiq_points_add(c, p, " on = true , k=red"), EPIQ_OK);
+    EQ(epiq_points_add(c, p, "k=blue,a=-1e3,"), EPIQ_OK);
+    const double x[] = {2.5, 0, 1, 0, 5.5, 1, 0, 1, -1000, 0, 1, 0};
+    for (int i = 0; i < 12; i++) {
+        NEAR(epiq_points_value(p, i / 4, i % 4), x[i], 0);
+    }
+    STR(p->at[0], "a=2.5");
+    const struct {
+        const char *text, *word;
+        int status;
+    } bad[] = {{"b=1", "\"b\"", EPIQ_E_DATA},
+               {"k=rad", "\"red\"", EPIQ_E_DATA},
+               {"a=high", "\"high\"", EPIQ_E_DATA},
+               {"a=inf", "a is", EPIQ_E_DATA},
+               {"a=", "a is", EPIQ_E_DATA},
+               {"=1", "a, k, on", EPIQ_E_DATA},
+               {"a=1,a=2", "twice", EPIQ_E_USAGE},
+               {"k=red,k=blue", "twice", EPIQ_E_USAGE},
+               {"a=1,,k=red", "name=value", EPIQ_E_USAGE}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        EQ(epiq_points_add(c, p, bad[k].text), bad[k].status);
+        SAYS(epiq_message(c), bad[k].word);
+    }
+    EQ(epiq_points_count(p), 3);
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
+}
+
+/* Arrays have no columns of texts; their 0/1 features may be named as those made of one. */
+TEST(points_in_words_know_categories_by_name)
+{
+    const double x[] = {1, 0, 2, 0, 1, 4, 0, 1, 6}, y[] = {1, 2, 4};
+    const char *const names[] = {"k=red", "k=blue", "size"};
+    epiq_options o = epiq_options_default();
+    epiq_data *data;
+    epiq_points *p;
+    EQ(epiq_data_new(c, 3, 3, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_data_rename(c, data, names, "y"), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    EQ(epiq_points_add(c, p, "size=3"), EPIQ_OK);
+    EQ(epiq_points_add(c, p, "k=red"), EPIQ_OK);
+    const double wanted[] = {0, 1, 3, 1, 0, 4};
+    for (int i = 0; i < 6; i++) {
+        NEAR(epiq_points_value(p, i / 3, i % 3), wanted[i], 1e-15);
+    }
+    EQ(epiq_points_add(c, p, "k=green"), EPIQ_E_DATA);
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
+}
+
 /* ---- synthetic sets ---- */
 
 TEST(synthetic_sets_follow_their_formulas)
@@ -266,8 +350,8 @@ TEST(points_survive_failed_allocations)
     TRUE(!p);
     c->fail_after = -1;
     EQ(epiq_points_new(c, data, &p), EPIQ_OK);
-    const char *const where[] = {"mean", "row:2", path};
-    for (int k = 0; k < 3; k++) {
+    const char *const where[] = {"mean", "row:2", path, "k=blue"};
+    for (int k = 0; k < 4; k++) {
         int got = EPIQ_E_NOMEM;
         for (int fail = 0; got == EPIQ_E_NOMEM && fail < 1000; fail++) { /* room that was made stays with the points */
             ptrdiff_t before = epiq_points_count(p);

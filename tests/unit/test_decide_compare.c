@@ -7,6 +7,7 @@
 #include "rng/rng.h"
 #include "run/run.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ static void start(const int64_t *group, const epiq_options *o)
 
 static epiq_options small(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.data_by = EPIQ_DATA_BY_IF; /* a comparison's own */
     o.scale = EPIQ_SCALE_NONE;
     o.width = 32;
@@ -75,7 +76,7 @@ static void deal(ptrdiff_t groups, const int64_t *group, int folds, uint64_t see
 }
 
 /* Predictions at the rows of a fold by a model that has seen the others only. */
-static void predict_fold(const int *fold, int k, const epiq_options *o, double *h)
+static void predict_fold(const int *fold, int k, const epiq_options *o, double *h, double *tau2)
 {
     double x[N * D], y[N], where[N * D];
     ptrdiff_t seen = 0, asked = 0;
@@ -96,7 +97,9 @@ static void predict_fold(const int *fold, int k, const epiq_options *o, double *
     EQ(epiq_points_add_rows(c, there, asked, where), EPIQ_OK);
     EQ(epiq_estimate(c, rest, there, &ev, &one), EPIQ_OK);
     for (int i = 0, p = 0; i < N; i++) {
-        if (fold[i] == k) h[i] = one->points[p++]->prediction;
+        if (fold[i] != k) continue;
+        tau2[i] = one->points[p]->procedural.variance;
+        h[i] = one->points[p++]->prediction;
     }
     epiq_result_free(c, one);
     epiq_points_free(c, there);
@@ -105,9 +108,9 @@ static void predict_fold(const int *fold, int k, const epiq_options *o, double *
 
 static void by_hand(const int *fold, int folds, const epiq_options *o, double *rmse, double *se)
 {
-    double h[N], e2[N], mean = 0, around = 0;
+    double h[N], tau2[N], e2[N], mean = 0, around = 0;
     for (int k = 0; k < folds; k++) {
-        predict_fold(fold, k, o, h);
+        predict_fold(fold, k, o, h, tau2);
     }
     for (int i = 0; i < N; i++) {
         e2[i] = (Y[i] - h[i]) * (Y[i] - h[i]);
@@ -164,6 +167,56 @@ TEST(errors_are_those_of_folds_made_by_hand)
         CLOSE(m->loo.rmse, one->fit->kernel_rmse, 1e-12);
         epiq_result_free(c, one);
     }
+    done();
+}
+
+/* Every row is asked of networks that have not seen it, and none is trained on all of them. */
+TEST(at_rows_left_out_the_networks_of_the_folds_tell)
+{
+    epiq_options o = small(), closed = small();
+    start(NULL, &o);
+    epiq_points_free(c, at);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "rows"), EPIQ_OK);
+    epiq_grid grid = {.size = sizeof(epiq_grid), .folds = 4};
+    EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_OK);
+    EQ(r->trainings, 4 * 3);
+    EQ(r->members, 3);
+    int fold[N];
+    double h[N], tau2[N], mean = 0, of_fold[4] = {0}, square = 0, data_part = 0, infinite = 0;
+    deal(N, NULL, 4, o.seed, fold);
+    for (int k = 0; k < 4; k++) {
+        predict_fold(fold, k, &o, h, tau2);
+    }
+    for (int i = 0; i < N; i++) {
+        mean += tau2[i] / N;
+        of_fold[fold[i]] += tau2[i] / N;
+    }
+    for (int k = 0; k < 4; k++) {
+        square += of_fold[k] * of_fold[k];
+    }
+    const epiq_compared *m = r->models[0];
+    CLOSE(m->procedural.variance, mean, 1e-12);
+    CLOSE(m->procedural.df, 2 * mean * mean / square, 1e-9);
+    closed.engine = EPIQ_ENGINE_INFINITE;
+    epiq_result *one;
+    EQ(epiq_estimate(c, data, at, &closed, &one), EPIQ_OK);
+    for (int i = 0; i < N; i++) {
+        data_part += one->points[i]->data.variance / N;
+        infinite += one->points[i]->procedural.variance / N;
+    }
+    epiq_result_free(c, one);
+    CLOSE(m->data.variance, data_part, 1e-12);
+    CLOSE(m->infinite.variance, infinite, 1e-12);
+    CLOSE(m->variance.variance, data_part + mean / 3, 1e-12);
+    epiq_comparison_free(c, r);
+    grid.folds = 0;
+    EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_E_USAGE);
+    SENTENCE(epiq_message(c));
+    EQ(epiq_points_add(c, at, "mean"), EPIQ_OK);
+    grid.folds = 4;
+    EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_E_USAGE);
+    SENTENCE(epiq_message(c));
     done();
 }
 
@@ -398,9 +451,11 @@ TEST(a_choice_at_the_edge_is_told)
     const double lambdas[] = {1e3, 1e4}; /* far too much: the smaller one has the smaller error */
     epiq_grid grid = {.size = sizeof(epiq_grid), .lambdas = lambdas, .lambda_count = 2};
     EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_OK);
-    EQ(r->warning_count, 1);
-    STR(r->warnings[0]->code, "edge");
-    SAYS_ROUGHLY(r->warnings[0]->message, r->choice == 0 ? "1000, " : "10000, ");
+    EQ(r->warning_count, 2);
+    STR(r->warnings[0]->code, "no_skill"); /* so much so that the mean of y is as good */
+    SENTENCE_ROUGHLY(r->warnings[0]->message);
+    STR(r->warnings[1]->code, "edge");
+    SAYS_ROUGHLY(r->warnings[1]->message, r->choice == 0 ? "1000, " : "10000, ");
     done();
 }
 

@@ -7,6 +7,7 @@
 #include "made_result.h"
 #include "study/explore_loop.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ static double X[(N + PICKS) * D], Y[N + PICKS], AT[POINTS * D];
 
 static epiq_options usual(int engine)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.engine = engine;
     o.width = 64;
@@ -583,7 +584,7 @@ static loop_result *loop(loop_job *job, ptrdiff_t seeds, int threads)
                       .candidates = 20,
                       .noise = 0.1,
                       .ask = epiq_exploration_default(),
-                      .options = epiq_options_default(),
+                      .options = usual_options(),
                       .crew = {.workers = workers, .threads = threads}};
     job->options.engine = EPIQ_ENGINE_INFINITE;
     EQ(epiq_ctx_new(&workers[1]), EPIQ_OK);

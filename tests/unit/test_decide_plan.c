@@ -7,6 +7,7 @@
 #include "made_result.h"
 #include "rng/rng.h"
 #include "test.h"
+#include "usual.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static void done(void)
 static void start(void)
 {
     double x[N], y[N];
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     for (int i = 0; i < N; i++) {
         x[i] = i;
         y[i] = i % 7;
@@ -394,7 +395,7 @@ TEST(exponents_are_those_of_explicit_matrices)
     static closed_kernels g;
     const double x0[FEATURES] = {0.1, 0.02, 0.15};
     epiq_points *at = NULL;
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiqp_fall fall;
     o.scale = EPIQ_SCALE_NONE;
     EQ(epiq_ctx_new(&c), EPIQ_OK);
@@ -434,6 +435,43 @@ TEST(exponents_are_those_of_explicit_matrices)
         epiq_data_free(c, data);
         data = NULL;
     }
+    done();
+}
+
+/* At rows left out: the exponents at the rows of one fifth, from the others, are what points given by hand have there. */
+TEST(exponents_at_rows_left_out_are_those_at_rows_held_out)
+{
+    enum { ALL = 60 };
+    static double x[ALL * FEATURES], y[ALL], rest[ALL * FEATURES], rest_y[ALL], held[ALL * FEATURES];
+    ptrdiff_t part[ALL], sizes[5], n = 0, out = 0;
+    epiq_points *at = NULL;
+    epiq_options o = usual_options();
+    epiqp_fall fall, by_hand;
+    o.scale = EPIQ_SCALE_NONE;
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    EQ(epiq_synth(c, 1, ALL, FEATURES, 3, x, y), EPIQ_OK);
+    EQ(epiq_data_new(c, ALL, FEATURES, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "rows"), EPIQ_OK);
+    EQ(epiqp_fall_measure(c, data, at, &o, &fall), EPIQ_OK);
+    EQ(epiqp_partition(c, data, (epiqp_stream){o.seed, EPIQP_FOR_HALVES, 4}, 5, part, sizes), EPIQ_OK);
+    for (int i = 0; i < ALL; i++) {
+        double *to = part[i] == 4 ? held + out * FEATURES : rest + n * FEATURES;
+        memcpy(to, x + (ptrdiff_t)i * FEATURES, sizeof *x * FEATURES);
+        rest_y[n] = y[i];
+        n += part[i] != 4;
+        out += part[i] == 4;
+    }
+    epiq_points_free(c, at);
+    epiq_data_free(c, data);
+    EQ(epiq_data_new(c, n, FEATURES, rest, rest_y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add_rows(c, at, out, held), EPIQ_OK);
+    EQ(epiqp_fall_measure(c, data, at, &o, &by_hand), EPIQ_OK);
+    TRUE(fall.known && fall.rows == n && n == 48);
+    NEAR(fall.data.measured, by_hand.data.measured, 1e-9);
+    NEAR(fall.procedural.measured, by_hand.procedural.measured, 1e-7);
+    epiq_points_free(c, at);
     done();
 }
 
@@ -477,7 +515,7 @@ TEST(exponents_of_many_rows_are_those_of_a_sample)
     epiqp_fall fall[2];
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     draw_rows(3, MANY, 2, x, y);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(epiq_data_new(c, MANY, 2, x, y, NULL, &o, &data), EPIQ_OK);
     EQ(epiq_points_new(c, data, &at), EPIQ_OK);
     EQ(epiq_points_add(c, at, "mean"), EPIQ_OK);
@@ -514,7 +552,7 @@ static void simulate(uint64_t seed, ptrdiff_t n, ptrdiff_t d, double share, bool
     double x0[AT * MOST_D], y0[AT];
     epiq_points *at = NULL;
     epiq_result *r = NULL;
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.scale = EPIQ_SCALE_NONE;
     o.correction = EPIQ_CORRECTION_UNBIASED;
@@ -614,7 +652,7 @@ TEST(a_plan_tells_how_the_parts_fall)
     static double x[100 * 3], y[100];
     epiq_points *at = NULL, *others = NULL;
     epiq_result *r = NULL;
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.engine = EPIQ_ENGINE_INFINITE;
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     draw_rows(7, 100, 3, x, y);

@@ -4,12 +4,13 @@
 #include "run/run.h"
 
 #include "one_estimate.h"
+#include "usual.h"
 
 enum { N = 24, D = 2, COPIES = 4, OWN = N / COPIES };
 
 static epiq_options small(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.engine = EPIQ_ENGINE_LINEAR;
     o.width = 16;
@@ -174,10 +175,17 @@ TEST(advice_is_on_the_ensemble)
     EQ(epiqp_advise(&pb, &found, &answer), EPIQ_OK);
     EQ(answer.advice.action, EPIQ_DO_COLLECT);
     EQ(answer.advice.rows, 50);
-    SAYS(answer.advice.text, "50 more rows");
+    SAYS(answer.advice.text, "50 more would");
     plan.ran.ensemble_size = 1;
     EQ(epiqp_advise(&pb, &found, &answer), EPIQ_OK);
     EQ(answer.advice.action, EPIQ_DO_TRAIN);
+    plan.ran.ensemble_size = 10;
+    for (int loud = 0; loud < 2; loud++) { /* half of the 1 is 5 % of 10 */
+        answer.advice = (epiq_advice){0};
+        answer.fit = (epiq_fit_error){.known = 1, .has_r2 = 1, .r2 = 0.5, .noise_variance = loud ? 10.1 : 9.9};
+        EQ(epiqp_advise(&pb, &found, &answer), EPIQ_OK);
+        EQ(answer.advice.action, loud ? EPIQ_DO_NOTHING : EPIQ_DO_COLLECT);
+    }
     epiqp_arena_free(c, &answer.arena);
     done();
 }

@@ -6,12 +6,13 @@
 
 #include "infinite_by_hand.h"
 #include "one_estimate.h"
+#include "usual.h"
 
 enum { N = 30, D = 3, BATCHES = 3 };
 
 static epiq_options small(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.engine = EPIQ_ENGINE_LINEAR;
     o.width = 32;
@@ -166,7 +167,7 @@ TEST(corrected_ba_estimates_what_it_should)
                                                   target = 0;
     int covered = 0;
     draw(99, x0, from_y, POINTS, FEATURES);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.engine = EPIQ_ENGINE_LINEAR;
     o.methods = EPIQ_BA;

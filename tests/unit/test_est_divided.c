@@ -9,6 +9,7 @@
 #include "est/variance.h"
 #include "one_estimate.h"
 #include "run/run.h"
+#include "usual.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ static void synth(ptrdiff_t n, ptrdiff_t d, double *x, double *y)
 
 static epiq_options closed(ptrdiff_t parts)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.engine = EPIQ_ENGINE_INFINITE;
     o.methods = EPIQ_IF | EPIQ_EV;
@@ -89,7 +90,7 @@ TEST(one_part_is_the_exact_solution)
             NEAR(r->fit->loo[i], loo[i], 0);
             CLOSE(r->fit->loo_sd[i], loo_sd[i], 1e-14);
         }
-        EQ(warned("probes") != NULL, way);
+        EQ(noted("probes") != NULL, way);
     }
     done();
 }
@@ -420,7 +421,7 @@ TEST(probes_of_parts_tell_their_error)
     o.probes = 64;
     EQ(run(MANY, WIDE, many_x, many_y, NULL, POINTS, many_x0, &o), EPIQ_OK);
     EQ(r->solve->probes, 64);
-    TRUE(warned("probes") && !r->points[0]->predictive.known);
+    TRUE(noted("probes") && !r->points[0]->predictive.known);
     for (int p = 0; p < POINTS; p++) {
         double said = r->points[p]->probe_error;
         TRUE(said > 0 && said < 0.1 && fabs(r->points[p]->data.variance / exact[p] - 1) < 5 * said);

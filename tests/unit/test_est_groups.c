@@ -7,6 +7,7 @@
 #include "one_estimate.h"
 #include "rng/rng.h"
 #include "run/run.h"
+#include "usual.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static void make(void)
 
 static epiq_options plain(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.scale = EPIQ_SCALE_NONE;
     o.methods = EPIQ_IF | EPIQ_EV;
@@ -344,7 +345,7 @@ static judged judge(const cell *w, int sets, int more)
     static int64_t group[MOST];
     const double x0[4] = {0.3, 0.3, 0.3, 0.3};
     judged out = {0};
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.methods = EPIQ_IF | EPIQ_EV;
     o.threads = 1;

@@ -17,7 +17,7 @@ TEST(influence_function_matches_the_theorem_and_refitting)
             char name[64];
 #define P(what) (snprintf(name, sizeof name, "p%d_" what, problem), golden_get(name, NULL, NULL))
             const double *config = P("config");
-            epiq_options o = epiq_options_default();
+            epiq_options o = usual_options();
             o.engine = EPIQ_ENGINE_INFINITE;
             o.scale = EPIQ_SCALE_NONE;
             o.depth = (ptrdiff_t)config[0];
@@ -99,7 +99,7 @@ TEST(probes_tell_their_error)
                 o.seed = (uint64_t)(100 + seed);
                 EQ(run(ROWS, FEATURES, x, y, NULL, POINTS, x0, &o), EPIQ_OK);
                 EQ(r->solve->probes, o.probes);
-                TRUE(warned("probes") != NULL);
+                TRUE(noted("probes") != NULL);
                 NEAR(r->fit->kernel_rmse, loo, 0.05 * loo);
                 for (int p = 0; p < POINTS; p++) {
                     double off = r->points[p]->data.variance / exact[p] - 1, said = r->points[p]->probe_error;
@@ -175,7 +175,7 @@ TEST(stopped_flow_matches_quadrature_and_ends_at_the_minimum)
         char name[64];
         for (int t = 0; t < 4; t++) {
             const double *config = P("config");
-            epiq_options o = epiq_options_default();
+            epiq_options o = usual_options();
             o.engine = EPIQ_ENGINE_INFINITE;
             o.scale = EPIQ_SCALE_NONE;
             o.depth = (ptrdiff_t)config[0];

@@ -7,6 +7,7 @@
 #include "rng/rng.h"
 
 #include "one_estimate.h"
+#include "usual.h"
 
 enum { N = 200, D = 4, POINTS = 6, HOW = 3 };
 static double X[N * D], Y[N], AT[POINTS * D];
@@ -68,7 +69,7 @@ static void make(design which)
 
 static epiq_options options(design which, double lambda, int how)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.methods = EPIQ_IF | EPIQ_EV;
     o.correction = EPIQ_CORRECTION_ROWWISE; /* whose errors are the probes' alone: moderated also weighs by them */

@@ -210,8 +210,13 @@ TEST(the_error_is_that_of_the_networks)
     o.methods = EPIQ_IF | EPIQ_EV;
     EQ(run_rows(NULL, &o), EPIQ_OK);
     double square = 0, mean = 0, spread = 0;
-    for (int i = 0; i < N; i++) {
-        square += (Y[i] - r->points[i]->prediction) * (Y[i] - r->points[i]->prediction) / N;
+    for (int i = 0; i < N; i++) { /* of as many networks as answer, where a fold has four */
+        const epiq_point *p = r->points[i];
+        square += (Y[i] - p->prediction) * (Y[i] - p->prediction) / N;
+        for (int k = 0; k < 4; k++) {
+            const double off = p->members[k] - p->prediction;
+            square += off * off / 3 * (1.0 / (double)o.members - 1.0 / 4) / N;
+        }
         mean += Y[i] / N;
     }
     for (int i = 0; i < N; i++) {
@@ -255,6 +260,28 @@ TEST(a_summary_has_the_quantiles_of_its_rows_and_the_least_sure_of_them)
     done();
 }
 
+/* Of the mean of all networks: as wide as those of the rows where a fold has as many, and narrower where it has fewer. */
+TEST(a_summary_s_interval_is_that_of_all_networks)
+{
+    for (int more = 0; more < 2; more++) {
+        epiq_options o = asked();
+        o.methods = EPIQ_IF | EPIQ_EV;
+        o.members = more ? 40 : 4;
+        EQ(run_rows(NULL, &o), EPIQ_OK);
+        double width[N];
+        size_t known = 0;
+        for (int i = 0; i < N; i++) {
+            const epiq_predictive *y = &r->points[i]->predictive;
+            if (y->known) width[known++] = y->hi - y->lo;
+        }
+        TRUE(known > N / 2);
+        qsort(width, known, sizeof *width, rising);
+        const double ratio = r->summary->interval_width.median / ((width[(known - 1) / 2] + width[known / 2]) / 2);
+        NEAR(ratio, more ? 0.97 : 1, more ? 0.029 : 1e-9);
+        done();
+    }
+}
+
 /* Variances with three degrees of freedom around one value: over 400 rows the value is known to 4 %, and each is drawn to it. */
 TEST(a_few_networks_tell_a_variance_that_rows_share)
 {
@@ -291,7 +318,7 @@ TEST(more_than_a_thousand_rows_are_asked_about_in_part)
         x[i] = i;
         y[i] = i % 7;
     }
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     EQ(epiq_data_new(c, MANY, 1, x, y, NULL, &o, &data), EPIQ_OK);
     EQ(epiq_points_new(c, data, &at), EPIQ_OK);

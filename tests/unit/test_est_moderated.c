@@ -5,6 +5,7 @@
 #include "est/variance.h"
 #include "run/run.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdlib.h>
 
@@ -75,7 +76,7 @@ static void simulate(int set, ptrdiff_t d, form f, int seed, tally got[WAYS][POI
     double z[16], ignored;
     EQ(epiq_synth(c, set, 1, d, (uint64_t)(999000 + seed), z, &ignored), EPIQ_OK);
     memcpy(at + 2 * d, z, (size_t)d * sizeof *z);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.scale = EPIQ_SCALE_NONE;
     o.methods = EPIQ_IF;
@@ -180,7 +181,7 @@ TEST(rows_that_agree_are_believed)
 
 static void smooth_many(ptrdiff_t n, const double *x, const double *used, uint64_t seed, ptrdiff_t threads, double *out)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.seed = seed;
     o.threads = threads;
     o.engine = EPIQ_ENGINE_INFINITE;
@@ -251,7 +252,8 @@ static int hold_rows(const epiqp_estimated *e, void *user)
 {
     bounds *b = user;
     const ptrdiff_t n = e->problem->n;
-    const double unit = e->problem->data->y_factor, noise = e->answer->result.fit->kernel_noise_variance / (unit * unit);
+    const double unit = e->problem->data->y_factor,
+                 noise = e->answer->result.fit->kernel_noise_variance / (unit * unit);
     for (ptrdiff_t p = 0; p < e->problem->points; p++) {
         const double *w = e->fit->ridge.c + p * n;
         double plain = noise * epiqp_dot(n, w, w), ratio = e->found->influence.part[p].variance / plain;
@@ -274,7 +276,7 @@ TEST(no_row_of_the_real_tables_has_an_absurd_variance)
         epiq_data *data;
         epiq_points *points;
         epiq_result *r;
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         bounds b = {INFINITY, 0};
         EQ(epiq_ctx_new(&c), EPIQ_OK);
         snprintf(path, sizeof path, "%s/%s.csv", folder, NAMES[k]);

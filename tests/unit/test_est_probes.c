@@ -4,6 +4,7 @@
 #include "run/run.h"
 
 #include "one_estimate.h"
+#include "usual.h"
 
 enum { N = 60, D = 3, SEEDS = 1500 };
 static double X[N * D], Y[N];
@@ -15,7 +16,7 @@ static epiq_options options(epiq_correction how)
     EQ(epiq_ctx_new(&own), EPIQ_OK);
     EQ(epiq_synth(own, 1, N, D, 5, X, Y), EPIQ_OK);
     epiq_ctx_free(own);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.engine = EPIQ_ENGINE_INFINITE;
     o.methods = EPIQ_IF;

@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "one_estimate.h"
 #include "run/run.h"
+#include "usual.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ static void add_a_row(double *three)
 
 static epiq_options plain(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     make();
     o.scale = EPIQ_SCALE_NONE;
     o.methods = EPIQ_IF | EPIQ_EV;

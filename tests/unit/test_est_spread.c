@@ -90,7 +90,7 @@ TEST(equal_normal_noise_has_its_own_quantiles)
         P.error[i] *= sigma;
     }
     EQ(set_up(1), EPIQ_OK);
-    NEAR(s.noise_sd, sigma, 3 * sigma / sqrt(2 * 2000.0));
+    NEAR(s.law.noise_sd, sigma, 3 * sigma / sqrt(2 * 2000.0));
     for (int k = 0; k < 5;
          k++) { /* the quantile's standard error is 0.042 sigma; sd differ a little from place to place */
         epiqp_spread_place p = at(0.4 * k - 0.8, 0.3, 0);
@@ -129,12 +129,30 @@ TEST(variance_of_the_networks_adds_to_the_noise)
         P.error[i] *= sqrt(0.5 + P.variance[i]);
     }
     EQ(set_up(1), EPIQ_OK);
-    NEAR(s.noise_sd, sqrt(0.5), 0.1); /* mean e^2 - 1, whose standard error is 0.06, so 0.042 in the root */
+    NEAR(s.law.noise_sd, sqrt(0.5), 0.1); /* mean e^2 - 1, whose standard error is 0.06, so 0.042 in the root */
     for (int v = 0; v < 3; v++) {
         CLOSE(at(0.2, -0.1, v).sd, sqrt(0.5 + v), 0.1);
         NEAR(factor(0.95) * at(0.2, -0.1, v).sd, 1.96 * sqrt(0.5 + v), 0.35);
     }
     end();
+}
+
+/* Errors of variance 1 that the variance given explains leave no noise, unless it is known from elsewhere. */
+TEST(noise_may_be_known_from_elsewhere)
+{
+    for (int known = 0; known < 2; known++) {
+        begin();
+        plant(500, 3);
+        for (ptrdiff_t i = 0; i < 500; i++) {
+            P.variance[i] = 1;
+        }
+        P.rows.noise2 = known ? 0.5 : 0;
+        EQ(set_up(1), EPIQ_OK);
+        const double sd = at(0.1, 0.2, 0).sd;
+        TRUE(known ? sd > 0.5 && sd < 0.9 : sd < 0.4);
+        TRUE(known ? fabs(s.law.noise_sd - sqrt(0.5)) < 1e-12 : s.law.noise_sd < 0.4);
+        end();
+    }
 }
 
 TEST(sd_is_never_below_the_variance_given)
@@ -149,7 +167,7 @@ TEST(sd_is_never_below_the_variance_given)
     for (int i = 0; i < 200; i++) {
         mean2 += P.error[i] * P.error[i] / 200;
     }
-    CLOSE(s.noise_sd, sqrt(0.05 * mean2), 1e-12); /* a twentieth at least */
+    CLOSE(s.law.noise_sd, sqrt(0.05 * mean2), 1e-12); /* a twentieth at least */
     for (double v = 0; v < 100; v += 7) {
         epiqp_spread_place p = at(0.1, 0.2, v);
         TRUE(p.sd >= sqrt(v) && p.noise_sd > 0);
@@ -257,7 +275,7 @@ static void check_against_formulas(void)
         }
         if (sum <= sqrt(squares)) break;
     }
-    NEAR(s.prior, PRIOR[chosen], 0);
+    NEAR(s.law.prior, PRIOR[chosen], 0);
     double score[MANY], total = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         score[i] = fabs(P.error[i]) / sqrt(u2[chosen][i]);
@@ -302,7 +320,7 @@ TEST(small_tables_are_as_the_formulas_say)
         P.rows.shrink = k ? 1 - 0.03 * k : 1;
         EQ(set_up(1), EPIQ_OK);
         check_against_formulas();
-        priors += s.prior == 0.5 ? 100 : s.prior > 0 ? 1 : 0;
+        priors += s.law.prior == 0.5 ? 100 : s.law.prior > 0 ? 1 : 0;
     }
     TRUE(priors >= 100); /* the strongest growth is followed closely */
     end();
@@ -396,7 +414,7 @@ TEST(rows_without_error_have_no_width)
     EQ(set_up(1), EPIQ_OK); /* as of a constant target */
     NEAR(factor(0.95), 0, 0);
     NEAR(at(0.1, 0.1, 0).sd, 0, 0);
-    NEAR(s.noise_sd, 0, 0);
+    NEAR(s.law.noise_sd, 0, 0);
     for (int i = 0; i < 50; i++) {
         P.variance[i] = 0.25;
         P.prediction[i] = 0;
@@ -415,7 +433,7 @@ TEST(any_unit_of_the_target_will_do)
     begin();
     plant_varied(120, 41, 1);
     EQ(set_up(1), EPIQ_OK);
-    const double q = factor(0.95), noise = s.noise_sd;
+    const double q = factor(0.95), noise = s.law.noise_sd;
     epiqp_spread_place before[3];
     for (int k = 0; k < 3; k++) {
         before[k] = at(0.5 * k - 0.5, 0.1, 0.2);
@@ -428,7 +446,7 @@ TEST(any_unit_of_the_target_will_do)
         }
         EQ(set_up(1), EPIQ_OK);
         CLOSE(factor(0.95), q, 1e-12);
-        CLOSE(s.noise_sd, ldexp(noise, exponent[t]), 1e-12);
+        CLOSE(s.law.noise_sd, ldexp(noise, exponent[t]), 1e-12);
         for (int k = 0; k < 3; k++) {
             epiqp_spread_place p = at(0.5 * k - 0.5, 0.1, ldexp(0.2, 2 * exponent[t]));
             CLOSE(p.sd, ldexp(before[k].sd, exponent[t]), 1e-12);
@@ -511,7 +529,8 @@ TEST(threads_and_the_order_of_rows_do_not_matter)
     const epiqp_spread one = s;
     for (int threads = 2; threads < 5; threads++) {
         EQ(set_up(threads), EPIQ_OK);
-        TRUE(!memcmp(s.score, one.score, 2500 * sizeof *s.score) && s.prior == one.prior && s.reach == one.reach);
+        TRUE(!memcmp(s.score, one.score, 2500 * sizeof *s.score) && s.law.prior == one.law.prior &&
+             s.law.reach == one.law.reach);
         TRUE(at(0.1, 0.2, 0.3).sd == epiqp_spread_at(&one, (double[D]){0.1, 0.2}, 0.1 + 0.2, 0.3).sd);
     }
     CLOSE(at(-0.5, 0.2, 0).noise_sd, exp(-0.5) + 0.1, 0.4);

@@ -7,6 +7,7 @@
 
 #include "allocations.h"
 #include "combined.h"
+#include "usual.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ TEST(ev_and_ba_are_those_of_the_hand_formulas)
 {
     static const double h[] = {1, 10, 2, 10, 4, 13, 5, 15}, b[] = {3, 9, 6, 12, 0, 15};
     epiq_matrix H = doubles("h.npy", 4, 2, h), B = doubles("b.npy", 3, 2, b);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(combine(GIVEN(.ensemble = &H, .batched = &B), &o), EPIQ_OK);
     EQ(r->point_count, 2);
     EQ(r->ran->methods, EPIQ_EV | EPIQ_BA);
@@ -91,7 +92,7 @@ TEST(if_is_the_printed_formula)
                               yhat[N] = {0.5, -1, 0.5, 2, 2.5};
     epiq_matrix G = doubles("K", N, N, K), C = doubles("k0", N, 1, k0), Y = doubles("y", N, 1, y),
                 H = doubles("yhat", N, 1, yhat);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.lambda = 0.05;
     o.correction = EPIQ_CORRECTION_NONE;
     for (int given = 0; given < 2; given++) {
@@ -194,7 +195,7 @@ TEST(if_of_the_kernel_is_that_of_an_estimate)
     double both[(N + P) * D], K[(N + P) * (N + P)], zero[N + P] = {0};
     for (int correction = 0; correction < EPIQ_CORRECTIONS; correction++) {
         for (int probes = 0; probes <= 32; probes += 32) {
-            epiq_options o = epiq_options_default(), plain;
+            epiq_options o = usual_options(), plain;
             o.methods = EPIQ_IF;
             o.correction = correction;
             o.probes = probes;
@@ -264,7 +265,7 @@ TEST(jacobians_are_their_gram_matrix)
 {
     make_jacobians();
     epiq_matrix Y = doubles("y", JN, 1, JY), G = doubles("K", JN, JN, JK), C = doubles("k0", JN, JQ, JC);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.lambda = 0.5;
     double first[JQ][3];
     EQ(combine(GIVEN(.y = &Y, .gram = &G, .cross = &C), &o), EPIQ_OK);
@@ -301,7 +302,7 @@ TEST(jacobians_are_their_gram_matrix)
 TEST(jacobian_at_the_start_is_the_empirical_kernel)
 {
     for (int depth = 1; depth <= 2; depth++) {
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         o.methods = EPIQ_IF;
         o.kernel = EPIQ_KERNEL_EMPIRICAL;
         o.width = 24;
@@ -345,7 +346,7 @@ TEST(a_start_is_that_of_the_member)
 {
     enum { W = 8 };
     double a[W * 6 + 1 + W], b[W * 6 + 1 + W];
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     o.width = W;
     o.bias_sd = 0.5;
@@ -403,7 +404,7 @@ TEST(points_are_called_by_the_columns)
     static const double h[] = {1, 2, 3, 5};
     static const char *const names[] = {"left", "right"}, *const others[] = {"left", "middle"};
     epiq_matrix H = doubles("m.csv", 2, 2, h), B = doubles("b.csv", 2, 2, h);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     B.column = names;
     EQ(combine(GIVEN(.ensemble = &H, .batched = &B), &o), EPIQ_OK);
     STR(r->points[1]->at, "right");
@@ -417,14 +418,14 @@ TEST(advice_without_rows_speaks_of_as_many_again)
 {
     static const double h[] = {1, 1.1, 0.9, 1}, b[] = {-5, 5, 0.1}, y[] = {1, 2, 3, 4, 5, 6, 7};
     epiq_matrix H = doubles("m", 4, 1, h), B = doubles("b", 3, 1, b), Y = doubles("y", 7, 1, y);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(combine(GIVEN(.ensemble = &H, .batched = &B), &o), EPIQ_OK);
     EQ(r->advice->action, EPIQ_DO_COLLECT);
     EQ(r->advice->rows, 0);
     SENTENCE(r->advice->text);
     EQ(combine(GIVEN(.ensemble = &H, .batched = &B, .y = &Y), &o), EPIQ_OK);
     EQ(r->advice->rows, 7);
-    SAYS(r->advice->text, "7 more rows");
+    SAYS(r->advice->text, "7 more would");
     EQ(combine(GIVEN(.ensemble = &H), &o), EPIQ_OK);
     SAYS(r->advice->text, "ensemble");
     EQ(r->ran->ensemble_size, 4);
@@ -501,7 +502,7 @@ TEST(every_refusal_says_what_and_what_to_do)
         {{.ensemble = &one}, EPIQ_E_DATA, "append"},
         {{.ensemble = &M, .merge = (const char *const[]){"no/such/file"}, .merge_count = 1}, EPIQ_E_FILE, "append"},
     };
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         epiq_given g = cases[k].g;
         g.size = sizeof g;
@@ -511,7 +512,7 @@ TEST(every_refusal_says_what_and_what_to_do)
     }
     o.lambda = NAN;
     EQ(combine(GIVEN(.ensemble = &M), &o), EPIQ_E_USAGE);
-    o = epiq_options_default();
+    o = usual_options();
     o.time = 1; /* options of training do not count here */
     o.members = 0;
     o.methods = 0;
@@ -524,7 +525,7 @@ TEST(a_kernel_may_need_a_larger_lambda)
 {
     static const double K[] = {1, 1 + 5e-8, 1 + 5e-8, 1}, y[] = {1, 2};
     epiq_matrix G = doubles("K.npy", 2, 2, K), C = doubles("k0", 2, 1, y), Y = doubles("y", 2, 1, y);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.lambda = 1e-16;
     EQ(combine(GIVEN(.y = &Y, .gram = &G, .cross = &C), &o), EPIQ_E_NUMERIC);
     SAYS(epiq_message(c), "lambda");
@@ -542,7 +543,7 @@ TEST(the_mean_of_both_halves_is_used)
     static const double K[] = {1, 0.5 + 4e-6, 0.5 - 4e-6, 2}, mean[] = {1, 0.5, 0.5, 2}, y[] = {1, 2},
                         k0[] = {0.3, 0.9};
     epiq_matrix G = doubles("K", 2, 2, K), C = doubles("k0", 2, 1, k0), Y = doubles("y", 2, 1, y);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(combine(GIVEN(.y = &Y, .gram = &G, .cross = &C), &o), EPIQ_OK);
     double got = r->points[0]->data.variance;
     G.a = mean;
@@ -569,7 +570,7 @@ TEST(a_gram_matrix_may_be_rounded)
     }
     epiq_matrix G = {.size = sizeof(epiq_matrix), .name = "K", .rows = M, .columns = M, .real = EPIQ_FLOAT32, .a = K},
                 C = doubles("k0", M, 1, k0), Y = doubles("y", M, 1, y);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(combine(GIVEN(.y = &Y, .gram = &G, .cross = &C), &o), EPIQ_OK);
     exact = r->points[0]->prediction;
     for (int i = 0; i < M; i++) {
@@ -592,7 +593,7 @@ TEST(extreme_units_lose_no_finiteness)
                         k0[] = {1e99, 1e98, -1e99, 1e97}, h[] = {1e100, -1e100, 1e99};
     epiq_matrix Y = doubles("y", 4, 1, y), G = doubles("K", 4, 4, K), C = doubles("k0", 4, 1, k0),
                 H = doubles("m", 3, 1, h);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.lambda = 1e-16;
     int s = combine(GIVEN(.y = &Y, .gram = &G, .cross = &C, .ensemble = &H), &o);
     EQ(s, EPIQ_OK);
@@ -614,7 +615,7 @@ TEST(a_jacobian_can_be_stopped_between_blocks)
 {
     make_jacobians();
     epiq_matrix Y = doubles("y", JN, 1, JY), A = doubles("J", JN, JP, J), B = doubles("J0", JQ, JP, J0);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     ptrdiff_t block = 1;
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     epiq_ctx_on_progress(c, stop_at, &block);
@@ -636,7 +637,7 @@ TEST(every_allocation_may_fail)
                 C = doubles("k0", 3, 2, k0), A = doubles("J", 3, 4, j), B = doubles("J0", 2, 4, j0);
     H.column = names;
     for (int way = 0; way < 3; way++) {
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         epiq_given g = way == 0
                            ? *GIVEN(.y = &Y, .gram = &G, .cross = &C, .yhat = &Y, .ensemble = &H)
                            : *GIVEN(.y = &Y, .jacobian = &A, .jacobian0 = &B, .ensemble = &H, .batched = &H, .at = &H);

@@ -4,6 +4,7 @@
 #include "epiq_combine.h"
 #include "epiq_details.h"
 #include "stats/stats.h"
+#include "usual.h"
 
 #include <pthread.h>
 
@@ -24,7 +25,7 @@ static double rounded_sum(void) /* depends on every bit and on the order of the 
 
 TEST(networks_gathered_in_any_order_are_the_same)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_matrix whole = doubles("all", ROWS, 2, ALL), first = doubles("first", 4, 2, ALL),
                 last = doubles("last", 3, 2, ALL + 8);
     o.state = fresh("whole");
@@ -47,7 +48,7 @@ TEST(networks_gathered_in_any_order_are_the_same)
         sorted[2 * k] = r->points[0]->members[k], sorted[2 * k + 1] = r->points[1]->members[k];
     }
     epiq_matrix union_ = doubles("sorted", ROWS, 2, sorted);
-    epiq_options plain = epiq_options_default();
+    epiq_options plain = usual_options();
     EQ(combine(GIVEN(.ensemble = &union_), &plain), EPIQ_OK);
     NEAR(rounded_sum(), want_sum, 0);
     EQ(combine(GIVEN(.ensemble = &whole), &plain), EPIQ_OK); /* without a file they stay in their order, */
@@ -59,7 +60,7 @@ TEST(networks_gathered_in_any_order_are_the_same)
         EQ(combine(GIVEN(.ensemble = order ? &first : &last), &o), EPIQ_OK);
         EQ(r->given->members, ROWS - 1);
         EQ(r->given->kept, ROWS - 1);
-        SAYS(warned("already_there"), order ? "1 of 4" : "1 of 3");
+        SAYS(noted("already_there"), order ? "1 of 4" : "1 of 3");
         static double sum_of_first;
         sum_of_first = order ? sum_of_first : rounded_sum();
         NEAR(rounded_sum(), sum_of_first, 0);
@@ -70,7 +71,7 @@ TEST(networks_gathered_in_any_order_are_the_same)
         EQ(r->given->added, again ? 0 : ROWS);
         EQ(r->given->members, ROWS);
         NEAR(rounded_sum(), want_sum, 0);
-        TRUE(!again == !warned("already_there"));
+        TRUE(!again == !noted("already_there"));
     }
     EQ(combine(GIVEN(), &o), EPIQ_OK); /* nothing new: what is there */
     EQ(r->given->added, 0);
@@ -81,7 +82,7 @@ TEST(networks_gathered_in_any_order_are_the_same)
 
 TEST(one_network_waits_for_another)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_matrix a = doubles("a", 1, 2, ALL), b = doubles("b", 1, 2, ALL + 2), c1 = doubles("c", 1, 2, ALL + 4);
     o.state = fresh("single");
     EQ(combine(GIVEN(.ensemble = &a), &o), EPIQ_OK);
@@ -106,7 +107,7 @@ TEST(other_points_are_refused)
     static const char *const names[] = {"a", "b"}, *const turned[] = {"b", "a"};
     static const double x[] = {1, 2, 3, 4}, moved[] = {1, 2, 3, 4.5};
     static const float same[] = {1, 2, 3, 4};
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_matrix H = doubles("m.csv", 3, 2, ALL), three = doubles("n.csv", 2, 3, ALL), X = doubles("x.npy", 2, 2, x),
                 X1 = doubles("moved.npy", 2, 2, moved), turn = doubles("t.csv", 3, 2, ALL + 4),
                 X2 = {.size = sizeof(epiq_matrix),
@@ -138,7 +139,7 @@ TEST(other_points_are_refused)
 TEST(a_file_learns_names)
 {
     static const char *const names[] = {"a", "b"}, *const others[] = {"a", "c"};
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_matrix H = doubles("m", 3, 2, ALL), L = doubles("l", 3, 2, ALL + 6);
     o.state = fresh("names");
     EQ(combine(GIVEN(.ensemble = &H), &o), EPIQ_OK);
@@ -154,7 +155,7 @@ TEST(a_file_learns_names)
 
 TEST(files_are_merged)
 {
-    epiq_options o = epiq_options_default(), plain = o;
+    epiq_options o = usual_options(), plain = o;
     epiq_matrix whole = doubles("all", 6, 2, ALL), first = doubles("first", 3, 2, ALL),
                 last = doubles("last", 4, 2, ALL + 4), three = doubles("n.csv", 2, 3, ALL);
     const char *a = fresh("a"), *b = fresh("b"), *w = fresh("w");
@@ -169,7 +170,7 @@ TEST(files_are_merged)
     EQ(r->given->members, 5);
     EQ(r->given->kept, 0);
     double sum = rounded_sum();
-    SAYS(warned("already_there"), "2 of 7 networks");
+    SAYS(noted("already_there"), "2 of 7 networks");
     files[0] = b, files[1] = a;
     EQ(combine(GIVEN(.merge = files, .merge_count = 2), &plain), EPIQ_OK);
     NEAR(rounded_sum(), sum, 0);
@@ -191,7 +192,7 @@ TEST(files_are_merged)
 TEST(only_its_own_files_are_taken)
 {
     static const double x[] = {1, 2, 3, 4, 5, 6}, y[] = {1, 3, 2, 5, 4, 6};
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_matrix H = doubles("m", 3, 2, ALL);
     const char *path = fresh("strange");
     o.width = 4, o.members = 2, o.methods = EPIQ_EV, o.state = path;
@@ -207,7 +208,7 @@ TEST(only_its_own_files_are_taken)
     EQ(combine(GIVEN(.ensemble = &H), &o), EPIQ_E_FILE);
     SAYS(epiq_message(c), path);
     EQ(combine(GIVEN(.ensemble = &H, .merge = &path, .merge_count = 1), &(epiq_options){0}), EPIQ_E_USAGE);
-    epiq_options plain = epiq_options_default();
+    epiq_options plain = usual_options();
     EQ(combine(GIVEN(.ensemble = &H, .merge = &path, .merge_count = 1), &plain), EPIQ_E_FILE);
     SAYS(epiq_message(c), path);
     o.state = fresh("combined"); /* and the other way round */
@@ -242,7 +243,7 @@ TEST(only_its_own_files_are_taken)
 TEST(a_failure_adds_nothing)
 {
     static const double y[] = {1, 2}, I[] = {1, 3, 3, 1};
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_matrix H = doubles("m", 3, 2, ALL), L = doubles("l", 3, 2, ALL + 6), Y = doubles("y", 2, 1, y),
                 G = doubles("K", 2, 2, I), C = doubles("k0", 2, 2, I);
     o.state = fresh("failure");
@@ -264,7 +265,7 @@ static void *write_some(void *user)
 {
     writer *w = user;
     epiq_ctx *own;
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.state = w->path;
     o.threads = 1;
     w->failures += epiq_ctx_new(&own) != EPIQ_OK;
@@ -293,7 +294,7 @@ TEST(writers_at_once_lose_nothing)
         pthread_join(thread[k], NULL);
         EQ(w[k].failures, 0);
     }
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.state = path;
     EQ(combine(GIVEN(), &o), EPIQ_OK);
     EQ(r->given->members, WRITERS * EACH);

@@ -9,6 +9,7 @@
 
 #include "allocations.h"
 #include "combined.h"
+#include "usual.h"
 
 #include <stdlib.h>
 
@@ -121,7 +122,7 @@ static void train(double interaction, double follow)
 
 static int make_targets(uint64_t seed)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.seed = seed;
     epiq_ctx *own;
     EQ(epiq_ctx_new(&own), EPIQ_OK);
@@ -163,7 +164,7 @@ TEST(targets_are_one_step_up_and_down)
     double few[8 * N];
     epiq_given g = everything();
     g.replicates = 4;
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.seed = 5;
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     EQ(epiq_targets(c, &g, &o, few, NULL), EPIQ_OK);
@@ -195,7 +196,7 @@ TEST(one_point_is_the_mean_of_products_of_two_starts)
     t.RETRAINED = doubles("retrained", (ptrdiff_t)2 * R * S, 1, column);
     t.ENSEMBLE = doubles("ensemble", M, 1, members);
     epiq_given g = everything();
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(combine(&g, &o), EPIQ_OK);
     double error2 = t.step * t.step / 0.8, noise = error2 / (1 + 1.25 * products), inside = 0;
     for (int i = 0; i < N; i++) {
@@ -252,7 +253,7 @@ TEST(networks_that_follow_a_share_of_the_kernel_have_its_square_as_kappa)
     EQ(make_targets(3), EPIQ_OK);
     train(0, 0.8);
     epiq_given g = everything();
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     make_kernel(&g, &o);
     o.seed = 3;
     EQ(combine(&g, &o), EPIQ_OK);
@@ -290,7 +291,7 @@ static verdict simulate(int tables, double interaction, bool kernel)
     make_smoother();
     for (int k = 0; k < tables; k++) {
         epiq_given g = everything();
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         make_table();
         o.seed = (uint64_t)k + 1;
         o.threads = 1;
@@ -354,7 +355,7 @@ static void prepare(void)
 
 static void refused(const epiq_given *g, int status, const char *part)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(combine(g, &o), status);
     SAYS_ROUGHLY(epiq_message(c), part);
     TRUE(!r);
@@ -431,7 +432,7 @@ TEST(what_does_not_fit_is_refused)
 TEST(what_is_doubtful_is_said)
 {
     prepare();
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_matrix one = doubles("one", (ptrdiff_t)2 * R, P, t.retrained), seen = doubles("seen", 1, N, t.yhat),
                 single = doubles("single", 1, N, t.left);
     epiq_given g = everything();
@@ -480,7 +481,7 @@ TEST(memory_that_is_refused_leaves_nothing_behind)
     prepare();
     for (int kernel = 0; kernel < 2; kernel++) {
         epiq_given g = everything();
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         o.threads = 1;
         g.targets = &t.TARGETS;
         if (kernel) make_kernel(&g, &o);
@@ -490,7 +491,7 @@ TEST(memory_that_is_refused_leaves_nothing_behind)
         done();
     }
     epiq_given g = everything();
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     c->fail_after = 0;
     EQ(epiq_targets(c, &g, &o, t.targets, NULL), EPIQ_E_NOMEM);
@@ -502,7 +503,7 @@ TEST(memory_that_is_refused_leaves_nothing_behind)
 TEST(other_units_give_the_same_answer)
 {
     prepare();
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_given g = everything();
     EQ(combine(&g, &o), EPIQ_OK);
     double before = r->points[1]->data.variance, df = r->points[1]->data.df;

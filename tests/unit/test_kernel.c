@@ -3,12 +3,13 @@
 #include "golden/golden.h"
 #include "kernel/kernel.h"
 #include "test.h"
+#include "usual.h"
 
 static epiqp_env env(const epiqp_la *la)
 {
     static epiq_ctx *c;
     if (!c) {
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         EQ(epiq_ctx_new(&c), EPIQ_OK);
         epiqp_run_begin(c, &o); /* one thread a BLAS call, as in the library */
     }

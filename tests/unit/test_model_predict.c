@@ -30,6 +30,43 @@ static void compare(const epiq_part *want, int bit, int known, double got, doubl
     CLOSE(got, want->known ? want->variance : 0, tolerance);
 }
 
+/* The interval of y, and the standard deviations beside it. */
+static void compare_observation(const epiq_point *w, const numbers *got, ptrdiff_t p)
+{
+    const int known = got->known[p];
+    const double noise = sqrt(w->predictive.noise), sd = sqrt(w->prediction_variance.variance);
+    EQ((known & EPIQ_SD) != 0, w->prediction_variance.known);
+    CLOSE(got->sd[p], w->prediction_variance.known ? sd : 0, 1e-9);
+    EQ((known & EPIQ_INTERVAL) != 0, w->predictive.known);
+    if (!w->predictive.known) {
+        NEAR(got->lo[p], 0, 0);
+        NEAR(got->hi[p], 0, 0);
+        return;
+    }
+    TRUE(known & EPIQ_NOISE);
+    CLOSE(got->noise[p], noise, 1e-9);
+    NEAR(got->lo[p], w->predictive.lo, 1e-9 * (w->predictive.hi - w->predictive.lo));
+    NEAR(got->hi[p], w->predictive.hi, 1e-9 * (w->predictive.hi - w->predictive.lo));
+}
+
+/* What both say of rows that were not seen. */
+static void compare_fit(const epiq_result *want, const epiq_model *m)
+{
+    const epiq_fit_error *w = want->fit, *got = epiq_model_describe(m).fit;
+    EQ(got->known, w->known);
+    EQ(got->folds, w->folds);
+    EQ(got->has_r2, w->has_r2);
+    EQ(got->by_group, w->by_group);
+    EQ(got->kernel_known, w->kernel_known);
+    CLOSE(got->rmse, w->rmse, 1e-12);
+    CLOSE(got->r2, w->r2, 1e-12);
+    CLOSE(got->noise_variance, w->noise_variance, 1e-12);
+    CLOSE(got->kernel_rmse, w->kernel_rmse, 1e-12);
+    CLOSE(got->kernel_r2, w->kernel_r2, 1e-12);
+    CLOSE(got->kernel_noise_variance, w->kernel_noise_variance, 1e-12);
+}
+
+static ptrdiff_t intervals; /* known ones, of the last comparison */
 static void like_estimate(const epiq_options *o, const int64_t *group)
 {
     epiq_ctx *c = start();
@@ -38,6 +75,7 @@ static void like_estimate(const epiq_options *o, const int64_t *group)
     epiq_result *want = NULL;
     static numbers got;
     ptrdiff_t few = 0;
+    intervals = 0;
     EQ(epiq_data_new(c, N, D, X, Y, group, o, &data), EPIQ_OK);
     EQ(epiq_points_new(c, data, &at), EPIQ_OK);
     EQ(epiq_points_add_rows(c, at, POINTS, AT), EPIQ_OK);
@@ -45,7 +83,9 @@ static void like_estimate(const epiq_options *o, const int64_t *group)
     whole.probes = 0; /* a model has every leverage exactly */
     EQ(epiq_estimate(c, data, at, &whole, &want), EPIQ_OK);
     epiq_model *m = fitted(c, N, o, group);
+    asked_level = o->level;
     EQ(ask(c, m, 2, 1, &got), EPIQ_OK);
+    asked_level = 0;
     for (ptrdiff_t p = 0; want && p < POINTS; p++) {
         const epiq_point *w = want->points[p];
         /* k0'alpha for c'y, k0'w for c'r: the same sums in another order, with A's condition of 1e3 or so; and a
@@ -55,12 +95,15 @@ static void like_estimate(const epiq_options *o, const int64_t *group)
         compare(&w->procedural, EPIQ_PROCEDURAL, got.known[p], got.procedural[p], 1e-10);
         compare(&w->data, EPIQ_DATA, got.known[p], got.data[p], 1e-9);
         compare(&w->ensemble, EPIQ_ENSEMBLE, got.known[p], got.ensemble[p], 1e-9);
+        compare_observation(w, &got, p);
+        intervals += w->predictive.known;
         EQ(got.known[p] & EPIQ_PREDICTION, EPIQ_PREDICTION);
         EQ(got.known[p] & ~epiq_model_describe(m).parts, 0);
         bool by_rows = w->data.method == EPIQ_BY_IF || w->data.method == EPIQ_BY_RETRAIN;
         few += by_rows && w->data.df > 0 && w->data.df < 2;
     }
     EQ(decided_by_few, group ? 0 : few); /* a group is never few rows to predict */
+    compare_fit(want, m);
     epiq_model_free(c, m);
     epiq_result_free(c, want);
     epiq_points_free(c, at);
@@ -161,14 +204,112 @@ TEST(what_cannot_be_kept_is_refused)
 
 /* ---- bits ---- */
 
-/* A model holds no interval of a new observation, so it does not miss one either. */
-TEST(a_model_of_few_rows_warns_of_nothing_it_does_not_hold)
+/* The level is chosen when the model is asked: with 18 rows there is an interval at 0.94 and none at 0.95. */
+TEST(few_rows_allow_low_levels_only)
 {
     epiq_ctx *c = start();
     epiq_options o = small();
     o.methods = EPIQ_IF;
     epiq_model *m = fitted(c, 18, &o, NULL);
-    EQ(epiq_model_describe(m).warning_count, 0);
+    const epiq_model_info about = epiq_model_describe(m);
+    EQ(about.warning_count, 0);
+    TRUE(!about.no_interval);
+    CLOSE(about.most_level, 18.0 / 19, 1e-15);
+    static numbers r;
+    static const double LEVEL[] = {0.94, 18.0 / 19, 0.948, 0.95, 0.5};
+    ptrdiff_t known[5] = {0};
+    for (int k = 0; k < 5; k++) {
+        asked_level = LEVEL[k];
+        EQ(ask(c, m, 1, 1, &r), EPIQ_OK);
+        for (ptrdiff_t p = 0; p < POINTS; p++) {
+            known[k] += (r.known[p] & EPIQ_INTERVAL) != 0;
+            EQ((r.known[p] & EPIQ_INTERVAL) && !(r.known[p] & EPIQ_NOISE), 0);
+        }
+    }
+    TRUE(known[0] > 0 && known[0] == known[1] && known[0] == known[4] && known[2] == 0 && known[3] == 0);
+    for (int k = 0; k < 3; k++) {
+        asked_level = (double[]){1, -0.1, NAN}[k];
+        EQ(ask(c, m, 1, 1, &r), EPIQ_E_USAGE);
+        SAYS(epiq_message(c), "level");
+    }
+    asked_level = 0;
+    epiq_model_free(c, m);
+    end(c);
+}
+
+TEST(a_model_says_why_it_has_no_interval)
+{
+    static const struct {
+        int methods;
+        ptrdiff_t fold_members;
+        const char *says;
+    } CASES[] = {{EPIQ_EV, 2, "methods"}, {EPIQ_BA, 2, "methods"}, {EPIQ_EV | EPIQ_BA, 0, "fold_members"}};
+    for (size_t k = 0; k < sizeof CASES / sizeof *CASES; k++) {
+        epiq_ctx *c = start();
+        epiq_options o = small();
+        o.methods = CASES[k].methods;
+        o.fold_members = CASES[k].fold_members;
+        epiq_model *m = fitted(c, N, &o, NULL);
+        const epiq_model_info about = epiq_model_describe(m);
+        TRUE(!(about.parts & (EPIQ_INTERVAL | EPIQ_NOISE)) && about.no_interval);
+        SAYS(about.no_interval ? about.no_interval : "", CASES[k].says);
+        NEAR(about.most_level, 0, 0);
+        static numbers r;
+        EQ(ask(c, m, 1, 1, &r), EPIQ_OK);
+        for (ptrdiff_t p = 0; p < POINTS; p++) {
+            EQ(r.known[p] & (EPIQ_INTERVAL | EPIQ_NOISE), 0);
+            NEAR(r.hi[p], 0, 0);
+        }
+        epiq_model_free(c, m);
+        end(c);
+    }
+}
+
+/* Levels, folds, groups and rows beyond those that neighbours are chosen among: the interval is that of an estimate. */
+TEST(intervals_are_those_of_estimates)
+{
+    static const struct {
+        int engine;
+        ptrdiff_t folds, fold_members;
+        double level;
+        bool groups;
+    } CASES[] = {{EPIQ_ENGINE_NETWORK, 5, 3, 0.8, false}, {EPIQ_ENGINE_NETWORK, 3, 1, 0.5, true},
+                 {EPIQ_ENGINE_NETWORK, 5, 0, 0.9, false}, {EPIQ_ENGINE_INFINITE, 5, 4, 0.99, false},
+                 {EPIQ_ENGINE_INFINITE, 5, 4, 0.7, true}, {EPIQ_ENGINE_LINEAR, 4, 2, 0.9, false},
+                 {EPIQ_ENGINE_LINEAR, 4, 2, 0.6, true}};
+    int64_t group[N];
+    for (int i = 0; i < N; i++) {
+        group[i] = i / 3;
+    }
+    for (size_t k = 0; k < sizeof CASES / sizeof *CASES; k++) {
+        epiq_options o = small();
+        o.engine = CASES[k].engine;
+        o.folds = CASES[k].folds;
+        o.fold_members = CASES[k].fold_members;
+        o.level = CASES[k].level;
+        like_estimate(&o, CASES[k].groups ? group : NULL);
+        if (!(intervals > POINTS / 2)) TEST_FAIL("case %zu has %td intervals\n", k, intervals);
+    }
+}
+
+/* Outside the data there is no interval, and the rows where that is so are counted; nothing else changes. */
+TEST(intervals_are_withheld_outside_the_data)
+{
+    epiq_ctx *c = start();
+    epiq_options o = small();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    epiq_model *m = fitted(c, N, &o, NULL);
+    const double x[2 * D] = {0.1, 0.1, 0.1, 30, 0.1, 0.1};
+    double sd[2], lo[2], hi[2];
+    unsigned char known[2];
+    epiq_predictions out = {.size = sizeof out, .known = known, .sd = sd, .lo = lo, .hi = hi, .withheld = 5};
+    EQ(epiq_model_predict(c, m, 2, x, &out), EPIQ_OK);
+    EQ(out.withheld, 6);
+    EQ(known[0], EPIQ_SD | EPIQ_INTERVAL);
+    EQ(known[1], EPIQ_SD);
+    TRUE(sd[0] > 0 && sd[1] > 0 && hi[0] > lo[0]);
+    NEAR(lo[1], 0, 0);
+    NEAR(hi[1], 0, 0);
     epiq_model_free(c, m);
     end(c);
 }
@@ -184,14 +325,20 @@ TEST(threads_and_parts_change_no_bit)
         EQ(ask(c, m, threads, 0, &many), EPIQ_OK);
         EQ(memcmp(&one, &many, sizeof one), 0);
     }
-    double *const parts[] = {single.prediction, single.procedural, single.data, single.ensemble};
-    const double *const all[] = {one.prediction, one.procedural, one.data, one.ensemble};
-    for (int k = 0; k < 4; k++) {
+    double *const parts[] = {single.prediction, single.procedural, single.data, single.ensemble,
+                             single.sd,         single.lo,         single.hi,   single.noise};
+    const double *const all[] = {one.prediction, one.procedural, one.data, one.ensemble,
+                                 one.sd,         one.lo,         one.hi,   one.noise};
+    for (int k = 0; k < 8; k++) {
         epiq_predictions out = {.size = sizeof(epiq_predictions), .known = single.known};
-        *(k == 0 ? &out.prediction : k == 1 ? &out.procedural : k == 2 ? &out.data : &out.ensemble) = parts[k];
+        double **const wanted[] = {&out.prediction, &out.procedural, &out.data, &out.ensemble,
+                                   &out.sd,         &out.lo,         &out.hi,   &out.noise};
+        static const int BIT[] = {EPIQ_PREDICTION, EPIQ_PROCEDURAL, EPIQ_DATA,     EPIQ_ENSEMBLE,
+                                  EPIQ_SD,         EPIQ_INTERVAL,   EPIQ_INTERVAL, EPIQ_NOISE};
+        *wanted[k] = parts[k];
         EQ(epiq_model_predict(c, m, POINTS, AT, &out), EPIQ_OK);
         EQ(memcmp(parts[k], all[k], sizeof single.data), 0);
-        EQ(single.known[7], 1 << k);
+        EQ(single.known[7], one.known[7] & BIT[k]);
     }
     epiq_model_free(c, m);
     end(c);

@@ -4,6 +4,7 @@
 #include "markup.h"
 #include "report/estimate_doc.h"
 #include "test.h"
+#include "usual.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static epiq_point full_point(const char *at)
 static void fill(void)
 {
     memset(&k, 0, sizeof k);
-    k.options = epiq_options_default();
+    k.options = usual_options();
     k.options.sweep = VALUES;
     for (int i = 0; i < 2500; i++) {
         k.members[i] = i % 2 ? 2 : 0;
@@ -147,7 +148,7 @@ TEST(everything_known_is_on_the_page)
     EQ(count(text, "<svg class=\"chart\""), 4 + FEATURES + 2);
     CONTAINS(text, "predicted &lt;script&gt;");
     CONTAINS(text, "data-prediction=\"1\"");
-    CONTAINS(text, " 75.0 % is procedural");
+    CONTAINS(text, " 75.0 % is due to retraining");
     CONTAINS(text,
              "<tr data-part=\"ensemble\"><th scope=\"row\" class=\"l\">ensemble of 4</th><td data-variance=\"0.8125\"");
     CONTAINS(text, "data-predictive-lo=\"-3.5\"");
@@ -159,7 +160,7 @@ TEST(everything_known_is_on_the_page)
     CONTAINS(text, " 80.0 % is due to the data");
     k.point[0].procedural.variance = 0.5;
     text = changes(text);
-    CONTAINS(text, " 50.0 % is procedural");
+    CONTAINS(text, " 50.0 % is due to retraining");
     k.point[0].at = "row:17";
     text = changes(text);
     CONTAINS(text, "At row 17 ");
@@ -461,7 +462,7 @@ TEST(the_shared_pieces_write_what_they_are_given)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     const report_run run = {.command = "epiq verb x", .options = &o, .seconds = 1.5};
     doc d = {.a = &(report_answer){0}, .run = &run, .out = out, .page = true};
     doc_open(&d, "epiq verb", "A <title>", "An answer.");

@@ -3,6 +3,7 @@
 #include "made_result.h"
 #include "report/report.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdlib.h>
 
@@ -12,14 +13,17 @@ static const char *const NAMES[] = {"rooms", "age \x1b[31m\xff\n"};
 static epiq_options options;
 static const combine_request *given; /* NULL: the result is of an estimate */
 static made_result m;                /* what result() points to */
+static bool verbose;
 
 static char *written(const epiq_result *r, form f)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    report_run run = {
-        .command = "epiq", .options = &options, .data = {.rows = 40, .features = 2, .feature = NAMES, .target = "y"}};
+    report_run run = {.command = "epiq",
+                      .options = &options,
+                      .verbose = verbose,
+                      .data = {.rows = 40, .features = 2, .feature = NAMES, .target = "y"}};
     if ((run.given = given)) run.data = combine_data(r);
     if (f == JSON) {
         ESTIMATE_WRITERS.json(out, &(report_answer){.result = r}, &run);
@@ -57,7 +61,7 @@ static epiq_point point(const char *at)
 
 static epiq_result result(const epiq_point *points, ptrdiff_t count)
 {
-    options = epiq_options_default();
+    options = usual_options();
     given = NULL;
     make_result(&m, points, count);
     m.ran.ensemble_size = 5;
@@ -98,8 +102,14 @@ TEST(an_observation_has_its_own_paragraph)
     epiq_point p = point("mean");
     epiq_result r = result(&p, 1);
     lines(&r);
+    has(&r, TEXT, "\nAt the mean row the predicted y is 20.0, give or take 2.6 (");
+    has(&r, TEXT, ": 13.1 to 30.5 (standard deviation 4.0: noise 3.0, data 1.7, retraining 2.0; ");
+    verbose = true;
+    lines(&r);
+    verbose = false;
     has(&r, JSON,
-        "\"predictive\": {\"lo\": 13.125, \"hi\": 30.5, \"level\": 0.95, \"noise_sd\": 3, \"by\": \"leave-one-out\"},\n");
+        "\"predictive\": {\"lo\": 13.125, \"hi\": 30.5, \"level\": 0.95, \"noise_sd\": 3, \"by\": "
+        "\"leave-one-out\"},\n");
     has(&r, CSV, ",predictive_lo,predictive_hi\n");
     has(&r, CSV, ",13.125,30.5\n");
     p.member_count = 0; /* the kernel predictor itself: no procedure in it */
@@ -123,10 +133,17 @@ TEST(many_points_have_a_column_of_it)
     p[5].predictive.known = 0;
     epiq_result r = result(p, 6);
     char *text = written(&r, TEXT);
+    CONTAINS(text, "\n  row:1          20.0        2.6   13.1 to 30.5\n");
+    CONTAINS(text, "  none\n");
+    TRUE(!strstr(text, " \n"));
+    free(text);
+    verbose = true;
+    text = written(&r, TEXT);
+    verbose = false;
     const char *head = strstr(text, "\nat "), *first = strstr(text, "\nrow:1"), *last = strstr(text, "  unknown\nInt");
     TRUE(head && first && last);
     if (head && first && last) { /* aligned with its heading */
-        EQ(strstr(head, "new obs") - head, strstr(first, "between 13.12 and 30.5\n") - first);
+        EQ(strstr(head, "prediction interval") - head, strstr(first, "13.12 to 30.5\n") - first);
     }
     TRUE(!strstr(text, " \n"));
     free(text);

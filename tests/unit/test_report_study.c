@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "study/study.h"
 #include "test.h"
+#include "usual.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static study_result study(const char *name, study_cell *cells, ptrdiff_t count)
                           .cell_count = count,
                           .repetitions = 7,
                           .threads = 2,
-                          .options = epiq_options_default()};
+                          .options = usual_options()};
 }
 
 /* ---- checkers ---- */
@@ -410,7 +411,7 @@ TEST(an_option_is_shown_whatever_its_length)
     const epiq_option_info *info;
     int texts = 0;
     for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         option_buffer room;
         char usual[128];
         EQ(epiq_options_text(&o, i, usual, sizeof usual), EPIQ_OK);

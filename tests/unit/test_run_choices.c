@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "one_estimate.h"
+#include "usual.h"
 
 enum { N = 40, D = 2, MANY = 1024 };
 static double X[10001 * D], Y[10001];
@@ -24,7 +25,7 @@ static void make(ptrdiff_t n)
 
 static epiq_options small(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.width = 8;
     o.members = 3;
@@ -69,6 +70,29 @@ TEST(auto_takes_the_cheaper_two)
     SAYS_ROUGHLY(r->choice, "10001 rows");
     SAYS_ROUGHLY(warned("stopped_early"), "4 of 4 networks");
     done();
+}
+
+/* Without a word about where: rows left out, and the mean where the options have no way to leave them out. */
+TEST(rows_are_asked_about_unless_they_cannot_be_left_out)
+{
+    epiq_options o = small();
+    o.fold_members = 2;
+    make(N);
+    for (int mean = 0; mean < 2; mean++) {
+        o.engine = mean ? EPIQ_ENGINE_INFINITE : EPIQ_ENGINE_NETWORK;
+        o.time = mean;
+        EQ(epiq_ctx_new(&c), EPIQ_OK);
+        EQ(epiq_data_new(c, N, D, X, Y, NULL, &o, &data), EPIQ_OK);
+        EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+        EQ(epiq_points_add_usual(c, at, &o), EPIQ_OK);
+        EQ(epiq_points_count(at), mean ? 1 : N);
+        EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+        STR(r->points[0]->at, mean ? "mean" : "row:1");
+        EQ(r->points[0]->left_out, !mean);
+        if (mean) SENTENCE(warned("mean_row"));
+        TRUE(mean || !warned("mean_row"));
+        done();
+    }
 }
 
 TEST(rows_too_few_to_batch_are_said)
@@ -330,7 +354,7 @@ TEST(a_factor_on_disk_gives_the_same_bits)
     o.mem_limit = (ptrdiff_t)r->cost->bytes - 300000;
     o.scratch = folder;
     EQ(ask(MANY, &o), EPIQ_OK);
-    SAYS_ROUGHLY(warned("scratch"), folder);
+    SAYS_ROUGHLY(noted("scratch"), folder);
     NEAR(r->points[1]->prediction, memory.prediction, 0);
     NEAR(r->points[1]->data.variance, memory.data.variance, 0);
     o.scratch = "/nowhere/at/all";

@@ -6,8 +6,12 @@
 #include "epiq_decide.h"
 #include "epiq_model.h"
 #include "la/la.h"
+#include "rng/rng.h"
+#include "run/run.h"
 #include "test.h"
+#include "usual.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { MOST = 2200, D = 6, FOLDS = 5 };
@@ -30,7 +34,7 @@ static world *world_new(ptrdiff_t n, bool kink, double sd)
 {
     world *w = calloc(1, sizeof *w);
     EQ(epiq_ctx_new(&w->c), EPIQ_OK);
-    w->o = epiq_options_default();
+    w->o = usual_options();
     w->o.width = 0;
     w->o.lambda = 0;
     w->o.members = 2;
@@ -81,9 +85,9 @@ static const epiq_model_tried *tried(const epiq_model_choice *m, ptrdiff_t width
 
 /* ---- the errors it goes by ---- */
 
-/* Fits kernel regression (width 0) or trains networks without each fold, and returns the mean squared error of the mean of
- * o.members of them, by the definition: that of the mean of k, less the variance of their mean, and with that of all. */
-static double judge(const world *w, ptrdiff_t width, double lambda, ptrdiff_t networks)
+/* Fits kernel regression (width 0) or trains networks without each of the first `folds` folds, and returns the mean squared error of
+ * the mean of o.members of them, by the definition: that of the mean of k, less the variance of their mean, and with that of all. */
+static double judge(const world *w, ptrdiff_t folds, ptrdiff_t width, double lambda, ptrdiff_t networks)
 {
     const epiq_data *data = w->data;
     const ptrdiff_t n = data->n;
@@ -91,10 +95,10 @@ static double judge(const world *w, ptrdiff_t width, double lambda, ptrdiff_t ne
     ptrdiff_t *fold = malloc((size_t)n * sizeof *fold);
     double *x = malloc((size_t)(n * D) * sizeof *x), *y = malloc((size_t)n * sizeof *y),
            *at = malloc((size_t)(n * D) * sizeof *at), *target = malloc((size_t)n * sizeof *target),
-           *p = malloc((size_t)(n * 8) * sizeof *p), sum = 0;
+           *p = malloc((size_t)(n * 8) * sizeof *p), sum = 0, judged = 0;
     o.width = width ? width : 8;
     EQ(epiqp_partition(w->c, data, (epiqp_stream){o.seed, EPIQP_FOR_SHUFFLE, 2}, FOLDS, fold, NULL), EPIQ_OK);
-    for (ptrdiff_t k = 0; k < FOLDS; k++) {
+    for (ptrdiff_t k = 0; k < folds; k++) {
         ptrdiff_t in = 0, out = 0;
         for (ptrdiff_t i = 0; i < n; i++) {
             double *to = fold[i] == k ? at + out * D : x + in * D;
@@ -111,7 +115,7 @@ static double judge(const world *w, ptrdiff_t width, double lambda, ptrdiff_t ne
         if (!width) EQ(epiqp_fit_solve(&e, &fit), EPIQ_OK);
         for (ptrdiff_t m = 0; m < networks; m++) {
             epiqp_training report;
-            const epiqp_draw draw = epiqp_draw_of(&o, k + m * FOLDS);
+            const epiqp_draw draw = epiqp_draw_of(&o, k + m * folds);
             EQ(epiqp_engine_network.member(&e, &fit, &draw, p + m * n, NULL, NULL, &report), EPIQ_OK);
         }
         for (ptrdiff_t i = 0; i < out; i++) {
@@ -125,14 +129,15 @@ static double judge(const world *w, ptrdiff_t width, double lambda, ptrdiff_t ne
             for (ptrdiff_t m = 0; m < networks; m++) {
                 s2 += (p[m * n + i] - mean) * (p[m * n + i] - mean) / (double)(networks - 1);
             }
-            sum += (mean - target[i]) * (mean - target[i]) / (double)n;
-            if (width) sum += (s2 / (double)o.members - s2 / (double)networks) / (double)n;
+            sum += (mean - target[i]) * (mean - target[i]);
+            if (width) sum += s2 / (double)o.members - s2 / (double)networks;
         }
+        judged += (double)out;
         epiqp_fit_free(w->c, &fit);
         epiqp_run_end();
     }
     free(fold), free(x), free(y), free(at), free(target), free(p);
-    return sum * data->y_factor * data->y_factor;
+    return sum / judged * data->y_factor * data->y_factor;
 }
 
 TEST(errors_are_those_of_models_fitted_without_each_fold)
@@ -148,12 +153,43 @@ TEST(errors_are_those_of_models_fitted_without_each_fold)
     for (int k = 0; k < 3; k++) { /* refitted, against the inverse of all rows: condition 1e5 */
         const epiq_model_tried *kernel = tried(m, 0, lambdas[k]);
         EQ(kernel->networks, 0);
-        CLOSE(kernel->rmse * kernel->rmse, judge(w, 0, lambdas[k], 0), 1e-8);
+        CLOSE(kernel->rmse * kernel->rmse, judge(w, FOLDS, 0, lambdas[k], 0), 1e-8);
     }
     const epiq_model_tried *narrow = tried(m, 16, 1e-3);
     EQ(narrow->networks % FOLDS, 0);
-    CLOSE(narrow->rmse * narrow->rmse, judge(w, 16, 1e-3, narrow->networks / FOLDS), 1e-10); /* the same networks */
+    CLOSE(narrow->rmse * narrow->rmse, judge(w, FOLDS, 16, 1e-3, narrow->networks / FOLDS),
+          1e-10); /* the same networks */
     TRUE(narrow->se > 0 && narrow->spread > 0);
+    world_free(w);
+}
+
+/* Of many rows a part is tried on, and what does well there on all rows, without one fold: with the lambda of the part and with less. */
+TEST(of_many_rows_a_part_is_tried_first)
+{
+    const epiqp_request many = {.choice_rows = 100};
+    world *w = world_new(400, true, 0.3);
+    w->o.fold_members = 0;
+    EQ(epiq_data_new(w->c, w->n, D, w->x, w->y, NULL, &w->o, &w->data), EPIQ_OK);
+    EQ(epiq_points_new(w->c, w->data, &w->at), EPIQ_OK);
+    EQ(epiq_points_add(w->c, w->at, "mean"), EPIQ_OK);
+    EQ(epiqp_estimate(w->c, w->data, w->at, &w->o, &many, &w->r), EPIQ_OK);
+    const epiq_model_choice *m = w->r->model_choice;
+    const epiq_model_tried *first = m->tried[0];
+    double least = INFINITY, chosen = INFINITY;
+    EQ(m->folds, 1);
+    CONTAINS(m->reason, " were tried on 100 of the rows");
+    TRUE(m->tried_count >= 2 && m->tried_count <= 6);
+    EQ(m->tried[1]->width, first->width);
+    CLOSE(m->tried[1]->lambda, first->lambda / 10, 1e-12);
+    for (ptrdiff_t k = 0; k < m->tried_count; k++) {
+        const epiq_model_tried *t = m->tried[k];
+        EQ(t->networks, 2);
+        TRUE(t->se > 0 && t->se < t->rmse);
+        least = fmin(least, t->rmse);
+        if (t->width == m->width && t->lambda == m->lambda) chosen = t->rmse;
+    }
+    CLOSE(first->rmse * first->rmse, judge(w, 1, first->width, first->lambda, 2), 1e-9); /* the same networks */
+    TRUE(chosen <= 1.07 * least);
     world_free(w);
 }
 
@@ -366,7 +402,7 @@ TEST(a_model_keeps_what_was_chosen)
     world_free(w);
 }
 
-TEST(refusals)
+TEST(the_usual_where_nothing_can_be_compared)
 {
     world *w = world_new(40, false, 0.3);
     epiq_comparison *compared = NULL;
@@ -374,19 +410,55 @@ TEST(refusals)
     answer(w);
     const double lambda = 0.1;
     const epiq_grid grid = {.size = sizeof grid, .lambdas = &lambda, .lambda_count = 1, .folds = 2};
-    EQ(epiq_compare(w->c, w->data, w->at, &w->o, &grid, &compared), EPIQ_E_USAGE);
-    SENTENCE_ROUGHLY(epiq_message(w->c));
+    EQ(epiq_compare(w->c, w->data, w->at, &w->o, &grid, &compared), EPIQ_OK);
+    EQ(compared->models[0]->width, EPIQ_USUAL_WIDTH);
+    NEAR(compared->models[0]->lambda, 0.1, 0);
+    epiq_comparison_free(w->c, compared);
     w->o.engine = EPIQ_ENGINE_INFINITE;
     w->o.time = 1;
-    EQ(epiq_estimate(w->c, w->data, w->at, &w->o, &r), EPIQ_E_USAGE);
-    SENTENCE_ROUGHLY(epiq_message(w->c));
-    w->o = epiq_options_default();
+    EQ(epiq_estimate(w->c, w->data, w->at, &w->o, &r), EPIQ_OK);
+    NEAR(r->ran->lambda, EPIQ_USUAL_LAMBDA, 0);
+    SENTENCE(r->model_choice->reason);
+    epiq_result_free(w->c, r);
+    w->o = usual_options();
     w->o.lambda = 0;
     double p[] = {1, 2, 3, 5};
     const epiq_matrix ensemble = {sizeof ensemble, "ensemble", 4, 1, EPIQ_FLOAT64, p, NULL};
-    EQ(epiq_combine(w->c, &(epiq_given){.size = sizeof(epiq_given), .ensemble = &ensemble}, &w->o, &r), EPIQ_E_USAGE);
-    SENTENCE_ROUGHLY(epiq_message(w->c));
+    EQ(epiq_combine(w->c, &(epiq_given){.size = sizeof(epiq_given), .ensemble = &ensemble}, &w->o, &r), EPIQ_OK);
+    NEAR(r->ran->lambda, EPIQ_USUAL_LAMBDA, 0);
+    epiq_result_free(w->c, r);
     world_free(w);
+}
+
+/* Two of 15 features matter, and narrow networks on 60 rows differ by more than the target varies: an error that is mostly their
+ * spread, less what chance makes of that spread, must not look small. The noise has standard deviation 0.5. */
+TEST(chance_does_not_choose_networks_that_differ_much)
+{
+    enum { ROWS = 60, WIDE = 15 };
+    static double x[ROWS * WIDE], y[ROWS], noise[ROWS];
+    for (uint64_t seed = 1; seed <= 3; seed += 2) {
+        epiq_ctx *own;
+        epiq_data *data;
+        epiq_points *at;
+        epiq_result *r;
+        epiq_options o = epiq_options_default();
+        o.members = 10;
+        EQ(epiq_ctx_new(&own), EPIQ_OK);
+        epiqp_normals((epiqp_stream){seed, EPIQP_FOR_SYNTH_X, 7}, ROWS * WIDE, x);
+        epiqp_normals((epiqp_stream){seed, EPIQP_FOR_SYNTH_NOISE, 7}, ROWS, noise);
+        for (int i = 0; i < ROWS; i++) {
+            y[i] = x[i * WIDE] + x[i * WIDE + 1] + 0.5 * noise[i];
+        }
+        EQ(epiq_data_new(own, ROWS, WIDE, x, y, NULL, &o, &data), EPIQ_OK);
+        EQ(epiq_points_new(own, data, &at), EPIQ_OK);
+        EQ(epiq_points_add(own, at, "mean"), EPIQ_OK);
+        EQ(epiq_estimate(own, data, at, &o, &r), EPIQ_OK);
+        TRUE(r->model_choice->rmse > 0.5 && r->fit->rmse > 0.5);
+        epiq_result_free(own, r);
+        epiq_points_free(own, at);
+        epiq_data_free(own, data);
+        epiq_ctx_free(own);
+    }
 }
 
 TEST(options_as_text)

@@ -2,6 +2,7 @@
  * the same networks. TEST_LONG takes more seeds. Everything goes through epiq.h. */
 #include "epiq.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@ static const double X0[D] = {0.1, 0.1, 0.1, 0.1};
 
 static epiq_options options(int engine)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.scale = EPIQ_SCALE_NONE;
     o.engine = engine;
     o.influential = 0;

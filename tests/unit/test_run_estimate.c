@@ -42,7 +42,7 @@ TEST(any_two_methods_give_both_parts)
     for (ptrdiff_t p = 0; p < r->point_count; p++) {
         apart += !r->points[p]->check.inside;
     }
-    EQ(warned("check") != NULL, (double)apart > 2 * (1 - o.level) * (double)r->point_count);
+    EQ(noted("check") != NULL, (double)apart > 2 * (1 - o.level) * (double)r->point_count);
     CLOSE(r->points[0]->single.variance, inf + ev, 1e-12);
     CLOSE(r->points[0]->prediction_variance.variance, inf + ev / 6, 1e-12);
 
@@ -157,7 +157,7 @@ TEST(contexts_at_work_at_once_do_not_disturb_each_other)
             epiq_data *rows = NULL;
             epiq_points *points = NULL;
             epiq_result *result = NULL;
-            epiq_options o = epiq_options_default();
+            epiq_options o = usual_options();
             o.scale = EPIQ_SCALE_NONE;
             o.engine = EPIQ_ENGINE_INFINITE;
             o.threads = 1;

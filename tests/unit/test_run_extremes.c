@@ -4,6 +4,7 @@
 #include "epiq_details.h"
 #include "invariants.h"
 #include "one_estimate.h"
+#include "usual.h"
 
 enum { N = 14, D = 2 };
 
@@ -99,7 +100,7 @@ static void set_all(epiq_options *o, const char *list)
 
 static epiq_options small(const char *question, const char *own)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.width = 3;
     o.members = 3;
     o.batches = 3;

@@ -6,6 +6,7 @@
 #include "epiq_decide.h"
 #include "epiq_model.h"
 #include "test.h"
+#include "usual.h"
 
 #include <glob.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void make_world(void)
     EQ(epiq_synth(c, 1, POINTS, D, 4, AT, (double[POINTS]){0}), EPIQ_OK);
     write_csv(rows, "x1,x2,y", N, X, Y);
     write_csv(points, "x1,x2", POINTS, AT, NULL);
-    o = epiq_options_default();
+    o = usual_options();
     o.target = "y";
     o.width = 4;
     o.lambda = 0.1;
@@ -142,7 +143,7 @@ static size_t file_bytes(void)
 
 DOES(agree, epiq_ctx_agree(c, EPIQ_OK))
 DOES(alone, epiq_ctx_cluster(c, NULL))
-DOES(set_option, epiq_options_set(c, (epiq_options[]){epiq_options_default()}, "features", "x1,x2"))
+DOES(set_option, epiq_options_set(c, (epiq_options[]){usual_options()}, "features", "x1,x2"))
 MAKES(data_read, epiq_data, epiq_data_free, epiq_data_read(c, rows, &o, &made))
 MAKES(data_new, epiq_data, epiq_data_free, epiq_data_new(c, N, D, X, Y, NULL, &o, &made))
 DOES(data_rename, epiq_data_rename(c, data, (const char *const[]){"a", "b"}, "z") ||
@@ -152,8 +153,30 @@ DOES(data_rename, epiq_data_rename(c, data, (const char *const[]){"a", "b"}, "z"
 DOES(synth, epiq_synth(c, 2, N, D, 5, x, y))
 MAKES(points_new, epiq_points, epiq_points_free, epiq_points_new(c, data, &made))
 DOES(points_add, epiq_points_add(c, at, points))
+static int points_add_usual(void)
+{
+    epiq_points *own = NULL;
+    EQ(epiq_points_new(c, data, &own), EPIQ_OK);
+    c->fail_after = armed;
+    int s = epiq_points_add_usual(c, own, &o);
+    c->fail_after = -1;
+    epiq_points_free(c, own);
+    return s;
+}
+
 DOES(points_add_rows, epiq_points_add_rows(c, at, POINTS, AT))
+static const char *const *names_for(const epiq_points *p)
+{
+    static const char *name[64];
+    TRUE(epiq_points_count(p) <= 64);
+    for (int i = 0; i < 64; i++) {
+        name[i] = "somewhere";
+    }
+    return name;
+}
+DOES(points_rename, epiq_points_rename(c, at, names_for(at)))
 DOES(kernels, epiq_kernel(c, data, &o, kernel, kernel))
+DOES(machine_rate, epiq_machine_rate(c, theta, theta + 1))
 DOES(network_start, epiq_network_start(c, &o, D, 0, theta))
 MAKES(estimate, epiq_result, epiq_result_free, epiq_estimate(c, data, at, &o, &made))
 MAKES(forecast, epiq_result, epiq_result_free, epiq_forecast(c, data, at, &o, &made))
@@ -197,8 +220,13 @@ DOES(model_write, epiq_model_write(c, model, state))
 DOES(model_send, epiq_model_send(c, model, put, &sent))
 DOES(model_predict,
      epiq_model_predict(c, model, POINTS, AT,
-                        &(epiq_predictions){.size = sizeof(epiq_predictions), .data = x, .known = known, .threads = 1}))
+                        &(epiq_predictions){
+                            .size = sizeof(epiq_predictions), .lo = x, .data = x, .known = known, .threads = 1}))
+static const epiq_score_request SCORE = {.size = sizeof SCORE, .level = 0.5, .threads = 1};
+MAKES(score_rows, epiq_scores, epiq_scores_free, epiq_score_rows(c, model, N, X, Y, &SCORE, &made))
+MAKES(score_file, epiq_scores, epiq_scores_free, epiq_score_file(c, model, rows, &SCORE, &made))
 MAKES(reader_open, epiq_reader, epiq_reader_free, epiq_reader_open(c, model, points, &made))
+MAKES(reader_open_with, epiq_reader, epiq_reader_free, epiq_reader_open_with(c, model, points, "x2", &made))
 MAKES(explore, epiq_ranking, epiq_ranking_free,
       epiq_explore(c, data, at, &o, (epiq_exploration[]){epiq_exploration_default()}, &made))
 DOES(effort_check, epiq_plan_check(c, &EFFORT))
@@ -210,7 +238,7 @@ static int reader_next(void)
 {
     epiq_reader *r = NULL;
     ptrdiff_t count = 0;
-    EQ(epiq_reader_open(c, model, points, &r), EPIQ_OK);
+    EQ(epiq_reader_open_with(c, model, points, "x1", &r), EPIQ_OK);
     c->fail_after = armed;
     int s = epiq_reader_next(c, r, N, x, &count);
     c->fail_after = -1;
@@ -234,8 +262,11 @@ static const struct {
     {"epiq_synth", synth, 0, false},
     {"epiq_points_new", points_new, 1, false},
     {"epiq_points_add", points_add, 3, true},
+    {"epiq_points_add_usual", points_add_usual, 3, false},
     {"epiq_points_add_rows", points_add_rows, 1, true},
+    {"epiq_points_rename", points_rename, 2, true},
     {"epiq_kernel", kernels, 1, false},
+    {"epiq_machine_rate", machine_rate, 1, false},
     {"epiq_network_start", network_start, 0, false},
     {"epiq_estimate", estimate, 15, false},
     {"epiq_forecast", forecast, 5, false},
@@ -252,7 +283,10 @@ static const struct {
     {"epiq_model_send", model_send, 3, false},
     {"epiq_model_predict", model_predict, 1, false},
     {"epiq_reader_open", reader_open, 3, false},
-    {"epiq_reader_next", reader_next, 1, false},
+    {"epiq_reader_open_with", reader_open_with, 5, false},
+    {"epiq_reader_next", reader_next, 3, false},
+    {"epiq_score_rows", score_rows, 5, false},
+    {"epiq_score_file", score_file, 8, false},
     {"epiq_explore", explore, 15, false},
     {"epiq_plan_check", effort_check, 0, false},
     {"epiq_plan_new", plan_new, 2, false},

@@ -279,10 +279,20 @@ static const char *fit_then_predict(const problem *p)
     answer a = answer_of(p, NULL, NULL, NULL, &o), b = a;
     epiq_model *m = NULL;
     if (a.status < 0 || epiq_fit(c, data, &o, &m) < 0) return a.status < 0 ? NULL : epiq_message(c);
-    double h[POINTS], procedural[POINTS], by_data[POINTS], ensemble[POINTS];
+    double h[POINTS], procedural[POINTS], by_data[POINTS], ensemble[POINTS], lo[POINTS], hi[POINTS], noise[POINTS];
     unsigned char known[POINTS];
-    epiq_predictions out = {
-        sizeof(epiq_predictions), h, procedural, by_data, ensemble, known, .threads = 1, .exact = 1};
+    epiq_predictions out = {sizeof(epiq_predictions),
+                            h,
+                            procedural,
+                            by_data,
+                            ensemble,
+                            known,
+                            .threads = 1,
+                            .exact = 1,
+                            .lo = lo,
+                            .hi = hi,
+                            .noise = noise,
+                            .level = o.level};
     int s = epiq_model_predict(c, m, POINTS, draw_at, &out);
     epiq_model_free(c, m);
     if (s < 0) return epiq_message(c);
@@ -292,6 +302,7 @@ static const char *fit_then_predict(const problem *p)
         b.at[k].procedural.variance = procedural[k];
         b.at[k].data.known = (known[k] & EPIQ_DATA) != 0;
         b.at[k].data.variance = by_data[k];
+        b.at[k].predictive = (epiq_predictive){(known[k] & EPIQ_INTERVAL) != 0, lo[k], hi[k], noise[k] * noise[k]};
         if ((known[k] & EPIQ_ENSEMBLE) != 0 && !near(ensemble[k], a.at[k].ensemble.variance, 1e-12, TOLERANCE)) {
             return says("ensemble", k, ensemble[k], a.at[k].ensemble.variance);
         }
@@ -472,6 +483,6 @@ TEST(what_does_not_hold_is_made_as_small_as_it_can_be)
     problem least = shrink(holds_below_ten_rows, p);
     EQ(least.n, 10);
     EQ(least.d, 2);
-    EQ(least.o.depth, 3); /* its default, 1, holds */
-    NEAR(least.o.lambda, epiq_options_default().lambda, 0);
+    EQ(least.o.depth, 3);       /* its default, 1, holds */
+    NEAR(least.o.lambda, 0, 0); /* to be chosen, which is the default */
 }

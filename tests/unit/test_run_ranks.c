@@ -3,6 +3,7 @@
 #include "data/data.h"
 #include "epiq_details.h"
 #include "fake_cluster.h"
+#include "usual.h"
 
 #include <unistd.h>
 
@@ -108,7 +109,7 @@ static void work(void *job, epiq_ctx *c)
 
 static void set_up(question *q)
 {
-    *q = (question){.o = epiq_options_default(), .n = N, .odd = -1, .fail_rank = -1};
+    *q = (question){.o = usual_options(), .n = N, .odd = -1, .fail_rank = -1};
     epiq_ctx *c;
     epiq_ctx_new(&c);
     EQ(epiq_synth(c, 1, N, D, 4, q->x, q->y), EPIQ_OK);

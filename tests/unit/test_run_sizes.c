@@ -5,6 +5,7 @@
 #include "epiq_decide.h"
 #include "epiq_model.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static epiq_model *model;
 
 static epiq_options quick(void)
 {
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     o.engine = EPIQ_ENGINE_INFINITE;
     o.methods = EPIQ_IF | EPIQ_EV;
     return o;

@@ -3,6 +3,7 @@
 #include "rng/rng.h"
 #include "solve/probe.h"
 #include "test.h"
+#include "usual.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static epiqp_env env(const epiqp_la *la, int threads)
 {
     static epiq_ctx *c;
     if (!c) {
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         EQ(epiq_ctx_new(&c), EPIQ_OK);
         epiqp_run_begin(c, &o); /* one thread a BLAS call, as in the library */
     }

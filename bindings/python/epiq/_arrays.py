@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,8 +15,8 @@ from ._epiq import InputError
 Floats: TypeAlias = NDArray[np.float64]
 Reals: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
 Path: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-Points: TypeAlias = ArrayLike | str | os.PathLike[str] | Sequence[str] | None
-"""Where to ask: rows of an array, or "mean", "row:3", a file; several of these in a list."""
+Points: TypeAlias = ArrayLike | str | os.PathLike[str] | Sequence[str] | Mapping[str, Any] | None
+"""Where to ask: rows of an array or frame, or "mean", "row:3", a file, several of these in a list; or features by name."""
 
 
 def text(value: str, what: str) -> str:
@@ -69,17 +69,48 @@ def shown(value: object) -> str:
     return whole if len(whole) <= 40 else whole[:37] + "..."
 
 
-def cell(what: str, column: str, row: int) -> str:
+def real(value: Any) -> float:
+    """A finite number, or NaN for anything else."""
+    try:
+        number = np.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+    return number if np.isfinite(number) else np.nan
+
+
+def index_of(value: Any) -> Any:
+    """The index of a data frame or series, else None."""
+    index = getattr(value, "index", None)
+    return index if hasattr(index, "tolist") and not isinstance(value, np.ndarray) else None
+
+
+def _indexed(value: object, row: int) -> str:
+    """ (index 17), where the row's label is not its number."""
+    index = index_of(value)
+    return "" if index is None or index[row] == row else f" (index {shown(index[row])})"
+
+
+def cell(frame: object, what: str, column: str, row: int) -> str:
     """A cell of a data frame, as Python reaches it."""
-    return f'{what}["{column}"].iloc[{row}]'
+    return f'{what}["{column}"].iloc[{row}]{_indexed(frame, row)}'
 
 
 def _place(value: object, name: str, where: Sequence[Any]) -> str:
-    """An item of an array, or of a data frame with names."""
+    """An item of an array, or of a data frame or series."""
     names = names_of(value, name)
     if names is not None and len(where) == 2:
-        return cell(name, names[where[1]], where[0])
+        return cell(value, name, names[where[1]], where[0])
+    if len(where) == 1 and _indexed(value, where[0]):
+        return f"{name}.iloc[{where[0]}]{_indexed(value, where[0])}"
     return name + "".join(f"[{k}]" for k in where)
+
+
+def _finite(a: NDArray[Any], name: str, given: object) -> None:
+    if not np.isfinite(a).all():
+        where = np.argwhere(~np.isfinite(a))[0]
+        raise InputError(
+            f"{_place(given, name, where)} is {a[tuple(where)]:g}; only finite numbers can be used, so leave that row out"
+        )
 
 
 def _from_objects(a: NDArray[Any], name: str, given: object) -> Floats:
@@ -99,6 +130,8 @@ def _from_objects(a: NDArray[Any], name: str, given: object) -> Floats:
 
 def numbers(value: Any, name: str, *, single: bool = False) -> Reals:
     """A C-contiguous array of native float64; with ``single`` one of float32 stays as it is."""
+    if hasattr(value, "toarray") and not isinstance(value, np.ndarray):
+        raise InputError(f"{name} is a sparse matrix; dense rows are needed: {name}.toarray()")
     if isinstance(value, np.ma.MaskedArray):
         value = np.ma.filled(value.astype(np.float64), np.nan)
     try:
@@ -131,11 +164,7 @@ def matrix(value: Any, name: str, rows: str, columns: str) -> Floats:
         )
     if a.ndim != 2:
         raise InputError(f"{name} has {_dimensions(a)}; it must be {rows} by {columns}")
-    if names_of(value, name) is not None and not np.isfinite(a).all():  # of arrays the library says it
-        where = np.argwhere(~np.isfinite(a))[0]
-        raise InputError(
-            f"{_place(value, name, where)} is {a[tuple(where)]:g}; only finite numbers can be used, so leave that row out"
-        )
+    _finite(a, name, value)
     return np.asarray(a, dtype=np.float64)
 
 
@@ -156,7 +185,8 @@ def vector(value: Any, name: str) -> Floats:
         a = a.reshape(-1)
     if a.ndim != 1:
         columns = f" and {a.shape[1]} columns" if a.ndim == 2 else ""
-        raise InputError(f"{name} has {_dimensions(a)}{columns}; it must be one number a row")
+        raise InputError(f"{name} has {_dimensions(a)}{columns}; it must be one number for each row")
+    _finite(a, name, value)
     return np.asarray(a, dtype=np.float64)
 
 
@@ -177,12 +207,12 @@ def labels(value: Any, name: str) -> NDArray[np.int64] | str | None:
     if value is None or (isinstance(value, str) and value == SAME_FEATURES):
         return value
     if isinstance(value, str):
-        raise InputError(f'{name} is "{value}"; it must be one label a row, or "{SAME_FEATURES}"')
+        raise InputError(f'{name} is "{value}"; it must be one label for each row, or "{SAME_FEATURES}"')
     a = np.asarray(value)
     if a.ndim == 2 and a.shape[1] == 1:
         a = a.reshape(-1)
     if a.ndim != 1:
-        raise InputError(f"{name} has {_dimensions(a)}; it must be one label a row")
+        raise InputError(f"{name} has {_dimensions(a)}; it must be one label for each row")
     masked = np.ma.getmaskarray(value).reshape(-1) if isinstance(value, np.ma.MaskedArray) else np.zeros(a.shape, bool)
     missing = masked | _unlabelled(a)
     if missing.any():
@@ -208,24 +238,25 @@ def by_name(frame: Any, own: tuple[str, ...], names: tuple[str, ...], what: str,
     return frame[list(names)]
 
 
-def _by_name(at: Any, names: tuple[str, ...] | None, target: str | None) -> Any:
-    own = names_of(at, "at")
-    return at if own is None or names is None else by_name(at, own, names, "at", target)
+def _by_name(at: Any, names: tuple[str, ...] | None, target: str | None, called: str) -> Any:
+    own = names_of(at, called)
+    return at if own is None or names is None else by_name(at, own, names, called, target)
 
 
 def points(
-    at: Points, features: int, names: tuple[str, ...] | None, target: str | None
+    at: Any, features: int, names: tuple[str, ...] | None, target: str | None, called: str = "at"
 ) -> tuple[Floats | None, tuple[bytes, ...] | None]:
     """Points as an array, or as the texts that say where they are."""
     if at is None:
         return None, None
     if isinstance(at, (str, os.PathLike)):
-        return None, (path(at, "at"),)
+        return None, (path(at, called),)
     if isinstance(at, (list, tuple)) and at and all(isinstance(one, (str, os.PathLike)) for one in at):
-        return None, tuple(path(one, "at") for one in at)
-    a = numbers(_by_name(at, names, target), "at")
+        return None, tuple(path(one, called) for one in at)
+    frame = _by_name(at, names, target, called)
+    a = numbers(frame, called)
     if a.ndim == 1 and a.size == features:
-        a = a.reshape(1, -1)  # one point
-    elif a.ndim == 1:
-        raise InputError(f"at has {a.size} numbers but X has {features} features; one point needs one number for each")
-    return matrix(a, "at", "points", "features"), None
+        return matrix(a.reshape(1, -1), called, "points", "features"), None  # one point
+    if a.ndim == 1:
+        raise InputError(f"{called} has {a.size} numbers but X has {features} features; one point needs one number for each")
+    return matrix(frame, called, "points", "features"), None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from . import _arrays, _epiq, _options
 from ._arrays import Floats, Path, Reals
 from ._epiq import InputError
 from ._options import COMBINE, CombineOptions, Options
+from ._progress import Progress, shown
 from ._result import Result
 
 
@@ -22,11 +22,8 @@ def _until(value: Any) -> float | None:
     """A finite number above 0; the library says which are too small."""
     if value is None:
         return None
-    try:
-        number = math.nan if isinstance(value, (str, bytes)) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not 0 < number < math.inf:
+    number = _arrays.real(value)
+    if not number > 0:
         raise InputError(f"until is {_arrays.shown(value)}; it must be a finite number above 0: 0.5 wants an interval "
                          "that reaches about half the variance up and down")
     return number
@@ -78,6 +75,7 @@ def combine(
     append: Path | None = None,
     merge: Path | Sequence[Path] = (),
     until: float | None = None,
+    progress: Progress = False,
     **options: Unpack[CombineOptions],
 ) -> Result:
     """The variances of a prediction of networks trained anywhere, from what they predicted and what that owes to the rows.
@@ -94,7 +92,7 @@ def combine(
         Predictions of networks trained on one batch of the rows each.
     gram, cross : array_like, rows by rows and rows by points
         The networks' tangent kernel between the rows, and between rows and points.
-    y, yhat : array_like, one number a row
+    y, yhat : array_like, one number per row
         What the networks were trained on; their mean prediction there (without it, kernel regression's).
     jacobian, jacobian0 : array_like, rows by parameters and points by parameters
         Instead of a kernel: derivatives of a network's prediction in its parameters.
@@ -116,6 +114,8 @@ def combine(
         Such files of other runs: their networks too.
     until : float, optional
         Say how many networks it takes until the procedural interval reaches so many times the variance up and down.
+    progress : bool or function of (stage, done, total)
+        As that of ``decompose``.
     **options
         lambda_, ensemble_size, level, influential, correction, probes, mem_limit, seed, threads, backend.
 
@@ -163,15 +163,17 @@ def combine(
             raise InputError(f"append and merge both name {os.fsdecode(append)}; its networks are counted once anyway")
     typed: list[str] = [f"{name}={name}" for name, value in given.items() if value is not None]
     more = {"append": append, "merge": files or None, "until": until, "replicates": replicates, **options}
-    handle = _epiq.combine(
-        {name: _arrays.columns(value, name) for name, value in given.items() if value is not None},
-        {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name], name))},
-        sources,
-        until,
-        texts,
-        _options.command("combine", typed, more),
-        count,
-    )
+    with shown(progress) as report:
+        handle = _epiq.combine(
+            {name: _arrays.columns(value, name) for name, value in given.items() if value is not None},
+            {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name], name))},
+            sources,
+            until,
+            texts,
+            _options.command("combine", typed, more),
+            count,
+            report,
+        )
     return Result._of(handle)
 
 
@@ -184,9 +186,9 @@ def targets(y: ArrayLike, fitted: ArrayLike, left_out: ArrayLike, replicates: in
 
     Parameters
     ----------
-    y : array_like, one number a row
+    y : array_like, one number per row
         What the ensemble was trained on.
-    fitted : array_like, one number a row
+    fitted : array_like, one number per row
         The ensemble's mean prediction there: ``yhat`` of ``combine``.
     left_out : array_like, networks by rows
         Predictions of each row by networks that have not seen it, two or more: of 5 folds, say, from two starts.
@@ -220,6 +222,8 @@ def targets(y: ArrayLike, fitted: ArrayLike, left_out: ArrayLike, replicates: in
 
 def network_start(d: int, member: int = 0, **options: Unpack[Options]) -> list[tuple[Floats, Floats]]:
     """The weights from which member ``member`` (from 0) of epiq's ensemble starts, for ``d`` features.
+
+    Of a table with ``d > n + 1`` for n rows, epiq's networks have coordinates of the rows instead of features (docs/method.md, section 2).
 
     Returns
     -------

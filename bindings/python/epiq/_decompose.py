@@ -6,14 +6,22 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from . import _arrays, _epiq, _frames, _options
+from . import _epiq, _options, _table
 from ._arrays import Points
 from ._options import Options
+from ._progress import Progress
 from ._result import Result
 
 
 def decompose(
-    X: ArrayLike, y: ArrayLike, at: Points = None, *, group: ArrayLike | str | None = None, **options: Unpack[Options]
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    at: Points = None,
+    *,
+    target: str | None = None,
+    group: ArrayLike | str | None = None,
+    progress: Progress = False,
+    **options: Unpack[Options],
 ) -> Result:
     """How far to trust predictions of y from X, and why.
 
@@ -25,12 +33,18 @@ def decompose(
     X : array_like, rows by features
         Anything NumPy reads, data frames too: their column names are taken over, true and false become 1 and 0, texts with
         few values 0/1 features.
-    y : array_like, one number a row
-    at : array_like, str or list of str, optional
-        Where to ask: points by features, or ``"mean"``, ``"row:3"`` (rows from 1), ``"rows"`` (every row, of networks that
-        have not seen it), a CSV or NPY file. By default the mean row.
-    group : array_like, one label a row, or "same-features", optional
+    y : array_like, one number for each row
+    at : array_like, dict, str or list of str, optional
+        Where to ask: points by features; features by name, ``{"temp": 3}``, other numbers at their mean, categories and
+        0/1 features at their most common value; or ``"mean"``, ``"row:3"`` (rows from 1), ``"rows"`` (every row, of networks
+        that have not seen it), a CSV or NPY file. By default the rows.
+    target : str, optional
+        Instead of y: the column of the frame X to predict from the others.
+    group : array_like, one label for each row, or "same-features", optional
         Rows with equal labels are repeated measurements of one thing; "same-features": rows with equal features are.
+    progress : bool or function of (stage, done, total)
+        True shows a line on standard error while it works. A function is called up to 20 times a second and at the end of each
+        stage, total being None where it is not known; an exception that it raises ends the call.
     **options
         Those of ``epiq estimate`` with underscores (docs/options.md); ``lambda_``, because lambda is a keyword. ``sweep=25``
         adds curves across each feature to the page.
@@ -51,28 +65,12 @@ def decompose(
     >>> import epiq
     >>> X = [[i / 10, (i % 7) / 7] for i in range(40)]
     >>> y = [a * a + b for a, b in X]
-    >>> result = epiq.decompose(X, y, at="row:3", engine="infinite")
+    >>> result = epiq.decompose(X, y, at="row:3", engine="infinite", lambda_=1e-3)
     >>> result.at
     ['row:3']
     >>> round(float(result.prediction[0]), 2)
     0.32
     """
-    coded, plan = _frames.encode(X, "X")
-    names, target = _arrays.names_of(coded, "X"), _arrays.name_of(y, "y")
-    rows = _arrays.matrix(coded, "X", "rows", "features")
-    array, where = _arrays.points(_frames.apply(at, plan, "at", target), rows.shape[1], names, target)
-    typed = ["X", "y"] + ([] if at is None else ["at" if where is None else f"at={at!r}"])
-    labels, texts = _options.grouped(_arrays.labels(group, "group"), _options.texts("decompose", options))
-    told = [] if group is None else [f"group={group!r}" if isinstance(group, str) else "group=group"]
-    handle = _epiq.decompose(
-        rows,
-        _arrays.vector(y, "y"),
-        array,
-        where,
-        labels,
-        names,
-        target,
-        texts,
-        _options.command("decompose", typed + told, options),
-    )
-    return Result._of(handle)
+    table = _table.read(X, y, at, group, target, _options.texts("decompose", options))
+    command = _options.command("decompose", _table.typed(at, group, target), options)
+    return Result._of(*table.ask(_epiq.decompose, command, progress))

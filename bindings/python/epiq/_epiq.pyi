@@ -1,6 +1,7 @@
 """The extension: arrays as the library wants them, C-contiguous and of native numbers. _arrays.py makes them so."""
 
-from typing import TypedDict
+from collections.abc import Callable
+from typing import TypeAlias, TypedDict
 
 from numpy import float64, int64
 from numpy.typing import NDArray
@@ -10,9 +11,17 @@ from ._arrays import Reals
 version: str
 OPTION_COLUMNS: int
 OPTION_FILE: int
+DEFAULTS: dict[str, dict[str, str]]
+FOR_ESTIMATE: int
+FOR_PLAN: int
+FOR_COMPARE: int
+FOR_EXPLORE: int
 FOR_COMBINE: int
 MOST_CATEGORIES: int
 ROWS_PER_CATEGORY: int
+
+_Report: TypeAlias = Callable[[str, int, int | None], object] | None
+_Texts: TypeAlias = tuple[str, ...]
 
 class Error(Exception): ...
 class InputError(Error, ValueError): ...
@@ -31,10 +40,24 @@ class _Described(TypedDict):
     parts: list[str]
     options: dict[str, str | None]
     warnings: list[dict[str, str]]
+    fit: _Fit
+    most_level: float
+    no_interval: str | None
+
+class _Fit(TypedDict):
+    rmse: float | None
+    r2: float | None
+    noise_sd: float | None
+    folds: int
+    by_group: bool
+    kernel_rmse: float | None
+    kernel_r2: float | None
 
 class Result:
     def json(self) -> str: ...
+    def csv(self) -> str: ...
     def text(self) -> str: ...
+    def verbose_text(self) -> str: ...
     def page(self) -> bytes: ...
     def at(self) -> list[str]: ...
     def numbers(self, name: str, /) -> bytearray: ...
@@ -42,8 +65,24 @@ class Result:
 
 class Model:
     def predict(
-        self, X: NDArray[float64], parts: int = 15, threads: int = 0, exact: bool = False
-    ) -> tuple[bytearray | None, bytearray | None, bytearray | None, bytearray | None, bytearray, int, int]: ...
+        self, X: NDArray[float64], parts: int = 15, threads: int = 0, exact: bool = False, level: float = 0
+    ) -> tuple[
+        bytearray | None,
+        bytearray | None,
+        bytearray | None,
+        bytearray | None,
+        bytearray | None,
+        bytearray | None,
+        bytearray | None,
+        bytearray | None,
+        bytearray,
+        int,
+        int,
+        int,
+    ]: ...
+    def score(
+        self, X: NDArray[float64], y: NDArray[float64], options: dict[str, str | bytes], exact: bool, command: str
+    ) -> Result: ...
     def to_bytes(self) -> bytes: ...
     def describe(self) -> _Described: ...
 
@@ -57,6 +96,51 @@ def decompose(
     target: str | None,
     options: dict[str, str | bytes],
     command: str,
+    progress: _Report,
+    ask: None = None,
+    labels: _Texts | None = None,
+) -> Result: ...
+def plan(
+    X: NDArray[float64],
+    y: NDArray[float64],
+    at: NDArray[float64] | None,
+    where: tuple[bytes, ...] | None,
+    group: NDArray[int64] | None,
+    names: tuple[str, ...] | None,
+    target: str | None,
+    options: dict[str, str | bytes],
+    command: str,
+    progress: _Report,
+    ask: tuple[float, float, int, float],
+    labels: _Texts | None = None,
+) -> Result: ...
+def compare(
+    X: NDArray[float64],
+    y: NDArray[float64],
+    at: NDArray[float64] | None,
+    where: tuple[bytes, ...] | None,
+    group: NDArray[int64] | None,
+    names: tuple[str, ...] | None,
+    target: str | None,
+    options: dict[str, str | bytes],
+    command: str,
+    progress: _Report,
+    ask: tuple[_Texts, _Texts, _Texts, _Texts, int],
+    labels: _Texts | None = None,
+) -> Result: ...
+def explore(
+    X: NDArray[float64],
+    y: NDArray[float64],
+    at: NDArray[float64] | None,
+    where: tuple[bytes, ...] | None,
+    group: NDArray[int64] | None,
+    names: tuple[str, ...] | None,
+    target: str | None,
+    options: dict[str, str | bytes],
+    command: str,
+    progress: _Report,
+    ask: tuple[int, int, float, int, int],
+    labels: _Texts | None = None,
 ) -> Result: ...
 def combine(
     arrays: dict[str, Reals],
@@ -66,6 +150,7 @@ def combine(
     options: dict[str, str | bytes],
     command: str,
     replicates: int,
+    progress: _Report,
 ) -> Result: ...
 def targets(arrays: dict[str, Reals], replicates: int, options: dict[str, str | bytes]) -> bytearray: ...
 def network_start(features: int, member: int, options: dict[str, str | bytes]) -> bytearray: ...
@@ -76,6 +161,8 @@ def fit(
     names: tuple[str, ...] | None,
     target: str | None,
     options: dict[str, str | bytes],
+    progress: _Report = None,
 ) -> Model: ...
 def model_from_bytes(bytes: bytes) -> Model: ...
+def model_from_file(path: bytes, /) -> Model: ...
 def options() -> list[tuple[str, str, str, str | None, str, int]]: ...

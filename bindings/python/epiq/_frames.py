@@ -3,6 +3,8 @@ rule of the command line (src/data/ordinary.c), so that a frame gives the number
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +17,10 @@ _TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
 class Coded:
-    """Numbers made of a frame, with the names of the features."""
+    """Numbers made of a frame, with the names of the features and the labels of the rows."""
 
-    def __init__(self, array: Floats, columns: tuple[str, ...]) -> None:
-        self.array, self.columns = array, columns
+    def __init__(self, array: Floats, columns: tuple[str, ...], index: Any = None) -> None:
+        self.array, self.columns, self.index = array, columns, index
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
         return self.array
@@ -46,7 +48,7 @@ def _texts(frame: Any, name: str, what: str) -> list[str] | None:
     for i, one in enumerate(column):
         if not isinstance(one, str):
             raise InputError(
-                f'{_arrays.cell(what, name, i)} is {_arrays.shown(one)} in a column of texts; '
+                f'{_arrays.cell(frame, what, name, i)} is {_arrays.shown(one)} in a column of texts; '
                 "give each row a value, or leave the row out"
             )
     return [_arrays.text(str(one), f'column "{name}" of {what}') for one in column]
@@ -85,7 +87,7 @@ def _numbers(frame: Any, column: Column, what: str) -> Floats:
         if one.lower() not in _TRUTH if column.truth else one not in column.values:
             known = "true, false, yes, no" if column.truth else ", ".join(column.values)
             raise InputError(
-                f"{_arrays.cell(what, column.name, i)} is {_arrays.shown(one)}, a value that X does not have; use one of {known}"
+                f"{_arrays.cell(frame, what, column.name, i)} is {_arrays.shown(one)}, a value that X does not have; use one of {known}"
             )
     if column.truth:
         return np.array([[_TRUTH[one.lower()]] for one in texts])
@@ -104,6 +106,23 @@ def encode(frame: Any, what: str) -> tuple[Any, Plan | None]:
     return apply(frame, plan, what), plan
 
 
+def recognise(frame: Any, features: tuple[str, ...], what: str) -> Plan | None:
+    """How a frame is read for a model whose features have these names: ``metal=brass`` is 1 where the column ``metal`` holds
+    brass. None: it has no columns."""
+    own = _arrays.names_of(frame, what)
+    if own is None or not hasattr(frame, "dtypes"):
+        return None
+    values: dict[str, list[str]] = {}
+    for feature in features:
+        column, _, value = feature.partition("=")
+        if feature in own or column not in own:
+            values[feature] = []
+        else:
+            values.setdefault(column, []).append(value)
+    texts = {name: not of and name in own and _texts(frame, name, what) is not None for name, of in values.items()}
+    return tuple(Column(name, texts[name], tuple(of)) for name, of in values.items())
+
+
 def apply(frame: Any, plan: Plan | None, what: str, target: str | None = None) -> Any:
     """Another frame read in the same way."""
     own = _arrays.names_of(frame, what)
@@ -111,4 +130,72 @@ def apply(frame: Any, plan: Plan | None, what: str, target: str | None = None) -
         return frame
     frame = _arrays.by_name(frame, own, tuple(column.name for column in plan), what, target)
     array = np.ascontiguousarray(np.hstack([_numbers(frame, column, what) for column in plan]))
-    return Coded(array, tuple(name for column in plan for name in column.names()))
+    return Coded(array, tuple(name for column in plan for name in column.names()), _arrays.index_of(frame))
+
+
+# ---- points by name ----
+
+
+def _coded(column: Column, value: Any, what: str) -> list[float]:
+    """The features of one column where it has this value."""
+    place = f'{what}["{column.name}"]'
+    if column.values:
+        if value not in column.values:
+            raise InputError(f"{place} is {_arrays.shown(value)}, a value that X does not have; use one of {', '.join(column.values)}")
+        return [float(value == one) for one in column.values]
+    if column.truth and isinstance(value, str):
+        if value.lower() not in _TRUTH:
+            raise InputError(f"{place} is {_arrays.shown(value)}, a value that X does not have; use one of true, false, yes, no")
+        return [_TRUTH[value.lower()]]
+    number = _arrays.real(value)
+    if np.isnan(number):
+        raise InputError(f"{place} is {_arrays.shown(value)}; it must be a finite number")
+    return [number]
+
+
+def _usual(features: Floats) -> list[float]:
+    """Of a column that is not named: the mean of a number, the most common of categories and of 0 and 1."""
+    mean = features.mean(axis=0)
+    if len(mean) > 1:
+        return [float(k == mean.argmax()) for k in range(len(mean))]
+    return [float(mean[0] > 0.5)] if np.isin(features, (0, 1)).all() else [float(mean[0])]
+
+
+def _what_if(at: Mapping[str, Any], rows: Floats, names: Sequence[str], plan: Plan | None, what: str) -> tuple[Coded, list[str]]:
+    """A point, or several where values are lists, from some features by name, by the rule of the command line's name=value."""
+    columns = plan or tuple(Column(name, False, ()) for name in names)
+    known = [column.name for column in columns]
+    for name in at:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, 1)
+            hint = f'did you mean "{near[0]}"?' if near else f"the features are {', '.join(known)}"
+            raise InputError(f"{what} names {_arrays.shown(name)}, which X does not have; {hint}")
+    given = {name: value if isinstance(value, (list, tuple, np.ndarray)) else [value] for name, value in at.items()}
+    count = max(map(len, given.values()), default=1)
+    for name, values in given.items():
+        if len(values) not in (1, count):
+            raise InputError(f'{what}["{name}"] has {len(values)} values but another feature has {count}; give one, or as many')
+    features, first = [], 0
+    for column in columns:
+        width = len(column.names())
+        if column.name in given:
+            features.append([_coded(column, value, what) for value in given[column.name]] * (count // len(given[column.name])))
+        else:
+            features.append([_usual(rows[:, first : first + width])] * count)
+        first += width
+    labels = [", ".join(f"{name}={v[k % len(v)]}" for name, v in given.items()) or "mean" for k in range(count)]
+    array = np.ascontiguousarray(np.hstack([np.array(one, dtype=np.float64) for one in features]))
+    return Coded(array, tuple(name for column in columns for name in column.names())), labels
+
+
+def points(at: Any, rows: Floats, names: Sequence[str] | None, plan: Plan | None, what: str) -> tuple[Any, Any]:
+    """Points as a frame or array, and their labels; None: they have none."""
+    if isinstance(at, Mapping):
+        usual = names or tuple(f"x{k}" for k in range(1, rows.shape[1] + 1))
+        return _what_if(at, rows, usual, plan, what)
+    if getattr(at, "ndim", 0) == 1 and hasattr(at, "to_frame") and names is not None:
+        own = [column.name for column in plan] if plan else names
+        if all(name in at.index for name in own):  # a row of a frame
+            return at.to_frame().T, [at.name]
+    index = _arrays.index_of(at)
+    return at, index if _arrays.names_of(at, what) is not None else None

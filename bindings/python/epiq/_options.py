@@ -22,28 +22,24 @@ def _of(scope: int) -> frozenset[str]:
 
 DECOMPOSE = {row[0] for row in _TABLE} - _of(_epiq.OPTION_COLUMNS)
 """Options of the library for which arrays leave a use: their columns have been chosen already."""
+_ARRAYS_CHOSE = _of(_epiq.OPTION_COLUMNS)
+PLAN = _of(_epiq.FOR_PLAN) - _ARRAYS_CHOSE
+EXPLORE = _of(_epiq.FOR_EXPLORE) - _ARRAYS_CHOSE
+COMPARE = _of(_epiq.FOR_COMPARE) - _ARRAYS_CHOSE - {"width", "depth", "lambda", "bias"}
+"""Without those of which lists are compared."""
 COMBINE = _of(_epiq.FOR_COMBINE) - {"state"}
 """``append`` is what the library calls state there."""
 _PATHS = _of(_epiq.OPTION_FILE)
 
 
-class Options(TypedDict, total=False):
-    """What ``decompose`` takes besides arrays; ``epiq estimate --help`` and docs/options.md explain each."""
+class CompareOptions(TypedDict, total=False):
+    """What ``compare`` takes besides the table and its lists of models; ``epiq compare --help`` explains each."""
 
     scale: Literal["standard", "minmax", "none"]
-    methods: str | Sequence[str]
     members: int
-    batches: int
     ensemble_size: int
     level: float
-    influential: int
-    sweep: int
     engine: Literal["network", "linear", "infinite"]
-    preset: Literal["none", "paper"]
-    width: int | Literal["auto"]
-    depth: int
-    lambda_: float | Literal["auto"]
-    bias: float
     bias_sd: float
     optimizer: Literal["auto", "gd", "sgd"]
     lr: float
@@ -51,16 +47,10 @@ class Options(TypedDict, total=False):
     batch_size: int
     vary: Literal["init", "order", "both"]
     time: float
-    kernel: Literal["population", "empirical"]
-    hbar: Literal["kernel", "ensemble"]
     correction: Literal["moderated", "rowwise", "unbiased", "jackknife", "none"]
-    data_by: Literal["auto", "if", "retrain"]
-    replicates: int
-    folds: int
-    fold_members: int
     probes: int
     linear_kernel: Literal["population", "own"]
-    solver: Literal["exact", "iterative", "divided", "auto"]
+    solver: Literal["exact", "iterative", "divided", "auto", "subset"]
     rank: int
     tolerance: float
     parts: int
@@ -68,8 +58,38 @@ class Options(TypedDict, total=False):
     scratch: _arrays.Path
     seed: int
     threads: int
-    state: _arrays.Path
     backend: Literal["blas", "ref"]
+
+
+class ExploreOptions(CompareOptions, total=False):
+    """What ``explore`` takes besides the table, the candidates and the rule; ``epiq explore --help`` explains each."""
+
+    data_by: Literal["auto", "if", "retrain"]
+    replicates: int
+    preset: Literal["none", "paper"]
+    width: int | Literal["auto"]
+    depth: int
+    lambda_: float | Literal["auto"]
+    bias: float
+    kernel: Literal["population", "empirical"]
+    hbar: Literal["kernel", "ensemble"]
+    state: _arrays.Path
+
+
+class PlanOptions(ExploreOptions, total=False):
+    """What ``plan`` takes besides the table and the prices; ``epiq plan --help`` explains each."""
+
+    methods: str | Sequence[str]
+    batches: int
+
+
+class Options(PlanOptions, total=False):
+    """What ``decompose`` takes besides arrays; ``epiq estimate --help`` and docs/options.md explain each."""
+
+    influential: int
+    sweep: int
+    folds: int
+    fold_members: int
 
 
 class CombineOptions(TypedDict, total=False):
@@ -105,6 +125,15 @@ def _value(option: str, name: str, value: Any) -> str | bytes:
         return _arrays.path(value, name)
     several = option == "methods" and isinstance(value, (list, tuple))
     return _arrays.text(",".join(map(_text, value)) if several else _text(value), name)
+
+
+def listed(name: str, values: Any) -> tuple[str, ...]:
+    """One value or several of an option, each as text."""
+    several = not isinstance(values, (str, bytes)) and hasattr(values, "__iter__")
+    out = tuple(_arrays.text(_text(value), name) for value in (values if several else [values]))
+    if not out:
+        raise _epiq.InputError(f"{name} is an empty list; give one value or more")
+    return out
 
 
 def spelled(name: str) -> str:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import html
-import json
-import os
-import threading
-import zlib
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from . import _plot
+from ._answer import Answer, pandas_for
 from ._arrays import Floats
-from ._epiq import FileError
 
 if TYPE_CHECKING:
     import pandas
-
-    from . import _epiq
 
 PARTS = ("procedural", "data", "ensemble", "single")
 
@@ -37,10 +31,10 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-class Result:
+class Result(Answer):
     """The variances of a prediction at one or more points, and what to do about them.
 
-    Arrays have one number a point, NaN where a part is not known; ``warnings`` says why. Variances are in squared units of
+    Arrays have one number for each point, NaN where a part is not known; ``warnings`` says why. Variances are in squared units of
     the target.
 
     Attributes
@@ -49,6 +43,8 @@ class Result:
         Everything, as ``epiq estimate --json`` writes it (docs/json.md). ``result[i]`` is its point i.
     text : str
         The command line's text, with options as Python spells them; ``print(result)`` prints it.
+    verbose_text : str
+        The same with every number, as by ``--verbose``.
     members, batches : ndarray, points by networks
         The predictions of the networks trained on all rows (EV), and on one batch of them each (BA).
 
@@ -65,29 +61,11 @@ class Result:
     'ev'
     """
 
-    _handle: _epiq.Result | None  # None after pickling: everything is in the object's own attributes then
-    _page: bytes
-
-    @classmethod
-    def _of(cls, handle: _epiq.Result) -> Result:
-        self = cls.__new__(cls)
-        self._handle = handle
-        return self
-
-    # ---- made when asked for, and kept ----
-
-    def _made(self) -> _epiq.Result:
-        assert self._handle is not None, "a pickled result has all of its attributes"
-        return self._handle
+    _kept = ("json", "text", "verbose_text", "members", "batches")
 
     @cached_property
-    def json(self) -> dict[str, Any]:
-        whole: dict[str, Any] = json.loads(self._made().json())
-        return whole
-
-    @cached_property
-    def text(self) -> str:
-        return self._made().text()
+    def verbose_text(self) -> str:
+        return self._made().verbose_text()
 
     @cached_property
     def members(self) -> Floats:
@@ -96,25 +74,6 @@ class Result:
     @cached_property
     def batches(self) -> Floats:
         return np.frombuffer(self._made().numbers("batches")).reshape(len(self), -1)
-
-    def _drawn(self) -> bytes:
-        return zlib.decompress(self._page) if self._handle is None else self._handle.page()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle: all of it, the page too."""
-        kept = {name: getattr(self, name) for name in ("json", "text", "members", "batches")}
-        return kept | {"_handle": None, "_page": zlib.compress(self._drawn(), 1)}
-
-    def __copy__(self) -> Result:
-        same = self.__class__.__new__(self.__class__)
-        same.__dict__ |= self.__dict__
-        return same
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Result:
-        same = self.__class__.__new__(self.__class__)
-        same._handle = self._handle  # which nothing changes
-        same.__dict__ |= {name: copy.deepcopy(value, memo) for name, value in self.__dict__.items() if name != "_handle"}
-        return same
 
     # ---- a part at every point ----
 
@@ -139,8 +98,10 @@ class Result:
         return np.array([_number(p[key]) for p in self.json["points"]], dtype=np.float64)
 
     @property
-    def at(self) -> list[str]:
-        """What the points are called."""
+    def at(self) -> list[Any]:
+        """What the points are called: the index of the frame they came from, else as on the command line."""
+        if self._labels is not None:
+            return list(self._labels)
         return self._handle.at() if self._handle is not None else [p["at"] for p in self.json["points"]]
 
     @property
@@ -201,16 +162,16 @@ class Result:
     # ---- what to do, what to mind ----
 
     @property
+    def notes(self) -> list[dict[str, str]]:
+        """As ``warnings``, for information: nothing needs to be done."""
+        notes: list[dict[str, str]] = self.json["notes"]
+        return notes
+
+    @property
     def advice(self) -> dict[str, Any]:
         """``action`` (train, collect, either, nothing), ``members``, ``rows``, and the same as ``text``."""
         advice: dict[str, Any] = self.json["advice"]
         return advice
-
-    @property
-    def warnings(self) -> list[dict[str, str]]:
-        """A ``code`` and a ``message`` each."""
-        warnings: list[dict[str, str]] = self.json["warnings"]
-        return warnings
 
     # ---- as a sequence of points ----
 
@@ -229,45 +190,35 @@ class Result:
 
     # ---- for people ----
 
-    def __repr__(self) -> str:
-        return self.text.rstrip("\n")
-
     def to_frame(self) -> pandas.DataFrame:
-        """One row a point: prediction, every variance and its interval, and a new observation's. Needs pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas, which is not installed; pip install pandas") from error
+        """One row per point: prediction, every variance and its interval, and a new observation's. Needs pandas.
+
+        Its index is that of the frame the points came from, or what the points are called."""
+        pd = pandas_for("to_frame")
         columns: dict[str, Any] = {"prediction": self.prediction, "prediction_variance": self.prediction_variance}
         for part in PARTS:
             interval = self._interval(part)
             columns |= {part: self._variance(part), f"{part}_lo": interval[:, 0], f"{part}_hi": interval[:, 1]}
         predictive = self.predictive_interval
         columns |= {"predictive_lo": predictive[:, 0], "predictive_hi": predictive[:, 1]}
-        return pandas.DataFrame(columns, index=pandas.Index(self.at, name="at"))
+        index = self._labels if isinstance(self._labels, pd.Index) else pd.Index(self.at, name="at")
+        frame: pandas.DataFrame = pd.DataFrame(columns, index=index)
+        return frame
 
-    def save_report(self, path: str | os.PathLike[str]) -> None:
-        """Write the page with pictures: one file for any browser, offline. The whole file is written, or none."""
-        page, path = self._drawn(), os.path.realpath(path)
-        whole = not os.path.exists(path) or os.path.isfile(path)  # a device is written to, not replaced
-        target = f"{path}.{os.getpid()}-{threading.get_ident()}.tmp" if whole else path
-        try:
-            with open(target, "wb") as file:
-                file.write(page)
-            if whole:
-                os.replace(target, path)
-        except OSError as error:
-            if whole and os.path.exists(target):
-                os.unlink(target)
-            raise FileError(f"{path}: {error.strerror}; the report was not written") from error
+    def plot(self, kind: Literal["parts", "rows"] | None = None, ax: Any = None) -> Any:
+        """``"parts"``: what one network's variance is made of, a bar for each point; ``"rows"``: predictions in rising order
+        with the interval of a new observation. Unless told, parts for up to 30 points and rows for more or for rows left out.
+
+        Draws into ``ax``, or a new figure, and returns the Axes. Needs matplotlib."""
+        return _plot.result(self, kind, ax)
 
     def _repr_html_(self) -> str:
         titles = ("", "prediction", "procedural", "data", f"ensemble of {self._ensemble_size()}", "one network")
         lines = [f'<table style="{_TABLE}"><thead><tr>', *(f'<th style="{_HEAD}">{title}</th>' for title in titles)]
         lines.append("</tr></thead><tbody>")
-        for p in self[:_MOST_ROWS]:
+        for name, p in zip(self.at, self[:_MOST_ROWS]):
             cells = [f"{_number(p['prediction']):.6g}", *(_cell(p[part]) for part in PARTS)]
-            lines.append(f'<tr><th style="{_CELL}">{html.escape(p["at"])}</th>')
+            lines.append(f'<tr><th style="{_CELL}">{html.escape(str(name))}</th>')
             lines += [f'<td style="{_CELL}">{cell}</td>' for cell in cells]
             lines.append("</tr>")
         lines.append("</tbody></table>")

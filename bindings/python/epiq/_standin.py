@@ -80,7 +80,7 @@ def _targets(y: Any, rows: int) -> NDArray[np.float64]:
     a = np.asarray(y, dtype=np.float64)
     a = a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a
     if a.shape != (rows,):
-        raise ValueError(f"y has shape {a.shape} but X has {rows} rows; one number a row is needed")
+        raise ValueError(f"y has shape {a.shape} but X has {rows} rows; one number per row is needed")
     if not np.isfinite(a).all():
         raise ValueError(f"y[{np.flatnonzero(~np.isfinite(a))[0]}] is not a finite number; leave such rows out")
     return np.ascontiguousarray(a)

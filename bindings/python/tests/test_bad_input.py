@@ -16,15 +16,15 @@ def refused(X, y, at=None, **options):
 
 def test_arrays_of_the_wrong_shape(table):
     X, y, at = table
-    assert refused(X, y[:-1]) == "X has 60 rows but y has 59; give one of y a row of X"
-    assert refused(X, y, group=[1, 2]) == "X has 60 rows but group has 2; give one of group a row of X"
-    assert refused(X, y, at[:, :2]) == "at has 2 columns but X has 3; give one column a feature"
+    assert refused(X, y[:-1]) == "X has 60 rows but y has 59; give one for each row of X"
+    assert refused(X, y, group=[1, 2]) == "X has 60 rows but group has 2; give one for each row of X"
+    assert refused(X, y, at[:, :2]) == "at has 2 columns but X has 3; give one column for each feature"
     assert refused(X[0], y[:3]).startswith("X has 1 dimension; it must be rows by features: X.reshape(-1, 1)")
     assert refused(X[None], y) == "X has 3 dimensions; it must be rows by features"
     assert refused(3.5, y) == "X is one number; it must be an array"
-    assert refused(X, np.column_stack([y, y])) == "y has 2 dimensions and 2 columns; it must be one number a row"
+    assert refused(X, np.column_stack([y, y])) == "y has 2 dimensions and 2 columns; it must be one number for each row"
     assert refused(X, y, np.zeros(7)) == "at has 7 numbers but X has 3 features; one point needs one number for each"
-    assert refused(X, y, group=np.zeros((60, 2))) == "group has 2 dimensions; it must be one label a row"
+    assert refused(X, y, group=np.zeros((60, 2))) == "group has 2 dimensions; it must be one label for each row"
     assert refused([[1, 2], [3]], [1, 2]).startswith("X cannot be read as an array: ")
 
 
@@ -41,10 +41,10 @@ def test_numbers_that_are_none(table):
     X, y, at = table
     bad = X.copy()
     bad[3, 1] = np.nan
-    assert refused(bad, y) == "x[3][1] is nan; only finite numbers can be used, so leave that row out"
-    assert refused(np.ma.array(X, mask=np.isnan(bad)), y) == "x[3][1] is nan; only finite numbers can be used, so leave that row out"
+    assert refused(bad, y) == "X[3][1] is nan; only finite numbers can be used, so leave that row out"
+    assert refused(np.ma.array(X, mask=np.isnan(bad)), y) == "X[3][1] is nan; only finite numbers can be used, so leave that row out"
     bad[3, 1] = -np.inf
-    assert refused(bad, y) == "x[3][1] is -inf; only finite numbers can be used, so leave that row out"
+    assert refused(bad, y) == "X[3][1] is -inf; only finite numbers can be used, so leave that row out"
     assert refused(X, np.where(np.arange(60) == 2, np.inf, y)) == "y[2] is inf; only finite numbers can be used, so leave that row out"
     assert refused(X, y, np.full((1, 3), np.nan)) == "at[0][0] is nan; only finite numbers can be used, so leave that row out"
     assert refused(X, y, group=np.where(np.arange(60) == 5, np.nan, 1)) == "group[5] is nan; every row needs a label"
@@ -92,7 +92,7 @@ def test_arrays_of_what_is_not_real(table):
     mixed[4, 2] = "1.5"
     assert refused(mixed, y) == "X[4][2] is '1.5'; only real numbers can be used: " + ENCODE
     mixed[4, 2] = None
-    assert refused(mixed, y) == "x[4][2] is nan; only finite numbers can be used, so leave that row out"
+    assert refused(mixed, y) == "X[4][2] is nan; only finite numbers can be used, so leave that row out"
     mixed[4, 2] = [1, 2]
     assert refused(mixed, y) == "X[4][2] is [1, 2]; only real numbers can be used: " + ENCODE
     mixed[4, 2] = 10**400
@@ -140,7 +140,7 @@ def test_what_refuses_to_be_an_array(table):
         {"threads": 10**9},
         {"time": 5},
         {"hbar": "ensemble", "methods": "if"},
-        {"batches": 61},
+        {"batches": 61, "methods": "if,ev,ba"},
     ],
 )
 def test_options_are_refused_as_by_the_command_line(table, options, cli, tmp_path):
@@ -183,7 +183,8 @@ def test_texts_that_no_text_may_be(table, given):
     assert refused(X, pandas.Series(y, name="\0")).startswith(f"the name of y {nul} text")
     half = "holds '\\ud800', which is no character"
     assert refused(X, y, engine="\ud800").startswith(f"engine {half}")
-    assert refused(pandas.DataFrame(X, columns=["a", "\ud800", "c"]), y).startswith(f"the name of column 2 of X {half}")
+    columns = pandas.Index(["a", "\ud800", "c"], dtype=object)
+    assert refused(pandas.DataFrame(X, columns=columns), y).startswith(f"the name of column 2 of X {half}")
     assert refused(X, y, state="\ud800") == "state is '\\ud800'; no file can have this name"
     assert refused(X, y, state=3) == "state is 3; it must be a path"
     ensemble = given["ensemble"]

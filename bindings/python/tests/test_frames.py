@@ -1,5 +1,8 @@
 """Data frames as people have them: a frame gives the numbers of the file it would be written to, and messages name columns."""
 
+import copy
+import pickle
+
 import epiq
 import numpy as np
 import pytest
@@ -72,3 +75,117 @@ def test_a_regressor_takes_them(frame):
     assert np.allclose(fitted.explain(X[:2]).prediction, told[:2], rtol=1e-9)
     with pytest.raises(ValueError, match="tin"):
         fitted.predict(X[:1].assign(metal="tin"))
+
+
+def test_the_index_goes_with_the_points(frame):
+    X, y = frame.drop(columns="y"), frame["y"]
+    points = X[:3].set_axis(pandas.Index(["north", "south", "west"], name="site"))
+    result = epiq.decompose(X, y, points, **ASK)
+    assert result.at == ["north", "south", "west"]
+    assert result.to_frame().index.equals(points.index) and result.to_frame().index.name == "site"
+    assert points.join(result.to_frame()).notna()["prediction"].all()
+    assert "north" in result._repr_html_() and "north" in result.text and result[1]["at"] == "south"
+    days = X[:3].set_axis(pandas.date_range("2026-01-01", periods=3))
+    assert epiq.decompose(X, y, days, **ASK).at == list(days.index)
+    row = epiq.decompose(X, y, X.iloc[7], **ASK)  # a row of a frame is a point
+    assert row.at == [7] and row.prediction[0] == epiq.decompose(X, y, X.iloc[[7]], **ASK).prediction[0]
+    assert epiq.decompose(X, y, "row:3", **ASK).at == ["row:3"]
+    for copied in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        assert copied.at == result.at and copied.to_frame().equals(result.to_frame())
+    array = epiq.decompose(X[["a"]].to_numpy(), y, [[1.0], [2.0]], **ASK)
+    assert array.at == ["1", "2"] and array.to_frame().index.name == "at"
+
+
+def test_rows_left_out_keep_their_index(frame):
+    labelled = frame.set_axis([f"batch {k}" for k in range(60)])
+    result = epiq.decompose(labelled.drop(columns="y"), labelled["y"], "rows", **ASK)
+    assert result.at == list(labelled.index)
+    assert result.to_frame().index.equals(pandas.Index(labelled.index))
+    together = epiq.decompose(labelled, None, ["rows", "row:3"], target="y", **ASK)
+    assert together.at == [*labelled.index, "row:3"]
+    assert np.array_equal(together.prediction[:60], result.prediction)
+    fitted = epiq.EpistemicRegressor(**ASK).fit(labelled.drop(columns="y"), labelled["y"])
+    assert fitted.explain(labelled.drop(columns="y")[:2]).at == ["batch 0", "batch 1"]
+
+
+def test_a_point_by_name(frame):
+    X, y = frame.drop(columns="y"), frame["y"]
+    asked = {"a": 3, "metal": "brass", "hot": True, "wet": "no"}
+    whole = epiq.decompose(X, y, asked, **ASK)
+    assert whole.at == ["a=3, metal=brass, hot=True, wet=no"]
+    assert whole.prediction[0] == epiq.decompose(X, y, pandas.DataFrame([asked]), **ASK).prediction[0]
+    several = epiq.decompose(X, y, {**asked, "a": [1, 3]}, **ASK)
+    assert several.prediction[1] == whole.prediction[0] and len(several) == 2
+    rest = epiq.decompose(X, y, {k: v for k, v in asked.items() if k != "a"}, **ASK)  # a is at its mean
+    assert rest.prediction[0] == epiq.decompose(X, y, {**asked, "a": X["a"].mean()}, **ASK).prediction[0]
+    common = {"metal": X["metal"].mode()[0], "hot": X["hot"].mean() > 0.5, "wet": X["wet"].mode()[0]}
+    assert epiq.decompose(X, y, {"a": 3}, **ASK).prediction[0] == epiq.decompose(X, y, {"a": 3, **common}, **ASK).prediction[0]
+    numbers = X[["a"]].assign(b=np.arange(60.0))
+    assert epiq.decompose(numbers, y, {"b": 4}, **ASK).prediction[0] == (
+        epiq.decompose(numbers, y, [[numbers["a"].mean(), 4]], **ASK).prediction[0]
+    )
+    mean = epiq.decompose(numbers, y, "mean", **ASK).prediction[0]
+    assert epiq.decompose(numbers, y, {}, **ASK).prediction[0] == pytest.approx(mean, rel=1e-12)
+    assert epiq.decompose(numbers.to_numpy(), y, {"x2": 4}, **ASK).prediction[0] == (
+        epiq.decompose(numbers, y, {"b": 4}, **ASK).prediction[0]
+    )
+    for wrong, sentence in (
+        ({**asked, "metals": 1}, "at names 'metals', which X does not have; did you mean \"metal\"?"),
+        ({**asked, "metal": "tin"}, 'at["metal"] is \'tin\', a value that X does not have; use one of '),
+        ({**asked, "wet": "damp"}, 'at["wet"] is \'damp\', a value that X does not have; use one of true, false, yes, no'),
+        ({**asked, "a": "hot"}, 'at["a"] is \'hot\'; it must be a finite number'),
+        ({**asked, "a": [1, 2, 3], "hot": [True, False]}, 'at["hot"] has 2 values but another feature has 3'),
+    ):
+        with pytest.raises(epiq.InputError) as caught:
+            epiq.decompose(X, y, wrong, **ASK)
+        assert str(caught.value).startswith(sentence)
+
+
+def test_sentences_name_the_index(frame):
+    X, y = frame.drop(columns="y").set_axis(range(100, 160)), frame["y"].set_axis(range(100, 160))
+    hole = X.assign(a=[1.0, np.nan, *X["a"][2:]])
+    for call, sentence in (
+        (lambda: epiq.decompose(hole, y, **ASK), r'X\["a"\].iloc\[1\] \(index 101\) is nan'),
+        (lambda: epiq.decompose(X, y.where(y.index != 103), **ASK), r"y.iloc\[3\] \(index 103\) is nan"),
+        (lambda: epiq.decompose(X, y, hole[:2], **ASK), r'at\["a"\].iloc\[1\] \(index 101\) is nan'),
+        (lambda: epiq.decompose(X, y, X[:2].assign(metal=["steel", "tin"]), **ASK), r'at\["metal"\].iloc\[1\] \(index 101\) is \'tin\''),
+        (lambda: epiq.decompose(X, y[:-1], **ASK), "X has 60 rows but y has 59; give one for each row of X"),
+        (lambda: epiq.decompose(X, "y", **ASK), r"y is 'y'; give its numbers, X\['y'\], or the whole frame with target='y'"),
+        (lambda: epiq.decompose(X, **ASK), "y is missing; give one number for each row of X, or target="),
+        (lambda: epiq.decompose(frame, target="Y", **ASK), "X has no column 'Y'; "),
+    ):
+        with pytest.raises(epiq.InputError, match=sentence):
+            call()
+
+
+def test_sparse_rows_are_named():
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(epiq.InputError, match=r"X is a sparse matrix; dense rows are needed: X.toarray\(\)"):
+        epiq.decompose(sparse.eye(5).tocsr(), np.arange(5.0), **ASK)
+
+
+def test_columns_of_every_kind(frame, tmp_path):
+    """As pandas reads them from Parquet, too."""
+    X = frame.drop(columns=["y", "wet"]).assign(count=np.arange(60) % 7)
+    want = epiq.decompose(X, frame["y"], X[:3], **ASK).prediction
+    kinds = {"a": "Float64", "hot": "boolean", "count": "Int64", "metal": "string"}
+    tables = [X.astype(kinds), X.astype({"metal": "category", "count": "int8", "a": "float64"}), X.astype({"count": "category"})]
+    try:
+        import pyarrow
+    except ImportError:
+        pass
+    else:
+        tables.append(X.convert_dtypes(dtype_backend="pyarrow"))
+        tables[0].assign(y=frame["y"]).to_parquet(tmp_path / "rows.parquet")
+        for how in ({}, {"dtype_backend": "pyarrow"}, {"dtype_backend": "numpy_nullable"}):
+            tables.append(pandas.read_parquet(tmp_path / "rows.parquet", **how).drop(columns="y"))
+        assert pyarrow.__version__
+    for table in tables:
+        got = epiq.decompose(table, frame["y"], table[:3], **ASK)
+        assert np.array_equal(got.prediction, want), table.dtypes
+        fitted = epiq.EpistemicRegressor(**ASK).fit(table, frame["y"].astype("Float64"))
+        np.testing.assert_allclose(fitted.predict(table[:3]), want, rtol=1e-6)
+    holes = tables[0].copy()
+    holes.loc[2, "count"] = pandas.NA
+    with pytest.raises(epiq.InputError, match=r'X\["count"\].iloc\[2\] is nan'):
+        epiq.decompose(holes, frame["y"], **ASK)

@@ -16,7 +16,7 @@ def model(table):
 
 def test_predictions_are_decomposes(table, model):
     there = epiq.decompose(*table, **QUICK)
-    told, _, _ = _model.predict(model, table[2], exact=True)
+    told = _model.predict(model, table[2], exact=True).parts
     assert np.allclose(told["prediction"], there.prediction, rtol=1e-12)
     for part in ("procedural", "data", "ensemble"):
         assert np.allclose(told[part], getattr(there, part), rtol=1e-6), part  # sums in another order
@@ -40,21 +40,23 @@ def test_parts_are_those_wanted(table, model):
         "prediction",
         "procedural",
     ]
-    told, outside, few = _model.predict(model, np.empty((0, 3)))
-    assert told["prediction"].shape == (0,) and outside == few == 0
-    assert _model.predict(model, [[0, 0, 0], [0, 0, 2], [-2, 0, 2]])[1] == 2
+    told, outside, withheld = _model.predict(model, np.empty((0, 3)))
+    assert told["prediction"].shape == (0,) and outside == withheld == 0
+    told = _model.predict(model, [[0, 0, 0], [0, 0, 2], [-2, 0, 2]], ["lo", "hi", "noise"])
+    assert told.outside == told.withheld == 2 and list(told.parts) == ["lo", "hi", "noise"]
+    assert all(np.array_equal(np.isnan(numbers), [False, True, True]) for numbers in told.parts.values())
 
 
 def test_what_it_is(model):
     told = model.describe()
-    assert told["rows"] == 60 and told["features"] == ["x1", "x2", "x3"] and told["parts"] == list(_model.PARTS)
+    assert told["rows"] == 60 and told["features"] == ["x1", "x2", "x3"] and told["parts"] == [*_model.PARTS, "sd", "interval", "noise"]
     assert told["options"]["members"] == "6" and told["version"] == epiq.__version__
 
 
 def test_wrong_rows_are_refused(table, model):
     with pytest.raises(epiq.InputError, match="X has 2 columns but the model was fitted to 3"):
         _model.predict(model, table[2][:, :2])
-    with pytest.raises(epiq.InputError, match="^row 1 is .* not a number"):
+    with pytest.raises(epiq.InputError, match=r"^X\[0\]\[0\] is nan; only finite numbers"):
         _model.predict(model, np.full((2, 3), np.nan))
     with pytest.raises(TypeError, match="has no option widht; did you mean width?"):
         _model.fit(*table[:2], options={"widht": 3})

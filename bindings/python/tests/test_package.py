@@ -25,7 +25,13 @@ def test_version_is_the_headers():
 def test_options_are_the_table():
     typed = set(typing.get_type_hints(epiq.Options))
     assert typed == {_options.spelled(name) for name in _options.DECOMPOSE}
-    assert set(typing.get_type_hints(epiq.CombineOptions)) == {_options.spelled(name) for name in _options.COMBINE}
+    for named, table in (
+        (epiq.CombineOptions, _options.COMBINE),
+        (epiq.PlanOptions, _options.PLAN),
+        (epiq.CompareOptions, _options.COMPARE),
+        (epiq.ExploreOptions, _options.EXPLORE),
+    ):
+        assert set(typing.get_type_hints(named)) == {_options.spelled(name) for name in table}, named
     for name, _, _, choices, *_ in _epiq.options():
         if choices and name in _options.DECOMPOSE:
             hint = typing.get_type_hints(epiq.Options)[_options.spelled(name)]

@@ -123,7 +123,7 @@ def test_parameters_are_the_options_of_fit():
     """a new option of the library has to appear here, under its name and with its default"""
     ours = {k: p.default for k, p in inspect.signature(EpistemicRegressor).parameters.items()}
     columns = {"target", "features", "drop", "onehot", "group", "missing", "na"}  # the arrays say
-    asking = {"level", "influential", "sweep", "time", "kernel", "fold_members"}  # not of models: epiq fit has none of them
+    asking = {"level", "influential", "sweep", "time", "kernel"}  # not of models: epiq fit has none of them
     asking |= {"state", "preset"}  # a file of one run; a name for several options
     asking |= {"solver", "rank", "tolerance", "parts", "scratch", "mem_limit"}  # a model needs the factor in memory
     library = {name.replace("-", "_"): default for name, *_, default, _ in _epiq.options()}
@@ -196,9 +196,15 @@ def test_the_command_line_reads_it_and_predicts_the_same_bits(rows, points, tmp_
     (tmp_path / "y.epiq").write_bytes(r.model_.to_bytes())
     np.savetxt(tmp_path / "new.csv", points, "%.17g", ",", header="x1,x2", comments="")
     done = cli.run("predict", "y.epiq", "new.csv", "--quiet", cwd=tmp_path)
+    head, *lines = (line.split(",") for line in done.stdout.splitlines())
+    told = {name: [float(line[k] or "nan") for line in lines] for k, name in enumerate(head)}
     h, parts = r.predict(points, return_parts=True)
-    told = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float).T
-    np.testing.assert_array_equal(told, [h, parts.procedural, parts.data, parts.ensemble])
+    for name, numbers in {"prediction": h, "procedural": parts.procedural, "data": parts.data, "ensemble": parts.ensemble}.items():
+        np.testing.assert_array_equal(told[name], numbers)
+    with pytest.warns(epiq.ExtrapolationWarning):
+        ends = r.predict_interval(points)
+    np.testing.assert_array_equal(np.transpose([told["lo"], told["hi"]]), ends)
+    np.testing.assert_allclose(told["sd"], np.sqrt(parts.prediction), rtol=1e-12)
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))], ids=["deepcopy", "pickle"])
@@ -274,19 +280,6 @@ def test_rows_outside_the_training_range_are_mentioned(rows):
         warnings.simplefilter("error")
         r.predict(rows[0], return_std=True)
         r.predict([[3, 0]])  # nothing is said of the variance, so nothing about it
-
-
-def test_points_where_few_rows_decide_are_mentioned():
-    random = np.random.default_rng(5)
-    X = random.normal(size=(30, 8))  # in 8 features every row is far from the others
-    options = {**SMALL, "engine": "infinite", "lambda_": 1e-6, "correction": "rowwise"}  # moderated asks neighbours too
-    r = EpistemicRegressor(**options).fit(X, X[:, 0] + random.normal(size=30))
-    for how in ({"return_parts": True}, {"return_std": True}):
-        with pytest.warns(epiq.FewRowsWarning, match="^at [0-9]+ of 30 rows the data variance rests on one or two training rows"):
-            r.predict(X, **how)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        r.predict(X)
 
 
 # ---- scikit-learn ----

@@ -16,7 +16,7 @@ PARTS = ("procedural", "data", "ensemble", "single")
 
 @pytest.fixture(scope="module")
 def result(table):
-    return epiq.decompose(*table, **QUICK)
+    return epiq.decompose(*table, **QUICK, methods="if,ev,ba")
 
 
 def test_arrays_are_the_json(result):
@@ -51,13 +51,15 @@ def test_an_upper_end_that_cannot_be_known(table):
     r = epiq.decompose(*table, **{**QUICK, "methods": "ev", "members": 2})  # one degree of freedom
     assert [p["procedural"]["interval"][1] for p in r.json["points"]] == [None] * 5
     assert (r.procedural_interval[:, 0] <= r.procedural).all() and np.isnan(r.procedural_interval[:, 1]).all()
-    assert "at least" in r._repr_html_() and "at least" in r.text and "e+" not in r.text
+    assert "at least" in r._repr_html_() and "at least" in r.verbose_text and "e+" not in r.verbose_text
 
 
 def test_text_advice_and_warnings(result):
     assert repr(result) == str(result) == result.text.rstrip("\n")
     assert result.advice["text"] in result.text
     assert {"code", "message"} == set(result.warnings[0]) and result.warnings[0]["message"] in result.text
+    assert all(n["message"] in result.verbose_text and n["message"] not in result.text for n in result.notes)
+    assert result.advice["text"] in result.verbose_text and len(result.text) < len(result.verbose_text)
 
 
 def test_frames(result):
@@ -113,7 +115,7 @@ def test_tables_for_notebooks(table, result):
 @pytest.mark.parametrize("how", ["copy", "deepcopy", *range(2, pickle.HIGHEST_PROTOCOL + 1)])
 def test_copies_are_whole(result, how, tmp_path):
     same = getattr(copy, how)(result) if isinstance(how, str) else pickle.loads(pickle.dumps(result, how))
-    assert same.json == result.json and repr(same) == repr(result)
+    assert same.json == result.json and repr(same) == repr(result) and same.verbose_text == result.verbose_text
     assert np.array_equal(same.members, result.members) and np.array_equal(same.batches, result.batches)
     for r, name in ((same, "a"), (result, "b")):
         r.save_report(tmp_path / name)
@@ -168,7 +170,7 @@ def test_the_result_outlives_what_it_was_made_of(table):
     r = epiq.decompose(*(np.array(a) for a in table), engine="".join(["infi", "nite"]), mem_limit=f"{10 ** 9}")
     gc.collect()
     [bytearray(1 << 16) for _ in range(50)]
-    assert r.json["data"]["features"] and r.json["run"]["options"]["mem-limit"] and "engine infinite" in r.text and len(r._drawn()) > 10000
+    assert r.json["data"]["features"] and r.json["run"]["options"]["mem-limit"] and "infinitely wide networks" in r.text and len(r._drawn()) > 10000
 
 
 def test_any_number_of_threads_may_ask(result):

@@ -175,7 +175,15 @@ def test_nothing_is_left_behind(table):
     def once():
         epiq.decompose(X, y, at, group=np.arange(60), engine="infinite")
         epiq.combine(at, jacobian=X, jacobian0=at[:3], y=y)
-        _model.predict(_model.model_from_bytes(held), at)
+        epiq.plan(X, y, at, price_row=1, price_training=1, budget=9, engine="infinite", progress=lambda *_: None).text
+        epiq.compare(X, y, at, lambda_=[0.1, 1], folds=0, engine="infinite").json
+        epiq.explore(X, y, at, batch=2, engine="infinite").json
+        with pytest.raises(ZeroDivisionError):
+            epiq.decompose(X, y, at, engine="infinite", progress=lambda *_: 1 / 0)
+        with pytest.raises(epiq.InputError):
+            epiq.compare(X, y, at, lambda_=[0.1, -1])
+        model.score(X, y, {"level": "0.9"}, False, "score").text()
+        _model.predict(_model.model_from_bytes(held), at, ["prediction", "lo", "hi", "sd"])
         for wrong in ({"members": 1}, {"state": "/no/such/file"}):
             with pytest.raises(epiq.Error):
                 epiq.decompose(X, y, at, **{**QUICK, **wrong})

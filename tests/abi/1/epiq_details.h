@@ -15,8 +15,8 @@ typedef struct epiq_cost {
     double limit; /* and bytes that it may use: what the machine has free, or options.mem_limit if that is less */
 } epiq_cost;
 
-/* Errors on rows that were not seen, in target units: of the networks that answer, where some were trained without
- * parts of the rows, else of kernel regression without each row. */
+/* Errors on rows that were not seen, in target units: of the mean of the networks that answer, where some were trained
+ * without parts of the rows, else of kernel regression without each row. */
 typedef struct epiq_fit_error {
     int known, has_r2;     /* a constant target has no r2 */
     double rmse, r2;       /* r2 needs has_r2 */
@@ -129,6 +129,7 @@ typedef struct epiq_sweep {
 typedef struct {
     const char *code, *meaning;
     int scope; /* epiq_warning_scope */
+    int note;  /* for information: in the notes of a result, not in its warnings */
 } epiq_warning_info;
 EPIQ_API const epiq_warning_info *epiq_warning_describe(int kind);
 

@@ -117,7 +117,7 @@ static void combine(epiq_ctx *c, const epiq_options *o)
 static void options(epiq_ctx *c, epiq_options *o)
 {
     char text[8] = "y", value[32];
-    TRUE(o->lambda == 1e-3 && o->members == 50 && o->seed == 1 && o->backend == EPIQ_BACKEND_BLAS);
+    TRUE(o->lambda == 0 && o->members == 50 && o->seed == 1 && o->backend == EPIQ_BACKEND_BLAS);
     FINE(epiq_options_set(c, o, "target", text));
     memset(text, 'x', sizeof text - 1); /* the context has a copy */
     FINE(epiq_options_set(c, o, "width", "16"));

@@ -1,0 +1,369 @@
+/* estimate_answer.c - the answer of an estimate in a few sentences, the same in the text and at the top of the page: what was
+ * learned from, how good predictions are, how sure they are where they were asked for, and mostly why.
+ */
+#include "report/estimate_doc.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LINES_MAX = 20 }; /* points listed in the text */
+
+static const double MOSTLY = 2; /* a part that is this many times the rest is named as the cause */
+
+/* ---- numbers ---- */
+
+/* On the page in full too. */
+static phrase marked(const doc *d, const char *name, double v, epiqp_digits rounded)
+{
+    return d->page && isfinite(v) ? phrase_of("<b data-%s=\"%s\">%s</b>", name, number_text(v).text, rounded.text)
+                                  : phrase_of("%s", rounded.text);
+}
+
+static phrase sd_text(const doc *d, const char *name, double sd)
+{
+    return marked(d, name, sd, epiqp_rounded_sd(sd));
+}
+
+static phrase value_text(const doc *d, const char *name, double v, double sd)
+{
+    return marked(d, name, v, epiqp_rounded_beside(v, sd));
+}
+
+/* ---- what was learned from, and how good it is ---- */
+
+static void write_networks(doc *d)
+{
+    const epiq_options *o = d->r->ran;
+    const ptrdiff_t count = o->methods & EPIQ_EV ? o->members : d->r->training->members;
+    if (o->engine == EPIQ_ENGINE_INFINITE || !(o->methods & (EPIQ_EV | EPIQ_BA))) {
+        doc_say(d, "infinitely wide networks");
+    } else {
+        doc_say(d, "%td%s network%s of ", count, o->engine == EPIQ_ENGINE_LINEAR ? " linearised" : "", plural(count));
+        doc_when(d, o->depth > 1, "%td layers of ", o->depth);
+        doc_say(d, "%td unit%s", o->width, plural(o->width));
+    }
+    doc_say(d, ", lambda %s", epiqp_rounded_plain(o->lambda).text);
+    const ptrdiff_t tried = d->r->model_choice->known ? d->r->model_choice->tried_count : 0;
+    doc_when(d, tried, ", chosen from %td model%s", tried, plural(tried));
+}
+
+static void write_source(doc *d)
+{
+    const epiq_data_info *data = &d->run->data;
+    if (d->run->given) {
+        describe_combined(d);
+        return;
+    }
+    doc_say(d, "%td row%s, %td feature%s, target %s; ", data->rows, plural(data->rows), data->features,
+            plural(data->features), data->target);
+    write_networks(d);
+    doc_say(d, "; %s s\n", epiqp_rounded_sd(d->run->seconds).text);
+}
+
+static bool useless(const epiq_fit_error *f)
+{
+    return f->known && f->has_r2 && f->r2 <= 0;
+}
+
+void write_useless(doc *d)
+{
+    const epiq_fit_error *f = d->r->fit;
+    if (!useless(f)) return;
+    doc_page(d, "<p class=\"answer\">");
+    doc_put(d, YELLOW, "USELESS:");
+    doc_page(d, "<b>Useless:</b>");
+    doc_sentence(
+        d, true,
+        " on rows they have not seen, the networks predict no better than the mean of %s (R2 %s). What follows "
+        "says how well a useless prediction is known.",
+        d->run->data.target, epiqp_rounded_r2(f->r2).text);
+    doc_sentence(d, true, d->page ? "</p>\n" : "\n");
+}
+
+void write_error(doc *d)
+{
+    const epiq_fit_error *f = d->r->fit;
+    if (!f->known) return;
+    doc_sentence(d, true, "On rows not seen in training, predictions of %s are off by about %-s", d->run->data.target,
+                 sd_text(d, "rmse", f->rmse).text);
+    doc_sentence(d, f->has_r2, " (R2 %-s)", marked(d, "r2", f->r2, epiqp_rounded_r2(f->r2)).text);
+    doc_sentence(d, true, "; noise alone is about %-s on average.%-s",
+                 sd_text(d, "noise-sd", sqrt(f->noise_variance)).text, d->page ? " " : "\n");
+}
+
+/* ---- at a point ---- */
+
+void write_place(doc *d, const char *at)
+{
+    const bool row = strncmp(at, "row:", 4) == 0;
+    doc_sentence(d, true, "%s%s", row ? "row " : point_prefix(at),
+                 strcmp(at, "mean") == 0 ? "the mean row"
+                 : row                   ? at + 4
+                                         : at);
+}
+
+/* Of the prediction, if it is known; else by retraining alone; else NAN. */
+static double known_sd(const epiq_point *p)
+{
+    const bool retrained = p->procedural.known && p->member_count;
+    return p->prediction_variance.known ? part_sd(&p->prediction_variance)
+           : retrained                  ? sqrt(p->procedural.variance / (double)p->member_count)
+                                        : NAN;
+}
+
+void write_prediction(doc *d, const epiq_point *p)
+{
+    const bool whole = p->prediction_variance.known, retrained = !whole && isfinite(known_sd(p)),
+               ensemble = !whole && !retrained && p->ensemble.known;
+    const double sd = ensemble ? part_sd(&p->ensemble) : known_sd(p);
+    doc_sentence(d, true, "At ");
+    write_place(d, p->at);
+    doc_sentence(d, true, " the predicted %s is %-s", d->run->data.target,
+                 value_text(d, "prediction", p->prediction, sd).text);
+    doc_sentence(d, whole, ", give or take %-s (its standard deviation)", sd_text(d, "sd", sd).text);
+    doc_sentence(d, retrained, ", give or take %s by retraining alone: what other rows would change is unknown",
+                 epiqp_rounded_sd(sd).text);
+    doc_sentence(d, ensemble, ", give or take %s (standard deviation of an ensemble of %td)", epiqp_rounded_sd(sd).text,
+                 d->r->ran->ensemble_size);
+    doc_sentence(d, true, d->page ? ". " : ".\n");
+}
+
+/* The part of the variance that outweighs the others together; "": none does. */
+static const char *cause(double noise, double data, double retraining)
+{
+    return noise > MOSTLY * (data + retraining)   ? ", mostly noise"
+           : data > MOSTLY * (noise + retraining) ? ", mostly because of the data"
+           : retraining > MOSTLY * (noise + data) ? ", mostly because of retraining"
+                                                  : "";
+}
+
+/* "standard deviation 2.4, mostly noise: noise 2.2, data 0.53, retraining 0.79; squares add" */
+void write_composition(doc *d, const epiq_point *p)
+{
+    const double noise = p->predictive.noise, m = (double)p->member_count;
+    const bool retrained = p->procedural.known && p->member_count;
+    const double data = p->data.known ? p->data.variance : 0, retraining = retrained ? p->procedural.variance / m : 0;
+    doc_sentence(d, p->prediction_variance.known,
+                 "standard deviation %s%s: ", epiqp_rounded_sd(sqrt(noise + p->prediction_variance.variance)).text,
+                 cause(noise, data, retraining));
+    doc_sentence(d, true, "noise %-s", sd_text(d, "point-noise-sd", sqrt(noise)).text);
+    doc_sentence(d, p->data.known, ", data %s", epiqp_rounded_sd(sqrt(data)).text);
+    doc_sentence(d, retrained, ", retraining %s", epiqp_rounded_sd(sqrt(retraining)).text);
+    doc_sentence(d, p->data.known || retrained, "; squares add");
+}
+
+/* The ends to match the distance of y from the prediction. */
+static double y_sd(const epiq_point *p)
+{
+    return sqrt(p->predictive.noise + (p->prediction_variance.known ? p->prediction_variance.variance : 0));
+}
+
+void write_interval(doc *d, const epiq_point *p)
+{
+    const double sd = y_sd(p);
+    doc_sentence(d, true, "%-s to %-s",
+                 marked(d, "predictive-lo", p->predictive.lo, epiqp_rounded_end(p->predictive.lo, sd)).text,
+                 marked(d, "predictive-hi", p->predictive.hi, epiqp_rounded_end(p->predictive.hi, sd)).text);
+}
+
+static bool warned_of(const epiq_result *r, int kind)
+{
+    ptrdiff_t i = 0;
+    while (i < r->warning_count && r->warnings[i]->kind != kind) {
+        i++;
+    }
+    return i < r->warning_count;
+}
+
+/* Here: at the point just named; else where it is so. */
+static void write_no_interval(doc *d, bool here)
+{
+    const bool few = warned_of(d->r, EPIQ_W_NO_PREDICTIVE),
+               outside = !few && (warned_of(d->r, EPIQ_W_OUTSIDE_DATA) || warned_of(d->r, EPIQ_W_OUTSIDE_RANGE)),
+               unsolved = !few && !outside && d->r->ran->methods & EPIQ_IF;
+    doc_sentence(d, outside && here,
+                 "No prediction interval: this point lies outside the data, where the errors of the rows say nothing.");
+    doc_sentence(
+        d, outside && !here,
+        "No prediction interval where a point lies outside the data: the errors of the rows say nothing there.");
+    doc_sentence(d, few, "No prediction interval: a warning says why.");
+    doc_sentence(
+        d, unsolved,
+        "No prediction interval: it takes errors of rows left out, for which there must be {--solver} exact and "
+        "no {--time}.");
+    doc_sentence(d, !few && !outside && !unsolved,
+                 d->run->given ? "No prediction interval: it takes a kernel with y."
+                               : "No prediction interval: it takes the method if ({--methods} if,ev).");
+}
+
+void write_observation(doc *d, const epiq_point *p)
+{
+    if (!p->predictive.known) {
+        write_no_interval(d, true);
+        return;
+    }
+    doc_sentence(d, true, "%.4g %% prediction interval: ", 100 * d->run->options->level);
+    write_interval(d, p);
+    doc_sentence(d, true, " (");
+    write_composition(d, p);
+    doc_sentence(d, true, ").");
+}
+
+/* ---- at several points, in the text ---- */
+
+static doc_cell cell_rounded(epiqp_digits r)
+{
+    return cell_words("%s", r.text);
+}
+
+/* Of a point of the table: not one of the rows that are summed up. */
+static bool listed(const epiq_point *p)
+{
+    return !p->left_out;
+}
+
+static void write_point_line(doc *d, const epiq_point *p)
+{
+    const double sd = known_sd(p), around = y_sd(p);
+    doc_row(d, false, NULL, cell_text(p->at), cell_rounded(epiqp_rounded_beside(p->prediction, sd)),
+            cell_rounded(epiqp_rounded_sd(sd)),
+            p->predictive.known ? cell_words("%s to %s", epiqp_rounded_end(p->predictive.lo, around).text,
+                                             epiqp_rounded_end(p->predictive.hi, around).text)
+                                : cell_text("none"));
+}
+
+static void write_points(doc *d, ptrdiff_t count)
+{
+    const phrase interval = phrase_of("%.4g %% prediction interval", 100 * d->run->options->level);
+    doc_column columns[] = {{NULL, "", .gap = 2, .width = -4},
+                            {NULL, "prediction", .gap = 2, .width = 12},
+                            {NULL, "std dev", .gap = 2, .width = 9},
+                            {NULL, interval.text, .gap = 3}};
+    const epiq_point *p;
+    bool none = false, alone = false;
+    for (ptrdiff_t i = 0, shown = 0; (p = d->r->points[i]) && shown < LINES_MAX; i++) {
+        if (listed(p)) doc_widen(&columns[0], p->at);
+        shown += listed(p);
+    }
+    doc_table_open(d, &(doc_table){DOC_COLUMNS(columns)});
+    for (ptrdiff_t i = 0, shown = 0; (p = d->r->points[i]) && shown < LINES_MAX; i++) {
+        if (!listed(p)) continue;
+        write_point_line(d, p);
+        none = none || !p->predictive.known;
+        alone = alone || (!p->prediction_variance.known && isfinite(known_sd(p)));
+        shown++;
+    }
+    doc_table_close(d);
+    doc_when(d, count > LINES_MAX, "... and %td more points; {--csv} and {--json} have all.\n", count - LINES_MAX);
+    doc_when(d, alone, "Standard deviations are by retraining alone: what other rows would change is unknown.\n");
+    if (none) {
+        write_no_interval(d, false);
+        doc_say(d, "\n");
+    }
+}
+
+static void write_asked(doc *d)
+{
+    const epiq_point *p, *last = NULL;
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; (p = d->r->points[i]); i++) {
+        count += listed(p);
+        last = listed(p) ? p : last;
+    }
+    if (count > 1) write_points(d, count);
+    if (count != 1) return;
+    write_prediction(d, last);
+    write_observation(d, last);
+    doc_say(d, "\n");
+}
+
+/* ---- rows like those of the table ---- */
+
+static const epiq_point *point_of(const epiq_result *r, ptrdiff_t row)
+{
+    ptrdiff_t i = 0;
+    while (r->points[i]->left_out != row) {
+        i++;
+    }
+    return r->points[i];
+}
+
+static phrase range_text(double lo, double hi)
+{
+    return phrase_of("%s to %s", epiqp_rounded_sd(lo).text, epiqp_rounded_sd(hi).text);
+}
+
+/* Networks behind the prediction of a row like these; 0: it has no retraining part. */
+static double averaged(const epiq_result *r)
+{
+    return r->ran->methods & EPIQ_EV && r->ran->engine != EPIQ_ENGINE_INFINITE ? (double)r->ran->members : 0;
+}
+
+double shown_variance(const epiq_result *r, const epiq_point *p)
+{
+    const double m = averaged(r);
+    if (!p->left_out || !(m > 0) || !p->data.known || !p->procedural.known) {
+        return part_variance(&p->prediction_variance);
+    }
+    return p->data.variance + p->procedural.variance / m;
+}
+
+/* Of the standard deviation of a typical prediction. */
+static const char *rows_cause(const epiq_result *r)
+{
+    const epiq_summary *s = r->summary;
+    if (!s->data.known || !s->procedural.known) return "";
+    const double m = averaged(r), data = s->data.median, retraining = m > 0 ? s->procedural.median / m : 0;
+    return data > MOSTLY * retraining   ? ", mostly because other rows of this kind would change it"
+           : retraining > MOSTLY * data ? ", mostly because retraining would change it"
+                                        : ", because other rows and retraining would change it";
+}
+
+void write_rows_answer(doc *d)
+{
+    const epiq_summary *s = d->r->summary;
+    const epiq_quantiles *sd = &s->prediction_sd, *width = &s->interval_width;
+    if (sd->known) {
+        doc_sentence(d, true, "A typical prediction has a standard deviation of %-s (9 rows in 10: %s)%s.%-s",
+                     sd_text(d, "typical-sd", sd->median).text, range_text(sd->q05, sd->q95).text, rows_cause(d->r),
+                     d->page ? " " : "\n");
+    }
+    const double m = averaged(d->r);
+    if (!sd->known && s->procedural.known && m > 0) {
+        doc_sentence(d, true,
+                     "A typical prediction has a standard deviation of %s by retraining alone; what other rows would "
+                     "change is unknown.%-s",
+                     epiqp_rounded_sd(sqrt(s->procedural.median / m)).text, d->page ? " " : "\n");
+    }
+    if (width->known) {
+        doc_sentence(d, true, "Its %.4g %% prediction interval is the prediction +- %-s (9 rows in 10: %s).%-s",
+                     100 * d->run->options->level, sd_text(d, "typical-half-width", width->median / 2).text,
+                     range_text(width->q05 / 2, width->q95 / 2).text, d->page ? " " : "\n");
+    }
+}
+
+void write_least_sure(doc *d)
+{
+    const epiq_summary *s = d->r->summary;
+    for (ptrdiff_t k = 0; k < s->least_sure_count; k++) {
+        const epiq_point *p = point_of(d->r, s->least_sure[k]);
+        const double sd = sqrt(shown_variance(d->r, p));
+        doc_sentence(d, true, "%srow %td (%s give or take %s)", k ? ", " : "Least sure: ", s->least_sure[k],
+                     epiqp_rounded_beside(p->prediction, sd).text, epiqp_rounded_sd(sd).text);
+    }
+    doc_sentence(d, s->least_sure_count, d->page ? "." : ".\n");
+}
+
+/* ---- the whole ---- */
+
+void write_answer_text(doc *d)
+{
+    write_useless(d);
+    write_source(d);
+    write_error(d);
+    if (d->r->summary->rows) {
+        write_rows_answer(d);
+        write_least_sure(d);
+    }
+    write_asked(d);
+}
