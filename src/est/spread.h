@@ -42,7 +42,7 @@ typedef struct {
     double base;  /* noise if it is equal everywhere, from the errors as they are (Y1) */
     double shrink;
     double reach;    /* farthest that a row is from the nearest row of other features */
-    double noise_sd; /* overall, in the units of the errors; shrunk as at a point */
+    double noise_sd; /* root of the mean noise variance of the rows (Y6), in the units of the errors */
 } epiqp_spread_law;
 
 /* What a model keeps, all of it: the rest follows from the features and groups of its rows. */
@@ -97,7 +97,8 @@ typedef struct {
 
 /* x: d; variance: of the prediction given, data part plus procedural part over its networks. Thread-safe. */
 epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance);
-/* At a row as the networks that have not seen it predict it: its own group, and so its own error, says nothing. */
+/* At a row as the networks that have not seen it predict it: its own group, and so its own error, says nothing. The noise does
+ * not depend on the variance, so that its mean square over all rows is law.noise_sd squared. */
 epiqp_spread_place epiqp_spread_at_row(const epiqp_spread *s, ptrdiff_t row, double variance);
 
 #endif
