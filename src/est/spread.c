@@ -228,8 +228,7 @@ static void measure_errors(setup *w)
     }
     w->mean2 = weighted_mean(w, w->error2);
     if (w->mean2 < DBL_MIN / DBL_EPSILON) w->mean2 = 0;
-    law->base = given->noise2 > 0 ? in_units(w->out, given->noise2)
-                                  : noise_of(w->mean2, weighted_mean(w, w->variance));
+    law->base = given->noise2 > 0 ? in_units(w->out, given->noise2) : noise_of(w->mean2, weighted_mean(w, w->variance));
     const double between = epiqp_variance(given->prediction, given->n);
     law->prediction_scale = between > 0 ? PREDICTION_WEIGHT / sqrt(between) : 0;
 }

@@ -308,6 +308,7 @@ static int training_new(const race *r, model *const *of, ptrdiff_t models, ptrdi
         *o = r->o;
         o->width = of[number]->is.width;
         o->lambda = of[number]->is.lambda;
+        const double decides[] = {(double)o->width, o->lambda, (double)r->folds};
         epiqp_fit *fit = &t->fit[number * r->folds + f];
         *fit = r->fit[f];
         fit->o = o;
@@ -317,10 +318,20 @@ static int training_new(const race *r, model *const *of, ptrdiff_t models, ptrdi
         t->list[k] = (epiqp_assignment){.fit = fit,
                                         .draw = epiqp_draw_of(o, f + start * r->folds),
                                         .kind = EPIQP_FOR_FOLD,
-                                        .index = k,
+                                        .index = f + start * r->folds,
+                                        .of = epiqp_member_sum(3, decides),
                                         .at = t->at + k * r->rows.largest};
     }
     return EPIQ_OK;
+}
+
+/* Networks of the choice are kept in the state file too, each as its predictions at the rows of its fold. */
+static int open_state(const race *r, epiqp_arena *arena, epiqp_maker *maker)
+{
+    const epiqp_state_key key = {.e = &r->pb->e, .o = &r->o, .data = r->data, .choice = true};
+    const epiq_cluster *k = r->pb->e.cluster;
+    maker->has_state = r->o.state;
+    return r->o.state && !(k && k->rank > 0) ? epiqp_state_open(&key, arena, &maker->state) : EPIQ_OK;
 }
 
 /* Trains `starts` more networks without each fold for all of these models, together. */
@@ -329,8 +340,10 @@ static int train(race *r, model *const *of, ptrdiff_t models, ptrdiff_t starts)
     epiqp_arena arena = {0};
     training t;
     int s = training_new(r, of, models, starts, &arena, &t);
-    const epiqp_maker maker = {.e = &r->pb->e, .engine = r->pb->engine, .sum = &t.sum};
+    epiqp_maker maker = {.e = &r->pb->e, .engine = r->pb->engine, .sum = &t.sum};
     const ptrdiff_t per = r->folds * starts;
+    if (!s) s = open_state(r, &arena, &maker);
+    s = epiq_ctx_agree(r->pb->e.c, s);
     if (!s) s = epiqp_members_run(&maker, "choice", models * per, t.list);
     for (ptrdiff_t number = 0; !s && number < models; number++) {
         model *m = of[number];
@@ -347,6 +360,7 @@ static int train(race *r, model *const *of, ptrdiff_t models, ptrdiff_t starts)
         r->spent += expected_work(r, m->is.width, m->is.lambda, m, starts);
         set_errors(r, m);
     }
+    epiqp_state_close(maker.state);
     epiqp_arena_free(r->pb->e.c, &arena);
     return s;
 }

@@ -249,7 +249,8 @@ static int open_state(run *j, bool kept)
     j->found.training.iterations = epiqp_room(pb, networks, sizeof(double));
     if (!j->found.training.iterations) return EPIQ_E_NOMEM;
     if (!o->state || (pb->e.cluster && pb->e.cluster->rank > 0)) return EPIQ_OK;
-    const epiqp_state_key key = {&pb->e, o, pb->data, pb->points, pb->at, kept};
+    const epiqp_state_key key = {
+        .e = &pb->e, .o = o, .data = pb->data, .points = pb->points, .at = pb->at, .kept = kept};
     return epiqp_state_open(&key, pb->scratch, &j->maker.state);
 }
 
