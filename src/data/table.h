@@ -124,6 +124,7 @@ struct epiqp_table {
     bool matrix; /* set by the caller: all cells are numbers; if the first line is too, columns have no names */
     bool whole;  /* set by the caller: texts are kept until the whole column has been read and can be judged */
     ptrdiff_t rows, columns, used;
+    bool gaps;              /* set by the caller, of a file read in blocks: cells may be missing */
     ptrdiff_t most, before; /* of a file read in blocks of rows: rows of a block (0: all), rows of earlier blocks */
     epiqp_column *column;
     epiqp_keys names;

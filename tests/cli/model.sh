@@ -146,6 +146,22 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$epiq" predict y
 head -n 20001 long.csv >shorter.csv
 check 'three times the rows, the same memory' test "$(peak long.csv)" -le $(($(peak shorter.csv) + 4096)) # a page here or there
 
+# rows that lack a cell keep their lines, without numbers; the others are as if alone
+awk -F, -v OFS=, 'NR == 3 { $2 = "" } NR == 6 { $1 = "NA" } 1' new.csv >gaps.csv
+expect_exit 2 'gaps.csv:3:2.*--missing drop' "$epiq" predict y.epiq gaps.csv -o nothing.csv
+expect_ok "$epiq" predict y.epiq new.csv -o whole.csv
+expect_ok "$epiq" predict y.epiq gaps.csv --missing drop --copy x1 -o gapped.csv
+expect_words 'it says how many, and which is the first' "$err" 'warning: 2 of [0-9]* rows lack a cell.*first: row 2'
+check 'as many lines' test "$(wc -l <gapped.csv)" -eq "$(wc -l <new.csv)"
+check 'the lines of such rows have what is copied alone' test "$(sed -n 6p gapped.csv)" = 'NA,,,,,,,,'
+check 'the others are the same' cmp <(cut -d, -f 2- gapped.csv | sed '3d;6d') <(sed '3d;6d' whole.csv)
+awk -F, -v OFS=, 'NR > 1 { $1 = "" } 1' new.csv >none.csv
+expect_ok "$epiq" predict y.epiq none.csv --missing drop
+check 'all of them may' test "$(grep -c '^,,,,,,,$' "$out")" -eq "$(($(wc -l <new.csv) - 1))"
+sed '3s/^[^,]*/NA/' coloured.csv >gaps.csv # also where the cell is a text
+expect_ok "$epiq" predict colour.epiq gaps.csv --missing drop
+expect_exit 1 '--missing is "keep"; it must be refuse or drop' "$epiq" predict y.epiq new.csv --missing keep
+
 # wrong usage
 expect_exit 1 'where to\? give -o MODEL' "$epiq" fit rows.csv --target y
 expect_exit 1 '' "$epiq" predict
