@@ -311,7 +311,7 @@ static const flag FLAGS[] = {
     FLAG("missing", "Input", "refuse|drop", "refuse",
          "rows of NEW that lack a cell; drop: their lines stay, without numbers"),
     FLAG("copy", "Output", "COL", "",
-         "columns of NEW to put before the numbers as they are, such as names; repeatable"),
+         "columns of NEW to put before the numbers as they are, such as names, in a list; repeatable"),
     FLAG("level", "Output", "X", "0.95", "of the interval of y, from lo to hi"),
     FLAG("parts", "Output", "A,B", "all",
          "columns to fill, any of prediction, sd, interval, procedural, data, ensemble, noise in a list"),
