@@ -112,9 +112,11 @@ static int scale_target(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *coa
         data->y[i] = epiqp_scaled(data->y[i], data->y_shift, data->y_factor);
     }
     if (s.least < s.most) return EPIQ_OK;
-    return epiqp_warn(c, &data->warnings, EPIQ_W_CONSTANT_TARGET,
-                      "the target %s has only one value, %.6g; is it the right column?", epiqp_show(data->target).text,
-                      s.least);
+    return epiqp_warn(
+        c, &data->warnings, EPIQ_W_CONSTANT_TARGET,
+        "the target %s has only one value, %.6g, so there is nothing to learn; choose another target, or add "
+        "rows in which it differs",
+        epiqp_show(data->target).text, s.least);
 }
 
 static const double NOTICED = 0.05; /* of the rows: fewer repeats hardly change an error on rows left out */

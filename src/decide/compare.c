@@ -169,10 +169,12 @@ static int warn_of_all(job *j)
         w->count -= w->last >= all; /* a model that was not finished */
         if (!w->count) continue;
         const epiq_compared *m = &j->h->models[w->first];
-        s = w->count == all ? epiqp_warn(j->c, &j->h->warnings, w->kind, "%s", w->message)
-                            : epiqp_warn(j->c, &j->h->warnings, w->kind,
-                                         "%td of %td models, the first of width %td, depth %td, lambda %g: %s",
-                                         w->count, all, m->width, m->depth, m->lambda, w->message);
+        const bool about_data = epiq_warning_describe(w->kind)->scope == EPIQ_ABOUT_DATA; /* equal for all models */
+        s = w->count == all || about_data
+                ? epiqp_warn(j->c, &j->h->warnings, w->kind, "%s", w->message)
+                : epiqp_warn(j->c, &j->h->warnings, w->kind,
+                             "%td of %td models, the first of width %td, depth %td, lambda %g: %s", w->count, all,
+                             m->width, m->depth, m->lambda, w->message);
     }
     if (s || !open) return s;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_UNCONVERGED_FOLDS,
@@ -384,7 +386,8 @@ static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
         chosen = i == r->choice ? v : chosen;
     }
     const bool far = whole && (chosen == least ? least <= NARROWEST : most >= EPIQ_USUAL_WIDTH);
-    if (r->choice < 0 || least == most || (chosen > least && chosen < most) || far) return EPIQ_OK;
+    const bool constant = !(epiqp_variance(j->data->y, j->data->n) > 0); /* then there is nothing to try */
+    if (r->choice < 0 || constant || least == most || (chosen > least && chosen < most) || far) return EPIQ_OK;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_EDGE, "the %s chosen, %g, is the %s compared; try %s ones as well",
                       name, chosen, chosen == least ? "smallest" : "largest", chosen == least ? "smaller" : "larger");
 }
@@ -395,6 +398,7 @@ static int warn_of_skill(job *j)
     const epiq_comparison *r = j->r;
     const epiq_compared *chosen = r->choice < 0 ? NULL : &j->h->models[r->choice];
     const double sd = j->data->y_factor * sqrt(epiqp_variance(j->data->y, j->data->n));
+    if (!(sd > 0)) return EPIQ_OK; /* a warning says that the target has one value */
     if (!chosen || (r->by_cv ? chosen->cv.rmse : chosen->loo.rmse) < sd) return EPIQ_OK;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_NO_SKILL,
                       "the model chosen predicts rows it has not seen no better than the mean of the target, whose "
