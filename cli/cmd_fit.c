@@ -11,12 +11,14 @@ static int put(void *user, const void *bytes, size_t size)
 }
 
 /* What is said in one line each: networks, error, and what the model gives. */
-static void print_error(const epiq_fit_error *f)
+static void print_error(const epiq_fit_error *f, ptrdiff_t rows)
 {
     if (!f->known) return;
     printf("Typical error on rows not seen %s (%s", epiqp_rounded_sd(f->rmse).text, fit_by(f).text);
     if (f->has_r2) printf("; R2 %s", epiqp_rounded_r2(f->r2).text);
-    printf("), of which noise about %s\n", epiqp_rounded_sd(sqrt(f->noise_variance)).text);
+    printf(")");
+    if (rows < FEW_ROWS) printf(", as far as %td rows can tell", rows);
+    printf(", of which noise about %s\n", epiqp_rounded_sd(sqrt(f->noise_variance)).text);
 }
 
 static void print_next(const char *name, const char *path, const char *file)
@@ -38,7 +40,7 @@ static void print_summary(const epiq_model_info *m, const epiq_options *asked, c
     if (asked->lambda == 0) printf("; lambda %g, as chosen", o->lambda);
     if (o->methods & EPIQ_BA) printf("; %td trained on batches", o->batches);
     putchar('\n');
-    print_error(m->fit);
+    print_error(m->fit, m->rows);
     printf("The model gives: ");
     for (int k = 0, said = 0; PART_NAMES[k]; k++) {
         const char *name = 1 << k == EPIQ_INTERVAL ? "interval of y" : PART_NAMES[k];

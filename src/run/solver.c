@@ -62,14 +62,12 @@ static void plan_kernel(const epiqp_problem *pb, const epiqp_request *request, b
                 ((plan->influence == EPIQP_IF_POPULATION && plan->leverage) || (pb->n <= EPIQP_CHEAP_ROWS && exact));
 }
 
-enum { FEWEST = 10 }; /* groups of rows from which networks without a fold tell an error: two in each of five */
-
 /* Whether networks are trained without a part of the rows for their own error there. Linearised ones with the kernel of all have
  * it in closed form. */
 static bool by_folds(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
 {
     return plan->members && !epiqp_needs_solve(&plan->ran) && plan->ran.solver != EPIQ_SOLVER_DIVIDED &&
-           (pb->left_out || (request->predictive && pb->data->groups >= FEWEST));
+           (pb->left_out || (request->predictive && pb->data->groups > 1));
 }
 
 /* Rows are left out of one exact solution, and of networks by training some without them. */

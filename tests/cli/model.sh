@@ -162,6 +162,23 @@ sed '3s/^[^,]*/NA/' coloured.csv >gaps.csv # also where the cell is a text
 expect_ok "$epiq" predict colour.epiq gaps.csv --missing drop
 expect_exit 1 '--missing is "keep"; it must be refuse or drop' "$epiq" predict y.epiq new.csv --missing keep
 
+# few rows: estimate, wherever it asks, and fit tell one error, and say how little it is
+error_in() { # error_in FILE: the first error and R2 of a JSON, to 10 digits: sums over other points may differ in the last
+    grep -o '"\(rmse\|r2\)": -*[0-9.]\{1,11\}' "$1" | head -n 2 | paste -sd' '
+}
+few=(--target y --members 4 --width 16 --lambda 1e-3)
+for n in 2 3 9; do
+    head -n $((n + 1)) rows.csv >few.csv
+    expect_ok "$epiq" estimate few.csv "${few[@]}" --json rows.json
+    check "estimate of $n rows says how few" says "$out" "as far as $n rows can tell"
+    "$epiq" estimate few.csv "${few[@]}" --at mean --json mean.json --quiet
+    expect_ok "$epiq" fit few.csv "${few[@]}" -o few.epiq
+    check "fit of $n rows says how few" says "$out" "as far as $n rows can tell"
+    "$epiq" score few.epiq new.csv --json score.json --quiet >/dev/null
+    check "$n rows: the mean has the error of the rows" test "$(error_in mean.json)" = "$(sed -n '/^  "fit"/,$p' rows.json | error_in /dev/stdin)"
+    check "$n rows: the model too" test "$(error_in score.json)" = "$(error_in mean.json)"
+done
+
 # wrong usage
 expect_exit 1 'where to\? give -o MODEL' "$epiq" fit rows.csv --target y
 expect_exit 1 '' "$epiq" predict
