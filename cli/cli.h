@@ -90,8 +90,9 @@ void completion(int shell); /* 0 to 2: for bash, zsh, fish */
 /* "epiq: ..." on one line; returns code */
 __attribute__((format(printf, 2, 3))) int complain(int code, const char *fmt, ...);
 void warn(const char *message);
-int exit_code(int status);            /* of the library */
-int failed(const cli *c, int status); /* the library's sentence and its exit code, or that a signal stopped it */
+void warn_of_blas(const epiq_options *o); /* if these compute with kernels of OpenBLAS that are far too slow */
+int exit_code(int status);                /* of the library */
+int failed(const cli *c, int status);     /* the library's sentence and its exit code, or that a signal stopped it */
 
 /* ---- output: whole files or none ---- */
 

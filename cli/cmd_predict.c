@@ -182,6 +182,7 @@ static void tell(const job *j)
 {
     const epiq_predictions *a = &j->ask;
     const epiq_fit_error *fit = j->info.fit;
+    warn_of_blas(j->info.options);
     if (epiq_reader_note(j->reader)) warn(epiq_reader_note(j->reader));
     if (fit->known && fit->has_r2 && fit->r2 <= 0) {
         complain(CODE_OK,

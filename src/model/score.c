@@ -306,10 +306,18 @@ static int make_room(epiq_ctx *c, ptrdiff_t rows, const double *y, holder *h)
     return s->calibration ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
+static int warn_of_blas(const scoring *w)
+{
+    const epiqp_env e = epiqp_run_begin(w->c, &w->m->o);
+    const int s = epiqp_warn_blas(&e, &w->h->warnings);
+    epiqp_run_end();
+    return s;
+}
+
 static int judge(const scoring *w, const double *x)
 {
     int s = predict(w, x);
-    if (s || (s = judge_errors(w))) return s;
+    if (s || (s = warn_of_blas(w)) || (s = judge_errors(w))) return s;
     judge_densities(w);
     judge_intervals(w);
     return (s = warn_of_rows(w, x)) ? s : warn_of_intervals(w);
