@@ -121,7 +121,7 @@ TEST(an_observation_has_its_own_paragraph)
     p.procedural = (epiq_part){0};
     lines(&r);
     has(&r, JSON, "\"predictive\": null,\n");
-    has(&r, CSV, ",,\n");
+    has(&r, CSV, ",,,0\n");
 }
 
 TEST(many_points_have_a_column_of_it)
