@@ -107,6 +107,23 @@ static int add_text(epiq_points *p, const char *text)
     return epiq_points_add(c, p, path);
 }
 
+/* Warnings of columns name them as they are called last. */
+TEST(warnings_follow_new_names)
+{
+    const double x[] = {1, 7, 2, 7, 4, 7}, y[] = {3, 3, 3};
+    epiq_options o = usual_options();
+    epiq_data *data;
+    EQ(epiq_data_new(c, 3, 2, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(data->warnings.count, 2);
+    EQ(epiq_data_rename(c, data, (const char *const[]){"rooms", "tax"}, "price"), EPIQ_OK);
+    EQ(data->warnings.count, 2);
+    EQ(data->warnings.list[0].kind, EPIQ_W_CONSTANT_COLUMNS);
+    SAYS(data->warnings.list[0].message, "tax");
+    EQ(data->warnings.list[1].kind, EPIQ_W_CONSTANT_TARGET);
+    SAYS(data->warnings.list[1].message, "price");
+    epiq_data_free(c, data);
+}
+
 TEST(points_can_be_named_later)
 {
     double x[] = {1, 2, 3, 4}, y[] = {1, 2};
