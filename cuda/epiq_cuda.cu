@@ -119,7 +119,8 @@ static int start(device *d)
     CUDA(cudaStreamCreate(&d->stream));
     BLAS(cublasCreate(&d->blas));
     BLAS(cublasSetStream(d->blas, d->stream));
-    BLAS(cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH)); /* no float of fewer bits, no emulated double */
+    BLAS(cublasSetMathMode(d->blas, CUBLAS_DEFAULT_MATH));           /* no float of fewer bits, no emulated double */
+    BLAS(cublasSetAtomicsMode(d->blas, CUBLAS_ATOMICS_NOT_ALLOWED)); /* the same bits again */
     SOLVER(cusolverDnCreate(&d->solver));
     SOLVER(cusolverDnSetStream(d->solver, d->stream));
     SOLVER(cusolverDnCreateParams(&d->params));

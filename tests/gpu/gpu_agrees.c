@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int passed, failed;
 static const epiq_device *gpu;
@@ -107,8 +108,10 @@ static void kernels_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t depth, double beta
         bool same = true;
         for (ptrdiff_t j = 0; j < n; j++) {
             for (ptrdiff_t i = j; i < n; i++) {
+                /* K changes its sign between some rows, where it is small beside its terms */
                 const double w = want[i + j * n], off = fabs(got[i + j * n] - w),
-                             relative = w == 0 ? off : off / fabs(w);
+                             scale = fmax(fabs(w), 1e-3 * sqrt(want[i + i * n] * want[j + j * n])),
+                             relative = scale == 0 ? off : off / scale;
                 most = relative <= most ? most : relative;
                 same = same && memcmp(&got[i + j * n], &again[i + j * n], sizeof(double)) == 0;
             }
@@ -411,6 +414,10 @@ static void large(ptrdiff_t n)
 int main(int argc, char **argv)
 {
     char why[512] = "";
+    const char *better = epiq_machine_describe().better_core; /* as the command does, for fair times */
+    if (better && !getenv("OPENBLAS_CORETYPE") && setenv("OPENBLAS_CORETYPE", better, 1) == 0) {
+        execv("/proc/self/exe", argv);
+    }
     if (argc < 2) {
         fprintf(stderr, "usage: gpu_agrees libepiq_cuda.so [most rows]\n");
         return 2;
