@@ -1,6 +1,8 @@
 # make            build build/epiq; where something is missing to build: say what, and that make deps installs it
 # make deps       install what building and testing need (packages.txt), with root or sudo
 # make mpi        the same, and libepiq_mpi.so beside it, for mpirun and Slurm (docs/cluster.md)
+# make cuda       the same, and libepiq_cuda.so beside it, for NVIDIA GPUs (docs/gpu.md); needs nvcc
+# make check-gpu  on a machine with a GPU: what it computes against the processor
 # make demo       deps, build, then epiq demo: an example on made-up rows, and what to try next
 # make check      deps, build, then every test (under 5 minutes)
 # make check-long what takes longer: sanitizers, valgrind, Python, other machines under qemu (under an hour)
@@ -18,7 +20,7 @@ BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all deps mpi demo check check-long check-release fuzz bench results site install uninstall dist deb wheel clean
+.PHONY: all deps mpi cuda check-gpu demo check check-long check-release fuzz bench results site install uninstall dist deb wheel clean
 all:
 	@tools/bootstrap --check
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -32,6 +34,14 @@ mpi: deps
 	@tools/bootstrap openmpi-bin libopenmpi-dev libscalapack-openmpi-dev
 	@cmake -S . -B $(BUILD) -G Ninja -DEPIQ_MPI=ON >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@$(MAKE) --no-print-directory all
+
+cuda:
+	@tools/bootstrap --check
+	@cmake -S . -B $(BUILD) -G Ninja -DEPIQ_CUDA=ON >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@$(MAKE) --no-print-directory all
+
+check-gpu: cuda
+	@tools/check-gpu $(BUILD)
 
 demo: deps
 	@$(MAKE) --no-print-directory all

@@ -10,6 +10,7 @@
 #include "epiq_combine.h"
 #include "epiq_decide.h"
 #include "epiq_details.h"
+#include "epiq_device.h"
 #include "epiq_model.h"
 #include "epiq_options.h"
 #include "report/report.h"
@@ -124,6 +125,11 @@ void watch_end(void);
 int watch_signal(void); /* the one that arrived, 0: none */
 
 /* ---- under mpirun or srun: cluster.c ---- */
+
+/* A library that is loaded when it is needed: beside the command, or where it is installed. False: it is in neither. */
+enum { LIBRARY_PATH = 8192 };
+bool library_path(const char *name, char path[LIBRARY_PATH]);
+const epiq_device *device_open(void *user, char *why, size_t room); /* for epiq_ctx_on_device */
 
 int cluster_start(void);   /* loads MPI if a launcher is there; has complained if not 0 */
 int cluster_join(cli *c);  /* the command's context, if its verb can be shared out; else refuses on several ranks */

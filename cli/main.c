@@ -122,11 +122,20 @@ static int print_details(void)
         epiq_ctx_free(ctx);
         return complain(exit_code(status), "%s", epiq_status_text(status));
     }
-    epiq_ctx_free(ctx);
     printf("BLAS: %s%s%s, %.0f of %.0f GFLOP/s that one core can do%s\n", m.blas, m.core ? " with kernels for " : "",
            m.core ? m.core : "", product / 1e9, most / 1e9, FAIR * product < most ? ": slow" : "");
     if (m.better_core) printf("better: OPENBLAS_CORETYPE=%s\n", m.better_core);
     printf("vectors: %s\nthreads: %d\n", m.vectors, m.threads);
+    const char *why;
+    epiq_ctx_on_device(ctx, device_open, NULL);
+    const epiq_device *gpu = epiq_ctx_device(ctx, &why);
+    if (gpu) {
+        printf("GPU: %s, %.0f GB, compute capability %d.%d, driver for CUDA %d.%d\n", gpu->model, gpu->bytes / 1e9,
+               gpu->capability / 10, gpu->capability % 10, gpu->driver / 1000, gpu->driver % 1000 / 10);
+    } else {
+        printf("GPU: none (%s)\n", *why ? why : "the part for GPUs is not installed");
+    }
+    epiq_ctx_free(ctx);
     return CODE_OK;
 }
 
@@ -152,6 +161,7 @@ static int dispatch(int argc, char **argv)
     cli c;
     int code = args_parse(&c, v, argc, argv);
     code = code ? code : cluster_join(&c);
+    if (!code) epiq_ctx_on_device(c.ctx, device_open, NULL);
     if (!code) code = v->run(&c);
     args_free(&c);
     return code;

@@ -34,10 +34,15 @@ static bool inverts(const epiqp_plan *plan)
     return epiqp_plan_inverse(plan) || (plan->phi && !plan->probes);
 }
 
-double epiqp_cost_matrix_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n)
+static double triangle_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n)
 {
     return pb->e.cluster ? epiqp_dmat_bytes(pb->e.cluster, n, inverts(plan))
                          : (double)(epiqp_tri_bytes(n) + (inverts(plan) ? epiqp_inverse_bytes(n, pb->e.threads) : 0));
+}
+
+double epiqp_cost_matrix_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n)
+{
+    return epiqp_gmat_takes(&pb->e, n) ? epiqp_gmat_host_bytes(n) : triangle_bytes(pb, plan, n);
 }
 
 /* A part with its triangle and its points' columns; before or after them a batch of engine linear with its own. */
@@ -107,11 +112,12 @@ static double probes_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
 double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
-    const double n = (double)pb->n, d = (double)pb->data->d, triangle = epiqp_cost_matrix_bytes(pb, plan, pb->n),
+    const double n = (double)pb->n, d = (double)pb->data->d, triangle = triangle_bytes(pb, plan, pb->n),
                  cross = 8 * n * (double)pb->points;
     const epiq_cluster *k = pb->e.cluster;
     double need = (k ? RANK + NEIGHBOUR * k->ranks_on_node + MESSAGES * n : PROCESS) + request->extra_bytes +
                   8 * n * (4 * d + (plan->solve ? 24 : 12)) + networks_bytes(pb, plan);
+    if (pb->e.device) need += EPIQP_DEVICE_BYTES;
     if (pb->data != pb->table) { /* rows and points by their features, a basis, and rows for the interval of y */
         need += 8 * (double)pb->table->d * (4 * n + 2 * (double)pb->points);
     }
@@ -176,9 +182,13 @@ int epiqp_rates_of(const epiqp_problem *pb, const epiqp_request *request, const 
     return s;
 }
 
+/* Of a GPU: half of what an H200 does, since others do less; but no slower than the processor. */
+static const epiqp_rates ON_DEVICE = {2e13, 2e10};
+
 static double kernel_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate)
 {
     const epiq_options *o = &plan->ran;
+    if (o->solver != EPIQ_SOLVER_ITERATIVE && epiqp_gmat_takes(&pb->e, rows_at_once(pb, plan))) rate = &ON_DEVICE;
     const bool by_row = epiqp_noise_by_row(o->correction);
     const double n = (double)pb->n, points = (double)pb->points, columns = points + 1, probed = (double)plan->probes,
                  decide = plan->probes ? (double)epiqp_deciding_most(pb->points, rows_at_once(pb, plan)) : 0;

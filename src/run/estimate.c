@@ -290,7 +290,8 @@ static int describe_run(const epiqp_problem *pb, epiqp_answer *a)
     a->cost = pb->plan->cost;
     a->result.choice = pb->plan->choice;
     a->result.ranks = k ? k->ranks : 1;
-    a->result.backend = k ? epiqp_arena_printf(pb->e.c, pb->lasting, "%s+%s", k->name, backend) : backend;
+    const char *beside = k ? k->name : pb->e.device ? pb->e.device->table->name : NULL;
+    a->result.backend = beside ? epiqp_arena_printf(pb->e.c, pb->lasting, "%s+%s", beside, backend) : backend;
     return a->result.backend ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
@@ -379,6 +380,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
         }
     }
     if (!s) s = epiqp_warn_blas(&pb.e, pb.warnings);
+    if (!s) s = epiqp_run_device(&pb.e, &own, epiqp_device_worth(&pb, &own), pb.warnings);
     if (!s) s = plan_and_run(&pb, at, &own, request, &plan, a, &ended_early);
     if (!s) s = epiqp_answer_complete(c, a, request->forecast_only ? 0 : at->count);
     s = epiq_ctx_agree(c, s); /* other ranks may still be at work, and learn of a failure here */

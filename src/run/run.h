@@ -106,6 +106,12 @@ typedef struct {
 } epiqp_duration;
 epiqp_duration epiqp_duration_of(double seconds); /* "3 min" */
 
+/* ---- device.c ---- */
+
+/* Whether a GPU would save more time than starting to use it takes. */
+#define EPIQP_DEVICE_BYTES 1e9 /* of this process's memory that CUDA, cuBLAS and cuSOLVER take */
+bool epiqp_device_worth(const epiqp_problem *pb, const epiq_options *o);
+
 /* ---- points.c, sweep.c ---- */
 
 typedef struct {

@@ -105,8 +105,8 @@ static bool probes_by_default(const judging *w, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
     return o->solver == EPIQ_SOLVER_EXACT && !o->probes && w->pb->n > EPIQP_INVERSE_ROWS && !w->pb->e.cluster &&
-           !epiqp_has_groups(w->pb) && !w->request->model && !w->request->leverage &&
-           needs_leverages(plan, w->request) &&
+           !epiqp_gmat_takes(&w->pb->e, w->pb->n) && !epiqp_has_groups(w->pb) && !w->request->model &&
+           !w->request->leverage && needs_leverages(plan, w->request) &&
            6 * (4 * PROBES + epiqp_deciding_most(w->pb->points, w->pb->n)) <= w->pb->n; /* solves, in rows */
 }
 
@@ -252,6 +252,7 @@ int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_
     out->cost.limit = w.have;
     out->hints = hints;
     if (out->cost.bytes > w.have) return refuse(&w, r, out);
-    if ((s = check_left_out(pb, request, out))) return s;
+    const bool one_factor = out->solve && out->ran.solver == EPIQ_SOLVER_EXACT && !out->resident;
+    if ((one_factor && (s = epiqp_gmat_check(&pb->e, pb->n))) || (s = check_left_out(pb, request, out))) return s;
     return out->fold_starts ? epiqp_folds_new(pb, out, &out->folds) : EPIQ_OK;
 }
