@@ -17,6 +17,7 @@ TITLES = {
     "growth": "Growth with the rows",
     "large": "At the edge of the memory",
     "iterative": "Without the kernel matrix",
+    "forecast": "Forecasts of time",
 }
 rows = [json.loads(line) for part in TITLES if (OUT / f"{part}.jsonl").exists()
         for line in open(OUT / f"{part}.jsonl")]

@@ -146,6 +146,7 @@ int cluster_end(int code, const char *sentence); /* the same exit code on all ra
 /* Flags of every verb that writes a result. */
 #define JSON_FLAG FLAG("json", "Output", "FILE|-", "", "write everything as one JSON object (- is standard output)")
 #define QUIET_FLAG FLAG("quiet", "Output", NULL, "", "print no summary, warnings or progress")
+#define DRY_RUN_FLAG FLAG("dry-run", "Output", NULL, "", "print the memory and time needed, and stop")
 #define OUTPUT_FLAGS                                                                                                   \
     JSON_FLAG, FLAG("csv", "Output", "FILE|-", "", "write one line per point (- is standard output)"), QUIET_FLAG
 #define REPORT_FLAGS                                                                                                   \

@@ -60,9 +60,24 @@ static int fit(cli *c, output *out, epiq_data **data, epiq_model **m)
     return status >= 0 ? CODE_OK : watch_signal() ? stopped(c, true, false) : failed(c, status);
 }
 
+/* A forecast takes the place of the model. */
+static int find_forecast(question *q, cli *c)
+{
+    return dry_run_found(q, epiq_fit_forecast(c->ctx, q->data, &c->options, &q->result));
+}
+
+static int load_rows(question *q, cli *c)
+{
+    return epiq_data_read(c->ctx, c->operand, &c->options, &q->data);
+}
+
 static int run(cli *c)
 {
     const char *path = args_value(c, "output");
+    if (args_value(c, "dry-run")) return run_question(c, &(question){.load = load_rows, .find = find_forecast});
+    if (args_value(c, "json")) {
+        return complain(CODE_USAGE, "--json is for the forecast of a --dry-run; a model is written by -o MODEL");
+    }
     if (!path) return complain(CODE_USAGE, "where to? give -o MODEL; usage: epiq fit %s", c->verb->usage);
     output out = {0};
     epiq_data *data = NULL;
@@ -90,6 +105,8 @@ static int run(cli *c)
 static const flag FLAGS[] = {
     FLAG("output", "Output", "MODEL", "", "write the model here; -o for short (- is standard output)"),
     QUIET_FLAG,
+    DRY_RUN_FLAG,
+    FLAG("json", "Output", "FILE|-", "", "with --dry-run: write it as one JSON object (- is standard output)"),
     {0},
 };
 

@@ -25,6 +25,8 @@ extern "C" {
 typedef struct epiq_model epiq_model;
 
 EPIQ_API int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_model **out);
+/* What that would cost, before anything is spent: as epiq_forecast. */
+EPIQ_API int epiq_fit_forecast(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_result **out);
 EPIQ_API int epiq_model_read(epiq_ctx *c, const char *path,
                              epiq_model **out); /* maps it: leave the file alone until freed */
 EPIQ_API int epiq_model_load(epiq_ctx *c, const void *bytes, size_t size,

@@ -295,17 +295,22 @@ static int describe_run(const epiqp_problem *pb, epiqp_answer *a)
     return a->result.backend ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
-static int say_forecast(const epiqp_problem *pb, epiqp_answer *a)
+int epiqp_say_forecast(epiq_ctx *c, epiqp_answer *a)
 {
-    const epiq_cost *cost = &pb->plan->cost;
+    const epiq_cost *cost = &a->cost;
     a->advice.text = epiqp_arena_sentence(
-        pb->e.c, pb->lasting, "this would take about %s and %.2f GB%s of the %.2f that may be used%s",
-        epiqp_duration_of(cost->seconds).text, cost->bytes / 1e9, pb->e.cluster ? " on each rank" : "",
+        c, &a->arena, "this would take about %s and %.2f GB%s of the %.2f that may be used%s",
+        epiqp_duration_of(cost->seconds).text, cost->bytes / 1e9, a->result.ranks > 1 ? " on each rank" : "",
         cost->limit / 1e9,
-        !a->model_choice.known          ? ""
-        : pb->n < 2 * EPIQP_CHOICE_ROWS ? "; choosing the network takes about as long again at most"
-                                        : "; choosing the network takes up to a third of that besides");
+        a->model_choice.known ? "; from a fifth of that time to twice as much, by the network that is chosen" : "");
     return a->advice.text ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+int epiqp_forecast_of(epiq_ctx *c, epiq_result *r, double seconds)
+{
+    epiqp_answer *a = (epiqp_answer *)r;
+    a->cost.seconds = seconds;
+    return epiqp_say_forecast(c, a);
 }
 
 /* Each sweep gets its part of the answer's points. */
@@ -332,14 +337,15 @@ static int plan_and_run(epiqp_problem *pb, const epiq_points *where, const epiq_
     epiqp_sweeps sweeps;
     int s = epiqp_resolve(pb, request, o, &resolved);
     if (s || (s = epiqp_ranks_check(pb, request, &resolved.o, where)) || (s = epiqp_wide(pb, request, where)) ||
-        (s = epiqp_choose_model(pb, request, &resolved.o, a)) || (s = epiqp_sweeps_new(pb, o->sweep, &sweeps)) ||
+        (s = epiqp_choose_model(pb, request, &resolved, a)) || (s = epiqp_sweeps_new(pb, o->sweep, &sweeps)) ||
         (s = epiqp_points_settle(pb, &resolved.o, where, &sweeps)) ||
         (s = epiqp_plan_new(pb, request, &resolved, &TRAIN, plan))) {
         return s;
     }
     pb->plan = plan;
     if ((s = describe_run(pb, a))) return s;
-    if (request->forecast_only) return say_forecast(pb, a);
+    if (request->forecast_only) return epiqp_say_forecast(pb->e.c, a);
+    if (plan->cost.seconds > EPIQP_WORTH_SAYING && (s = epiqp_report_forecast(pb, plan->cost.seconds))) return s;
     run j = {.pb = pb, .answer = a};
     if (!(s = execute(&j, request, a))) s = split_sweeps(pb, &sweeps, a);
     *ended_early = j.found.ended_early;
@@ -412,7 +418,8 @@ int epiq_points_add_usual(epiq_ctx *c, epiq_points *p, const epiq_options *o)
     epiq_result *r = NULL;
     int s = epiq_points_add(c, p, "rows");
     if (s) return s;
-    const epiqp_request request = {.predictive = true, .left_out = true, .forecast_only = true, .why_not_rows = &why};
+    const epiqp_request request = {
+        .predictive = true, .left_out = true, .forecast_only = true, .untimed = true, .why_not_rows = &why};
     s = epiqp_estimate(c, p->data, p, o, &request, &r);
     if (r && (r->ran->methods & (EPIQ_BA | EPIQ_IF)) == EPIQ_BA) why = "every row is in a batch of BA";
     epiq_result_free(c, r);

@@ -216,6 +216,26 @@ static int refuse(judging *w, const epiqp_resolved *r, const epiqp_plan *plan)
                                                                      : "fewer rows or points");
 }
 
+/* Seconds, where nothing tells them yet. A network is trained for that where a forecast is all that is wanted, or where
+ * someone will wait. */
+static int foresee(judging *w, const epiqp_resolved *r, epiqp_plan *plan)
+{
+    const epiqp_problem *pb = w->pb;
+    const double networks = epiqp_cost_networks(pb, plan);
+    int s = EPIQ_OK;
+    w->rate.network = r->network;
+    plan->cost.seconds = epiqp_cost_seconds(pb, plan, &w->rate);
+    const bool wanted =
+        w->request->forecast_only ? !w->request->untimed : pb->e.c->report && plan->cost.seconds > EPIQP_WORTH_TIMING;
+    if (wanted && networks > 0 && !(r->network > 0)) {
+        const double share = w->request->forecast_only ? EPIQP_DRY_TIMING_SHARE : EPIQP_TIMING_SHARE;
+        s = epiqp_time_network(pb, &plan->ran, share * networks, &w->rate.network);
+        plan->cost.seconds = epiqp_cost_seconds(pb, plan, &w->rate);
+    }
+    plan->cost.seconds += r->choosing;
+    return s;
+}
+
 int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *r, const epiqp_hints *hints,
                    epiqp_plan *out)
 {
@@ -248,7 +268,7 @@ int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_
                        w.have / 1e9, (double)epiqp_tri_bytes(pb->n) / 1e9, out->ran.scratch);
     }
     if (s) return s;
-    out->cost.seconds = epiqp_cost_seconds(pb, out, &w.rate);
+    if ((s = foresee(&w, r, out))) return s;
     out->cost.limit = w.have;
     out->hints = hints;
     if (out->cost.bytes > w.have) return refuse(&w, r, out);

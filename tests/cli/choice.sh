@@ -26,7 +26,7 @@ check 'a width that is given stays' [ "$(number c.json model_choice width)" = 24
 expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width 24 --lambda 1e-3 --json d.json
 check 'nothing was left to choose' lacks d.json model_choice
 expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width auto --lambda auto --dry-run
-check 'a forecast says that choosing takes time' says "$out" 'choosing the network'
+check 'a forecast says what it depends on' says "$out" 'by the network that is chosen'
 
 expect_ok "$epiq" fit rows.csv "${fast[@]}" --width auto --lambda 1e-3 --output m.epiq
 check 'a fit says the width it chose' says "$out" '3 networks of width (16|32|64|256|1024)$'
