@@ -37,7 +37,7 @@ double epiqp_spread_shrink(double share, double leave_one_out2, double folds2)
 typedef struct epiqp_nearby {
     double weight, ratio; /* sums over the neighbours: of the weights, of weight times ratio */
     double apart2;        /* squared distance, by features alone, of the nearest row */
-    double noise;         /* of a row: its noise variance as the networks that have not seen it leave it (Y6) */
+    double noise;         /* of a row: its noise variance (Y6) */
 } nearby;
 
 /* Squared distances to rows j to j + AT_ONCE - 1, by features alone: each a sum that waits for its own last term only. The last
@@ -383,14 +383,13 @@ static double choose_prior(const setup *w)
     return PRIOR[best];
 }
 
-/* The noise of every row, and the overall noise as the mean of these. Where the errors cannot tell it, the variance cannot be
- * subtracted from them either, and neighbours only multiply the noise given. */
+/* The noise of every row, as at a point that all networks answer for, and the overall noise as the mean of these. */
 static void find_noise(const setup *w)
 {
     const ptrdiff_t n = w->given->n;
-    const bool told = w->given->noise2 > 0;
+    const double *v = w->given->of_all ? w->given->of_all : w->given->variance;
     for (ptrdiff_t i = 0; i < n; i++) {
-        w->near[i].noise = w->room[i] = noise_at(w->out, &w->near[i], told ? 0 : w->variance[i]);
+        w->near[i].noise = w->room[i] = noise_at(w->out, &w->near[i], in_units(w->out, v[i]));
     }
     w->out->law.noise_sd = w->out->law.unit * sqrt(epiqp_mean(w->room, n));
 }

@@ -22,6 +22,7 @@ typedef struct {
     const double *error;      /* n: target less prediction, finite */
     const double *prediction; /* n */
     const double *variance; /* n: of that prediction, data part plus procedural part over its networks; not negative */
+    const double *of_all;   /* n: of the prediction of all networks that answer, likewise; NULL: as variance */
     const ptrdiff_t *group; /* n: 0 .. groups-1; NULL: every row by itself, groups is n */
     double shrink;          /* epiqp_spread_shrink; 1: rows were left out one by one */
     double noise2;          /* noise variance, where the errors cannot tell it; 0: they do */
