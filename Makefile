@@ -8,7 +8,7 @@
 # make check-long what takes longer: sanitizers, valgrind, Python, other machines under qemu (under an hour)
 # make check-release the statistics, faults, kills, coverage and mutants at full length (hours)
 # make fuzz       build the fuzz targets with clang, 10^7 executions of each (hours: tools/check-fuzz)
-# make bench      build, then epiq against its peers on this machine: bench/results.md (about 70 minutes)
+# make bench      build, then epiq against its peers on this machine: bench/results.md (about two hours)
 # make results    docs/results.md from the studies' JSON in docs/results
 # make site       the documentation as a static site in dist/site
 # make install    into PREFIX (default /usr/local), below DESTDIR
