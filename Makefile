@@ -1,12 +1,14 @@
 # make            build build/epiq; where something is missing to build: say what, and that make deps installs it
 # make deps       install what building and testing need (packages.txt), with root or sudo
 # make mpi        the same, and libepiq_mpi.so beside it, for mpirun and Slurm (docs/cluster.md)
+# make cuda       the same, and libepiq_cuda.so beside it, for NVIDIA GPUs (docs/gpu.md); needs nvcc
+# make check-gpu  on a machine with a GPU: what it computes against the processor
 # make demo       deps, build, then epiq demo: an example on made-up rows, and what to try next
 # make check      deps, build, then every test (under 5 minutes)
 # make check-long what takes longer: sanitizers, valgrind, Python, other machines under qemu (under an hour)
 # make check-release the statistics, faults, kills, coverage and mutants at full length (hours)
 # make fuzz       build the fuzz targets with clang, 10^7 executions of each (hours: tools/check-fuzz)
-# make bench      build, then epiq against its peers on this machine: bench/results.md (about 70 minutes)
+# make bench      build, then epiq against its peers on this machine: bench/results.md (about two hours)
 # make results    docs/results.md from the studies' JSON in docs/results
 # make site       the documentation as a static site in dist/site
 # make install    into PREFIX (default /usr/local), below DESTDIR
@@ -18,7 +20,7 @@ BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all deps mpi demo check check-long check-release fuzz bench results site install uninstall dist deb wheel clean
+.PHONY: all deps mpi cuda check-gpu demo check check-long check-release fuzz bench results site install uninstall dist deb wheel clean
 all:
 	@tools/bootstrap --check
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -32,6 +34,14 @@ mpi: deps
 	@tools/bootstrap openmpi-bin libopenmpi-dev libscalapack-openmpi-dev
 	@cmake -S . -B $(BUILD) -G Ninja -DEPIQ_MPI=ON >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@$(MAKE) --no-print-directory all
+
+cuda:
+	@tools/bootstrap --check
+	@cmake -S . -B $(BUILD) -G Ninja -DEPIQ_CUDA=ON >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@$(MAKE) --no-print-directory all
+
+check-gpu: cuda
+	@tools/check-gpu $(BUILD)
 
 demo: deps
 	@$(MAKE) --no-print-directory all

@@ -1,7 +1,8 @@
 """PyTorch on the same networks from the same starts to the same loss: float32, on as many threads as there are cores.
-    load BASE N D WIDTH LAMBDA           rows, starts and batches as the library exports them
+    load BASE N D WIDTH LAMBDA DEPTH     rows, starts and batches as the library exports them
     targets R1,R2,...                    epiq's loss of each member; reached is R <= 1.001 of it
-    layout                               seconds of one gradient in every arrangement tried; the fastest is used below
+    layout [quick]                       seconds of one gradient in every arrangement tried; the fastest is used below;
+                                         quick: none that is compiled, which takes half a minute
     tune OPTIMISER MOST SECONDS          best setting of a small grid for two members, within that time: not counted
     train OPTIMISER SETTING FROM TO MOST seconds for members FROM..TO-1, at most MOST gradients each
     settle OPTIMISER SETTING FROM TO MOST  seconds until ten times as many gradients, MOST at most, would gain no more
@@ -21,10 +22,14 @@ CORES = torch.get_num_threads()
 s = SimpleNamespace(layout=("analytic", 1, "inside"), target=None)
 
 
-def load(base, n, d, width, lam):
-    s.n, s.d, s.w, s.lam = int(n), int(d), int(width), float(lam)
+def load(base, n, d, width, lam, depth=1):
+    s.n, s.d, s.w, s.lam, s.depth = int(n), int(d), int(width), float(lam), int(depth)
     s.x, s.y = np.fromfile(base + ".x").reshape(s.n, s.d), np.fromfile(base + ".y")
     s.batch = np.fromfile(base + ".batch", dtype=np.int64)
+    if s.depth > 1:  # as the library has them: of each layer its matrix, then its biases
+        size = s.w * (s.d + 1) + (s.depth - 1) * s.w * (s.w + 1) + s.w + 1
+        s.start = torch.tensor(np.fromfile(base + ".theta0").reshape(-1, size), dtype=torch.float32)
+        return {"members": len(s.start)}
     start = np.fromfile(base + ".theta0").reshape(-1, s.w * (s.d + 2) + 1)
     # W1 and b1 side by side, w by d+1, as if x had a further feature that is 1; then W2, then b2
     w1 = start[:, :s.w * s.d].reshape(-1, s.w, s.d)
@@ -50,13 +55,42 @@ class Problem:
         self.y = torch.tensor(y, dtype=torch.float32)
         self.start = s.start[members].clone()
         self.target = s.target[members]
-        self.evaluate = {"analytic": self.analytic, "autograd": self.autograd}.get(mode) or compiled(self.analytic_of)
+        of = self.deep_of if s.depth > 1 else self.analytic_of
+        if s.depth > 1:
+            self.x = torch.tensor(x, dtype=torch.float32)
+        self.analytic = lambda theta: of(theta, self.start, self.x, self.y)
+        self.evaluate = {"analytic": self.analytic, "autograd": self.autograd}.get(mode) or compiled(of)
         if mode == "compiled":
             function = self.evaluate
             self.evaluate = lambda theta: function(theta, self.start, self.x, self.y)
 
-    def analytic(self, theta):
-        return self.analytic_of(theta, self.start, self.x, self.y)
+    @staticmethod
+    def layers(theta):
+        """Matrix and biases of each layer of one member, views into theta."""
+        sizes, at, got = [(s.w, s.d)] + [(s.w, s.w)] * (s.depth - 1) + [(1, s.w)], 0, []
+        for rows, columns in sizes:
+            got.append((theta[at:at + rows * columns].view(rows, columns), theta[at + rows * columns:at + rows * (columns + 1)]))
+            at += rows * (columns + 1)
+        return got
+
+    @staticmethod
+    def deep_of(theta, start, x, y):
+        """One member of several layers, forward and back written out."""
+        n, scale, layers = len(x), (2 / s.w) ** 0.5, Problem.layers(theta[0])
+        inputs, slopes = [x], []
+        for weights, biases in layers[:-1]:
+            f = torch.addmm(biases, inputs[-1], weights.T)
+            slopes.append(f > 0)
+            inputs.append(torch.relu(f).mul_(scale))
+        r = (inputs[-1] @ layers[-1][0].T)[:, 0] + layers[-1][1] - y
+        back, parts = r[:, None], []
+        for k in range(len(layers) - 1, -1, -1):
+            parts[:0] = [(back.T @ inputs[k]).reshape(-1), back.sum(0)]
+            if k:
+                back = (back @ layers[k][0]).mul_(slopes[k - 1]).mul_(scale)
+        moved = theta - start
+        grad = torch.cat(parts).view(1, -1).mul(2 / n).add(moved, alpha=2 * s.lam)
+        return (r * r).mean().view(1) + s.lam * (moved * moved).sum(1), grad
 
     @staticmethod
     def analytic_of(theta, start, x, y):
@@ -85,6 +119,14 @@ class Problem:
     @torch.enable_grad()
     def autograd(self, theta):
         theta = theta.detach().requires_grad_()
+        if s.depth > 1:
+            g, layers = self.x, self.layers(theta[0])
+            for weights, biases in layers[:-1]:
+                g = (2 / s.w) ** 0.5 * torch.relu(torch.addmm(biases, g, weights.T))
+            h = (g @ layers[-1][0].T)[:, 0] + layers[-1][1]
+            loss = ((h - self.y) ** 2).mean().view(1) + s.lam * ((theta - self.start) ** 2).sum(1)
+            loss.sum().backward()
+            return loss.detach(), theta.grad
         c, w, k = len(theta), s.w, s.w * (s.d + 1)
         first, second = theta[:, :k].view(c, w, s.d + 1), theta[:, k:k + w]
         g = torch.relu(torch.matmul(self.x, first.transpose(1, 2)))
@@ -98,7 +140,7 @@ _compiled = {}
 
 
 def compiled(function):
-    key = s.n, s.d
+    key = s.n, s.d, s.w, s.depth
     if key not in _compiled:
         _compiled[key] = torch.compile(function)
     return _compiled[key]
@@ -210,6 +252,8 @@ def run_chunk(optimiser, setting, members, most, until, record=None):
         else:
             reached, spent, loss, theta = lbfgs(problem, most, setting, until)
     seconds, k = time.perf_counter() - start, s.w * (s.d + 1)
+    if s.depth > 1:
+        return seconds, int(reached.sum()), len(members), spent, loss, [float("nan")] * len(members)
     bias = theta[:, s.d:k:s.d + 1]  # members x w: the first layer at x = 0
     mean = (2 / s.w) ** 0.5 * (torch.relu(bias) * theta[:, k:k + s.w]).sum(1) + theta[:, -1]
     return seconds, int(reached.sum()), len(members), spent, loss, mean.tolist()
@@ -220,7 +264,7 @@ def run(optimiser, setting, first, last, most, until=np.inf):
     _, size, where = s.layout
     workers = CORES if where == "over" else 1
     size = min(size, -(-(last - first) // workers))  # none is idle
-    if optimiser == "lbfgs" or int(s.batch.max()) >= 0:
+    if optimiser == "lbfgs" or s.depth > 1 or int(s.batch.max()) >= 0:
         size = 1
     chunks = [list(range(k, min(k + size, last))) for k in range(first, last, size)]
     torch.set_num_threads(1 if where == "over" else CORES)
@@ -255,16 +299,17 @@ def gradient_seconds(mode, size, where, steps, lr=1e-4):
     return got["wall"] / steps / count, got["loss"]
 
 
-def layout():
+def layout(how=""):
     """Every arrangement with the written-out gradient; then the other two ways to a gradient in the best of each kind."""
     tried, failed = [], []
-    grid = [("analytic", size, where) for size in (1, 5, 10) for where in ("inside", "over")]
+    grid = [("analytic", size, where) for size in ((1,) if s.depth > 1 else (1, 5, 10)) for where in ("inside", "over")]
+    turns = 40 if s.depth == 1 else 5
     for name in grid:
-        tried.append((gradient_seconds(*name, 40)[0], name))
+        tried.append((gradient_seconds(*name, turns)[0], name))
     best = [min(t for t in tried if t[1][2] == where)[1][1:] for where in ("inside", "over")]
-    for name in [(mode, *how) for mode in ("autograd", "compiled") for how in best]:
+    for name in [(mode, *shape) for mode in (("autograd",) if how == "quick" else ("autograd", "compiled")) for shape in best]:
         try:
-            tried.append((gradient_seconds(*name, 40)[0], name))
+            tried.append((gradient_seconds(*name, turns)[0], name))
         except Exception as error:
             failed.append(f"{name[0]}: {error}".splitlines()[0][:100])
     seconds, s.layout = min(tried)

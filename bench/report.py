@@ -10,13 +10,16 @@ TITLES = {
     "roofline": "What the machine can do, and how near epiq comes",
     "blas": "The kernels that OpenBLAS uses",
     "ev": "EV: training to the same loss",
+    "deep": "Networks of several layers",
+    "wide": "Few rows of many features",
     "kernel": "Tangent kernel, factor, influence function",
     "points": "Many test points",
     "ba": "BA",
     "process": "Processes, threads, environment",
-    "growth": "Growth with the rows",
+    "growth": "Growth with rows, features, width and depth",
     "large": "At the edge of the memory",
     "iterative": "Without the kernel matrix",
+    "forecast": "Forecasts of time",
 }
 rows = [json.loads(line) for part in TITLES if (OUT / f"{part}.jsonl").exists()
         for line in open(OUT / f"{part}.jsonl")]
@@ -60,6 +63,22 @@ def goals():
                           if "plain" not in r["who"] and ("each until" in r["what"]) == until), default=None)
                      for until in (False, True))
 
+    def apart(case):
+        """PyTorch's best over epiq, by the time of processors."""
+        ours = find("ev", case, "epiq", "EV") and min(
+            (statistics.median(r["values"]) for r in every("ev", case=case, who="epiq", what="EV") if "processors" in r["what"]), default=None)
+        return over(min((statistics.median(r["values"]) for r in every("ev", case=case, who="PyTorch", what="EV")
+                         if "processors" in r["what"]), default=None), ours)
+
+    def deep():
+        """The least of PyTorch's best over epiq, by the time of processors, over widths and depths."""
+        pairs = {}
+        for r in rows:
+            if r["part"] == "deep" and r["values"] and "processors" in r["what"]:
+                pairs.setdefault(r["case"], {})[r["who"].split(",")[0]] = r["values"][0]
+        got = [over(p.get("PyTorch"), p.get("epiq")) for p in pairs.values()]
+        return min((g for g in got if g), default=None)
+
     def left(how):
         return most(r["values"][-1] for r in every("ev", what="loss still") if how in r["what"])
     n8, whole = "n = 8000", "kernel, factor, IF"
@@ -96,6 +115,17 @@ def goals():
         ("... times faster than PyTorch's plain gradient descent", ">=", 100, over(plain, epiq), "x"),
         ("... times faster than PyTorch's best optimiser until it passes the same loss", ">=", 5, over(best, epiq), "x"),
         ("... until ten times its gradients gain no more than 1e-3, as is asked of epiq", ">=", 5, over(settled, epiq), "x"),
+        ("... by processors' time, n = 1000, d = 32: PyTorch's best over epiq", ">=", 5, apart("made-up, n = 1000"), "x"),
+        ("... lambda 1e-5, n = 506: PyTorch's best over epiq, by processors' time", ">=", 5,
+         next((apart(r["case"]) for r in rows if r["part"] == "ev" and r["case"].startswith("lambda 1e-5") and "506" in r["case"]),
+              None), "x"),
+        ("two and three layers, PyTorch's best over epiq, by processors' time, worst width", ">=", 5, deep(), "x"),
+        ("two and three layers, gradient: share of sgemm's rate, worst width", ">=", 0.8,
+         min((r["values"][0] for r in every("deep", what="gradient: share")), default=None), "x"),
+        ("two and three layers, whole training: share of sgemm's rate, worst width", ">=", 0.7,
+         min((r["values"][0] for r in every("deep", what="training: share")), default=None), "x"),
+        ("time foreseen, width and lambda given: farthest from taken, either way", "<=", 1.5,
+         find("forecast", "width and lambda given", what="farthest forecast from taken"), "x"),
         ("loss still to be gained by ten times as many steps of descent, worst member", "<=", 1e-3, left("descent"), ""),
         ("... by ten times as many gradients of the flow, worst member", "<=", 1e-3, left("flow"), ""),
         ("IF, 506 rows, whole process", "<", 0.1, find("process", boston, "epiq, IF"), "s"),

@@ -1,9 +1,12 @@
 /* worker.c - what the harness asks of the library's inside: the networks' starts and ends, so that peers begin at the
  * same weights and go to the same loss. One request a line on standard input, one JSON object a line in reply:
+ *     model WIDTH DEPTH LAMBDA         of the networks from now on; at first 1024, 1 and 1e-3
  *     export FILE OUT                  the scaled rows: OUT.x, OUT.y
  *     members FILE M THREADS OUT       train M networks on all rows; their starts: OUT.theta0
  *     batches FILE M THREADS OUT       likewise on M batches of rows, as BA deals them: OUT.batch has each row's batch
  *     settle FILE M THREADS SECONDS    train, then ten times as many iterations: how far does the loss still fall?
+ *     gradient FILE                    seconds of R and its gradient, one thread, and of a product by sgemm, both by the time
+ *                                      that the thread worked
  *     descend FILE K LR LOSS MOST      steps of plain gradient descent that member K needs to come down to LOSS
  *     kernel FILE THREADS              seconds of the tangent kernel alone, n x n in full, into memory kept for it
  *     whole FILE THREADS CORRECTION PROBES   seconds of kernel, factor and IF at the mean: none, or rowwise
@@ -12,10 +15,12 @@
 #include "data/data.h"
 #include "engine/engine.h"
 
+#include <cblas.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct {
     epiqp_task task;
@@ -28,6 +33,22 @@ typedef struct {
 static epiq_ctx *ctx;
 static epiq_options options;
 static epiq_data *data;
+static ptrdiff_t width = EPIQ_USUAL_WIDTH, depth = 1;
+static double lambda = EPIQ_USUAL_LAMBDA;
+
+/* Products J'J v, counted as the library makes them: the program is linked with --wrap. */
+static ptrdiff_t products;
+void __real_epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
+                              const float *v, double *out, double *scratch);
+void __wrap_epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
+                              const float *v, double *out, double *scratch);
+void __wrap_epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
+                              const float *v, double *out, double *scratch)
+{
+#pragma omp atomic
+    products += count;
+    __real_epiqp_net_normals(w, theta, n, x, count, v, out, scratch);
+}
 
 static void demand(int status)
 {
@@ -139,6 +160,59 @@ static void release(member *list, ptrdiff_t count)
     epiqp_free(ctx, list);
 }
 
+/* Of a gradient: forward and back over each matrix of weights, and the slopes through all but the first. */
+static double gradient_flops(const epiqp_net *net)
+{
+    const double n = (double)data->n, d = (double)net->d, w = (double)net->width, deeper = (double)(net->depth - 1);
+    return n * w * (4 * (d + 1) + 6 + 6 * deeper * w);
+}
+
+static double worked(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Operations per second of a product of SIDE by SIDE matrices. */
+static double sgemm_rate(void)
+{
+    enum { SIDE = 1024 };
+    float *a = room(3 * SIDE * SIDE, sizeof *a);
+    memset(a, 0, 3 * SIDE * SIDE * sizeof *a);
+    double began = worked();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SIDE, SIDE, SIDE, 1, a, SIDE, a + SIDE * SIDE, SIDE, 0,
+                a + 2 * SIDE * SIDE, SIDE);
+    double rate = 2.0 * SIDE * SIDE * SIDE / (worked() - began);
+    epiqp_free(ctx, a);
+    return rate;
+}
+
+/* The best of some turns of both, in turn. */
+static void time_gradient(const epiqp_net *net)
+{
+    enum { TURNS = 10 };
+    epiqp_env e = epiqp_run_begin(ctx, &options);
+    ptrdiff_t p = epiqp_net_params(net);
+    double *theta = room(2 * p, sizeof *theta), least = INFINITY, rate = 0;
+    epiqp_task task = {net, data->n, data->x, data->y, options.lambda, theta};
+    epiqp_pass pass;
+    demand(epiqp_task_pass(&e, &task, &pass));
+    epiqp_net_init(net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta);
+    for (int k = 0; k < TURNS; k++) {
+        rate = fmax(rate, sgemm_rate());
+        for (int again = 0; again < 2; again++) { /* the first has to fill the cache */
+            double began = worked();
+            epiqp_loss(&task, theta, theta + p, NULL, &pass);
+            least = fmin(least, worked() - began);
+        }
+    }
+    printf("{\"seconds\": %.6g, \"flops\": %.6g, \"sgemm\": %.6g}\n", least, gradient_flops(net), rate);
+    epiqp_pass_free(ctx, &pass);
+    epiqp_free(ctx, theta);
+    epiqp_run_end();
+}
+
 static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const char *out)
 {
     epiqp_env e = epiqp_run_begin(ctx, &options);
@@ -147,6 +221,7 @@ static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const cha
     double *starts = room(count * p, sizeof *starts);
     member *list = gather(net, count, batches, batch);
     double began = epiqp_now();
+    products = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(e.threads)
     for (ptrdiff_t k = 0; k < count; k++) {
         demand(epiqp_minimise(&e, &list[k].task, 0, list[k].theta, &list[k].report));
@@ -158,7 +233,8 @@ static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const cha
     }
     write_array(out, "theta0", starts, (size_t)(count * p) * sizeof *starts);
     write_array(out, "batch", batch, (size_t)data->n * sizeof *batch);
-    printf("{\"seconds\": %.6g, ", seconds);
+    printf("{\"seconds\": %.6g, \"products\": %.6g, \"flops\": %.6g, ", seconds, (double)products / (double)count,
+           gradient_flops(net));
     print_list("loss", list, count, loss_of);
     printf(", ");
     print_list("iterations", list, count, iterations_of);
@@ -263,8 +339,14 @@ int main(void)
     while (fgets(line, sizeof line, stdin)) {
         options = epiq_options_default();
         options.target = "y";
-        options.width = EPIQ_USUAL_WIDTH;
-        options.lambda = EPIQ_USUAL_LAMBDA;
+        if (sscanf(line, "model %td %td %lf", &width, &depth, &lambda) == 3) {
+            printf("{}\n");
+            fflush(stdout);
+            continue;
+        }
+        options.width = width;
+        options.depth = depth;
+        options.lambda = lambda;
         ptrdiff_t count = 0;
         int used = 0;
         double a = 0, b = 0, c = 0;
@@ -276,11 +358,13 @@ int main(void)
         if (strcmp(command, "export") == 0 && sscanf(rest, "%4095s", out) == 1) {
             write_array(out, "x", data->x, (size_t)(data->n * data->d) * sizeof(double));
             write_array(out, "y", data->y, (size_t)data->n * sizeof(double));
-            printf("{\"n\": %td, \"d\": %td, \"width\": %td, \"lambda\": %.17g, \"y_factor\": %.17g}\n", data->n,
-                   data->d, options.width, options.lambda, data->y_factor);
+            printf("{\"n\": %td, \"d\": %td, \"width\": %td, \"depth\": %td, \"lambda\": %.17g, \"y_factor\": %.17g}\n",
+                   data->n, data->d, options.width, options.depth, options.lambda, data->y_factor);
         } else if ((batches || strcmp(command, "members") == 0) &&
                    sscanf(rest, "%td %td %4095s", &count, &options.threads, out) == 3) {
             train(&net, count, batches, out);
+        } else if (strcmp(command, "gradient") == 0) {
+            time_gradient(&net);
         } else if (strcmp(command, "settle") == 0 && sscanf(rest, "%td %td %lf", &count, &options.threads, &a) == 3) {
             settle(&net, count, a);
         } else if (strcmp(command, "descend") == 0 && sscanf(rest, "%td %lf %lf %lf", &count, &a, &b, &c) == 4) {

@@ -10,6 +10,7 @@
 #include "epiq_combine.h"
 #include "epiq_decide.h"
 #include "epiq_details.h"
+#include "epiq_device.h"
 #include "epiq_model.h"
 #include "epiq_options.h"
 #include "report/report.h"
@@ -90,8 +91,9 @@ void completion(int shell); /* 0 to 2: for bash, zsh, fish */
 /* "epiq: ..." on one line; returns code */
 __attribute__((format(printf, 2, 3))) int complain(int code, const char *fmt, ...);
 void warn(const char *message);
-int exit_code(int status);            /* of the library */
-int failed(const cli *c, int status); /* the library's sentence and its exit code, or that a signal stopped it */
+void warn_of_blas(const epiq_options *o); /* if these compute with kernels of OpenBLAS that are far too slow */
+int exit_code(int status);                /* of the library */
+int failed(const cli *c, int status);     /* the library's sentence and its exit code, or that a signal stopped it */
 
 /* ---- output: whole files or none ---- */
 
@@ -124,6 +126,11 @@ int watch_signal(void); /* the one that arrived, 0: none */
 
 /* ---- under mpirun or srun: cluster.c ---- */
 
+/* A library that is loaded when it is needed: beside the command, or where it is installed. False: it is in neither. */
+enum { LIBRARY_PATH = 8192 };
+bool library_path(const char *name, char path[LIBRARY_PATH]);
+const epiq_device *device_open(void *user, char *why, size_t room); /* for epiq_ctx_on_device */
+
 int cluster_start(void);   /* loads MPI if a launcher is there; has complained if not 0 */
 int cluster_join(cli *c);  /* the command's context, if its verb can be shared out; else refuses on several ranks */
 bool cluster_speaks(void); /* on one rank, which prints and writes for all */
@@ -139,6 +146,7 @@ int cluster_end(int code, const char *sentence); /* the same exit code on all ra
 /* Flags of every verb that writes a result. */
 #define JSON_FLAG FLAG("json", "Output", "FILE|-", "", "write everything as one JSON object (- is standard output)")
 #define QUIET_FLAG FLAG("quiet", "Output", NULL, "", "print no summary, warnings or progress")
+#define DRY_RUN_FLAG FLAG("dry-run", "Output", NULL, "", "print the memory and time needed, and stop")
 #define OUTPUT_FLAGS                                                                                                   \
     JSON_FLAG, FLAG("csv", "Output", "FILE|-", "", "write one line per point (- is standard output)"), QUIET_FLAG
 #define REPORT_FLAGS                                                                                                   \

@@ -5,7 +5,6 @@
 #include "mpi/epiq_mpi.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,23 +54,13 @@ static int refuse(const char *why)
 
 static void *open_library(char *why, size_t room)
 {
-    static const char *const FOLDERS[] = {".", EPIQ_LIBRARIES};
-    char here[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", here, sizeof here - 1);
-    here[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(here, '/');
-    here[slash ? slash - here : 0] = '\0';
-    for (size_t k = 0; k < sizeof FOLDERS / sizeof *FOLDERS; k++) {
-        char path[2 * PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s/libepiq_mpi.so", here, FOLDERS[k]);
-        if (access(path, F_OK) == 0) {
-            void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* MPI's plugins look for global names */
-            if (!library) {
-                snprintf(why, room, "libepiq_mpi.so cannot be loaded (%s); run make mpi again on this machine",
-                         dlerror());
-            }
-            return library;
+    char path[LIBRARY_PATH];
+    if (library_path("libepiq_mpi.so", path)) {
+        void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* MPI's plugins look for global names */
+        if (!library) {
+            snprintf(why, room, "libepiq_mpi.so cannot be loaded (%s); run make mpi again on this machine", dlerror());
         }
+        return library;
     }
     snprintf(why, room,
              "this was started by mpirun or srun, but libepiq_mpi.so is not there; build it with make mpi, or start "

@@ -14,6 +14,9 @@ typedef struct {
 static int find(question *q, cli *c)
 {
     compare_job *j = (compare_job *)q;
+    if (args_value(c, "dry-run")) {
+        return dry_run_found(q, epiq_compare_forecast(c->ctx, q->data, q->at, &c->options, &j->grid, &q->result));
+    }
     watch_finish();
     int status = epiq_compare(c->ctx, q->data, q->at, &c->options, &j->grid, &j->comparison);
     q->answer.found.comparison = j->comparison;
@@ -64,7 +67,8 @@ static int fill(cli *c, epiq_grid *g)
 static int run(cli *c)
 {
     compare_job j = {.base = {.load = load_table, .find = find, .answer = {.writers = &COMPARE_WRITERS}}};
-    int code = fill(c, &j.grid);
+    int code = dry_run_check(c);
+    code = code ? code : fill(c, &j.grid);
     j.base.mean = j.grid.folds == 0 && c->options.engine != EPIQ_ENGINE_INFINITE;
     code = code ? code : run_question(c, &j.base);
     epiq_comparison_free(c->ctx, j.comparison);
@@ -93,6 +97,7 @@ static const flag FLAGS[] = {
     FLAG("report", "Output", "FILE.html", "", "write a page with a picture of error against variance"),
     PICTURE_FLAGS,
     QUIET_FLAG,
+    DRY_RUN_FLAG,
     {0},
 };
 

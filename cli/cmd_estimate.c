@@ -3,13 +3,8 @@
 
 static int run(cli *c)
 {
-    static const char *const RESULTS[] = {"csv", "report", "pictures", NULL};
-    for (const char *const *name = RESULTS; args_value(c, "dry-run") && *name; name++) {
-        if (args_value(c, *name)) {
-            return complain(CODE_USAGE, "a dry run has nothing to write as --%s; leave one of the two out", *name);
-        }
-    }
-    return run_estimate(c, &(question){.load = load_table});
+    const int code = dry_run_check(c);
+    return code ? code : run_estimate(c, &(question){.load = load_table});
 }
 
 static const flag FLAGS[] = {
@@ -21,7 +16,7 @@ static const flag FLAGS[] = {
     OUTPUT_FLAGS,
     REPORT_FLAGS,
     VERBOSE_FLAG,
-    FLAG("dry-run", "Output", NULL, "", "print the memory and time needed, and stop"),
+    DRY_RUN_FLAG,
     {0},
 };
 

@@ -11,12 +11,14 @@ static int put(void *user, const void *bytes, size_t size)
 }
 
 /* What is said in one line each: networks, error, and what the model gives. */
-static void print_error(const epiq_fit_error *f)
+static void print_error(const epiq_fit_error *f, ptrdiff_t rows)
 {
     if (!f->known) return;
     printf("Typical error on rows not seen %s (%s", epiqp_rounded_sd(f->rmse).text, fit_by(f).text);
     if (f->has_r2) printf("; R2 %s", epiqp_rounded_r2(f->r2).text);
-    printf("), of which noise about %s\n", epiqp_rounded_sd(sqrt(f->noise_variance)).text);
+    printf(")");
+    if (rows < FEW_ROWS) printf(", as far as %td rows can tell", rows);
+    printf(", of which noise about %s\n", epiqp_rounded_sd(sqrt(f->noise_variance)).text);
 }
 
 static void print_next(const char *name, const char *path, const char *file)
@@ -38,7 +40,7 @@ static void print_summary(const epiq_model_info *m, const epiq_options *asked, c
     if (asked->lambda == 0) printf("; lambda %g, as chosen", o->lambda);
     if (o->methods & EPIQ_BA) printf("; %td trained on batches", o->batches);
     putchar('\n');
-    print_error(m->fit);
+    print_error(m->fit, m->rows);
     printf("The model gives: ");
     for (int k = 0, said = 0; PART_NAMES[k]; k++) {
         const char *name = 1 << k == EPIQ_INTERVAL ? "interval of y" : PART_NAMES[k];
@@ -58,9 +60,24 @@ static int fit(cli *c, output *out, epiq_data **data, epiq_model **m)
     return status >= 0 ? CODE_OK : watch_signal() ? stopped(c, true, false) : failed(c, status);
 }
 
+/* A forecast takes the place of the model. */
+static int find_forecast(question *q, cli *c)
+{
+    return dry_run_found(q, epiq_fit_forecast(c->ctx, q->data, &c->options, &q->result));
+}
+
+static int load_rows(question *q, cli *c)
+{
+    return epiq_data_read(c->ctx, c->operand, &c->options, &q->data);
+}
+
 static int run(cli *c)
 {
     const char *path = args_value(c, "output");
+    if (args_value(c, "dry-run")) return run_question(c, &(question){.load = load_rows, .find = find_forecast});
+    if (args_value(c, "json")) {
+        return complain(CODE_USAGE, "--json is for the forecast of a --dry-run; a model is written by -o MODEL");
+    }
     if (!path) return complain(CODE_USAGE, "where to? give -o MODEL; usage: epiq fit %s", c->verb->usage);
     output out = {0};
     epiq_data *data = NULL;
@@ -88,6 +105,8 @@ static int run(cli *c)
 static const flag FLAGS[] = {
     FLAG("output", "Output", "MODEL", "", "write the model here; -o for short (- is standard output)"),
     QUIET_FLAG,
+    DRY_RUN_FLAG,
+    FLAG("json", "Output", "FILE|-", "", "with --dry-run: write it as one JSON object (- is standard output)"),
     {0},
 };
 

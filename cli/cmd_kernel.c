@@ -53,13 +53,15 @@ static int run(cli *c)
     }
     watch_end();
     epiq_data_free(c->ctx, data);
-    return output_end(out, 2, code);
+    code = output_end(out, 2, code);
+    if (!code && !args_value(c, "quiet")) warn_of_blas(&c->options);
+    return code;
 }
 
 static const flag FLAGS[] = {
     FLAG("ntk", "Output", "FILE.npy", "", "write the tangent kernel here, n x n float64"),
     FLAG("nngp", "Output", "FILE.npy", "", "write the covariance of untrained networks here, n x n float64"),
-    FLAG("quiet", "Output", NULL, "", "print no progress"),
+    FLAG("quiet", "Output", NULL, "", "print no warnings or progress"),
     {0},
 };
 

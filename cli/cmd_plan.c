@@ -13,6 +13,9 @@ typedef struct {
 static int find(question *q, cli *c)
 {
     plan_job *j = (plan_job *)q;
+    if (args_value(c, "dry-run")) {
+        return dry_run_found(q, epiq_plan_forecast(c->ctx, q->data, q->at, &c->options, &q->result));
+    }
     watch_finish();
     int status = epiq_estimate(c->ctx, q->data, q->at, &c->options, &q->result), whole = status;
     status = status < 0 ? status : epiq_plan_new(c->ctx, q->data, q->at, &c->options, q->result, &j->effort, &j->plan);
@@ -68,7 +71,8 @@ static int run(cli *c)
                            .find = find,
                            .resumable = c->options.engine != EPIQ_ENGINE_INFINITE,
                            .answer = {.writers = &PLAN_WRITERS}}};
-    int code = fill(c, &j.effort);
+    int code = dry_run_check(c);
+    code = code ? code : fill(c, &j.effort);
     code = code ? code : run_question(c, &j.base);
     epiq_plan_free(c->ctx, j.plan);
     return code;
@@ -91,6 +95,7 @@ static const flag FLAGS[] = {
     FLAG("report", "Output", "FILE.html", "", "write a page with the curve and the mix along it"),
     PICTURE_FLAGS,
     QUIET_FLAG,
+    DRY_RUN_FLAG,
     {0},
 };
 

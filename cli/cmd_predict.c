@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "report/json.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +30,9 @@ typedef struct {
     double *x;               /* BLOCK by features, then room for the columns */
     double *column[COLUMNS]; /* BLOCK each; NULL: not wanted */
     unsigned char known[BLOCK];
-    ptrdiff_t unknown[COLUMNS], first[COLUMNS]; /* rows without a number, and the first of them, from 1 */
+    bool lacks[BLOCK];                          /* a row that lacks a cell: it has no numbers */
+    ptrdiff_t lacking, lacks_first;             /* such rows so far, and the first of them, from 1 */
+    ptrdiff_t unknown[COLUMNS], first[COLUMNS]; /* other rows without a number, and the first of them, from 1 */
     epiq_predictions ask;
 } job;
 
@@ -147,7 +150,7 @@ static void print_rows(job *j, ptrdiff_t before, ptrdiff_t count)
             bool known = j->column[k] && j->known[i] & COLUMN[k].part;
             fputs(k ? "," : "", j->out.file);
             fputs(known ? number_text(j->column[k][i]).text : "", j->out.file);
-            if (j->column[k] && !known && !j->unknown[k]++) j->first[k] = before + i + 1;
+            if (j->column[k] && !known && !j->lacks[i] && !j->unknown[k]++) j->first[k] = before + i + 1;
         }
         putc('\n', j->out.file);
     }
@@ -179,11 +182,16 @@ static void tell(const job *j)
 {
     const epiq_predictions *a = &j->ask;
     const epiq_fit_error *fit = j->info.fit;
+    warn_of_blas(j->info.options);
     if (epiq_reader_note(j->reader)) warn(epiq_reader_note(j->reader));
     if (fit->known && fit->has_r2 && fit->r2 <= 0) {
         complain(CODE_OK,
                  "warning: on rows that it had not seen the model predicted no better than the mean of %s (R2 %.2g)",
                  j->info.target, fit->r2);
+    }
+    if (j->lacking) {
+        complain(CODE_OK, "warning: %td of %td rows lack a cell, and their lines have no numbers (first: row %td)",
+                 j->lacking, a->first, j->lacks_first);
     }
     if (a->outside) {
         complain(
@@ -198,6 +206,33 @@ static void tell(const job *j)
                      "warning: %s is left empty in %td row%s, first in row %td: a difference of two variances came out "
                      "negative, or the number is below rounding or beyond a double",
                      COLUMN[k].name, j->unknown[k], j->unknown[k] == 1 ? "" : "s", j->first[k]);
+        }
+    }
+}
+
+/* ---- rows that lack a cell ---- */
+
+/* Moves the features of complete rows together. Returns how many there are. */
+static ptrdiff_t close_gaps(job *j, ptrdiff_t count)
+{
+    const size_t size = (size_t)j->info.features;
+    ptrdiff_t complete = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const double *x = j->x + i * j->info.features;
+        j->lacks[i] = isnan(x[0]);
+        if (j->lacks[i] && !j->lacking++) j->lacks_first = j->ask.first + i + 1;
+        if (!j->lacks[i]) memmove(j->x + complete++ * j->info.features, x, size * sizeof *x);
+    }
+    return complete;
+}
+
+/* Puts the numbers of complete rows into the places of their rows again. */
+static void open_gaps(job *j, ptrdiff_t count, ptrdiff_t complete)
+{
+    for (ptrdiff_t i = count; i-- > 0;) {
+        j->known[i] = j->lacks[i] ? 0 : j->known[--complete];
+        for (int k = 0; !j->lacks[i] && k < COLUMNS; k++) {
+            if (j->column[k]) j->column[k][i] = j->column[k][complete];
         }
     }
 }
@@ -223,8 +258,10 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
                               .level = c->options.level};
     do {
         int status = epiq_reader_next(c->ctx, j->reader, BLOCK, j->x, &count);
-        if (status >= 0 && count) status = epiq_model_predict(c->ctx, j->model, count, j->x, out);
+        const ptrdiff_t complete = status >= 0 ? close_gaps(j, count) : 0;
+        if (status >= 0 && complete) status = epiq_model_predict(c->ctx, j->model, complete, j->x, out);
         if (status < 0 || watch_signal()) return failed(c, status);
+        open_gaps(j, count, complete);
         if (!out->first) print_header(j); /* not before there is a row to go with it */
         print_rows(j, out->first, count);
         out->first += count;
@@ -236,12 +273,13 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
 static int run(cli *c)
 {
     job j = {0};
-    int parts = (1 << PARTS) - 1;
+    int parts = (1 << PARTS) - 1, missing = EPIQ_MISSING_REFUSE;
     ptrdiff_t threads = 0;
     const char *list = args_value(c, "parts"), *path = args_value(c, "csv");
     int code = list ? parse_parts(list, &parts) : CODE_OK;
     code = code ? code : args_count(c, "threads", 0, 4096, &threads);
     code = code ? code : args_own_option(c, "level");
+    code = code ? code : args_choice(c, "missing", &missing);
     code = code ? code : join_copies(c, &j);
     if (code) return code;
     j.terminal =
@@ -254,6 +292,7 @@ static int run(cli *c)
         code = status < 0 ? failed(c, status) : CODE_OK;
     }
     if (!code) {
+        epiq_reader_missing(j.reader, missing);
         j.info = epiq_model_describe(j.model);
         code = check_parts(c, &j.info, parts);
         code = code ? code : make_room(&j, parts & j.info.parts);
@@ -270,8 +309,10 @@ static int run(cli *c)
 }
 
 static const flag FLAGS[] = {
+    FLAG("missing", "Input", "refuse|drop", "refuse",
+         "rows of NEW that lack a cell; drop: their lines stay, without numbers"),
     FLAG("copy", "Output", "COL", "",
-         "columns of NEW to put before the numbers as they are, such as names; repeatable"),
+         "columns of NEW to put before the numbers as they are, such as names, in a list; repeatable"),
     FLAG("level", "Output", "X", "0.95", "of the interval of y, from lo to hi"),
     FLAG("parts", "Output", "A,B", "all",
          "columns to fill, any of prediction, sd, interval, procedural, data, ensemble, noise in a list"),

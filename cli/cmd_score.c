@@ -29,8 +29,10 @@ static int find(question *q, cli *c)
 static int run(cli *c)
 {
     score_job j = {.base = {.find = find, .answer = {.writers = &SCORE_WRITERS}}, .ask = {.size = sizeof j.ask}};
-    int code = args_own_option(c, "level");
+    int missing = EPIQ_MISSING_REFUSE, code = args_own_option(c, "level");
     code = code ? code : args_own_option(c, "threads");
+    code = code ? code : args_choice(c, "missing", &missing);
+    j.ask.missing = missing;
     j.ask.level = c->options.level;
     j.ask.threads = c->options.threads;
     j.ask.exact = args_value(c, "exact") != NULL;
@@ -41,6 +43,8 @@ static int run(cli *c)
 }
 
 static const flag FLAGS[] = {
+    FLAG("missing", "Input", "refuse|drop", "refuse",
+         "rows of TEST that lack a cell; those left out keep their numbers"),
     FLAG("level", "Output", "X", "0.95", "of the interval of y, from lo to hi"),
     JSON_FLAG,
     FLAG("csv", "Output", "FILE|-", "", "write one line per row: y, prediction and interval (- is standard output)"),

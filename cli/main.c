@@ -1,5 +1,6 @@
 /* main.c - the table of verbs, --help and --version, and complaining in one sentence. */
 #include "cli/cli.h"
+#include "common/blas_start.h"
 #include "report/format.h"
 
 #include <errno.h>
@@ -42,6 +43,13 @@ int complain(int code, const char *fmt, ...)
 void warn(const char *message)
 {
     complain(CODE_OK, "warning: %s", message);
+}
+
+void warn_of_blas(const epiq_options *o)
+{
+    const epiq_machine_info m = epiq_machine_describe();
+    if (o->backend == EPIQ_BACKEND_REF || !m.better_core) return;
+    complain(CODE_OK, "warning: " EPIQP_SLOW_BLAS, m.core, m.better_core, m.better_core);
 }
 
 int failed(const cli *c, int status)
@@ -114,11 +122,20 @@ static int print_details(void)
         epiq_ctx_free(ctx);
         return complain(exit_code(status), "%s", epiq_status_text(status));
     }
-    epiq_ctx_free(ctx);
     printf("BLAS: %s%s%s, %.0f of %.0f GFLOP/s that one core can do%s\n", m.blas, m.core ? " with kernels for " : "",
            m.core ? m.core : "", product / 1e9, most / 1e9, FAIR * product < most ? ": slow" : "");
     if (m.better_core) printf("better: OPENBLAS_CORETYPE=%s\n", m.better_core);
     printf("vectors: %s\nthreads: %d\n", m.vectors, m.threads);
+    const char *why;
+    epiq_ctx_on_device(ctx, device_open, NULL);
+    const epiq_device *gpu = epiq_ctx_device(ctx, &why);
+    if (gpu) {
+        printf("GPU: %s, %.0f GB, compute capability %d.%d, driver for CUDA %d.%d\n", gpu->model, gpu->bytes / 1e9,
+               gpu->capability / 10, gpu->capability % 10, gpu->driver / 1000, gpu->driver % 1000 / 10);
+    } else {
+        printf("GPU: none (%s)\n", *why ? why : "the part for GPUs is not installed");
+    }
+    epiq_ctx_free(ctx);
     return CODE_OK;
 }
 
@@ -144,6 +161,7 @@ static int dispatch(int argc, char **argv)
     cli c;
     int code = args_parse(&c, v, argc, argv);
     code = code ? code : cluster_join(&c);
+    if (!code) epiq_ctx_on_device(c.ctx, device_open, NULL);
     if (!code) code = v->run(&c);
     args_free(&c);
     return code;
@@ -165,15 +183,6 @@ static void hold_standard_descriptors(void)
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 
-/* OpenBLAS reads its variables when it is loaded, which has happened: the command starts itself again with this one set.
- * That happens once, since the second time it is set. A value that the user has set is left as it is. */
-static void start_with(const char *name, const char *value, char **argv)
-{
-    if (!getenv(name) && setenv(name, value, 1) == 0) {
-        execv("/proc/self/exe", argv); /* where there is none, it may still work */
-    }
-}
-
 /* OpenBLAS maps 128 MB for each of its threads, and retries for ever where that is refused: with a limit on the address
  * space it starts without threads of its own, which takes a fresh start, or not at all. */
 static int limit_blas(char **argv)
@@ -188,7 +197,7 @@ static int limit_blas(char **argv)
                         "the address space is limited to %llu MB, and %d are needed; raise it (ulimit -v)",
                         (unsigned long long)space.rlim_cur >> 20, (int)LEAST_MB);
     }
-    start_with("OPENBLAS_NUM_THREADS", "1", argv);
+    epiqp_start_with("OPENBLAS_NUM_THREADS", "1", argv);
     return CODE_OK;
 }
 
@@ -199,8 +208,7 @@ static void mend_blas(int argc, char **argv)
     const verb *v = argc < 2 ? NULL : find_verb(argv[1]);
     bool computes = v && v != &VERB_SYNTH && v != &VERB_OPTIONS && !wants_help(argc, argv);
     if (!computes && !wants_details(argc, argv)) return;
-    const epiq_machine_info m = epiq_machine_describe();
-    if (m.better_core) start_with("OPENBLAS_CORETYPE", m.better_core, argv);
+    epiqp_start_with("OPENBLAS_CORETYPE", epiq_machine_describe().better_core, argv);
 }
 
 /* A file that is mapped was cut short, or its disk failed: what cannot be read cannot be gone on with. */

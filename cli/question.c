@@ -107,6 +107,26 @@ int run_question(cli *c, question *q)
     return code;
 }
 
+/* ---- forecasts ---- */
+
+int dry_run_check(const cli *c)
+{
+    static const char *const RESULTS[] = {"csv", "report", "pictures", NULL};
+    for (const char *const *name = RESULTS; args_value(c, "dry-run") && *name; name++) {
+        if (args_value(c, *name)) {
+            return complain(CODE_USAGE, "a dry run has nothing to write as --%s; leave one of the two out", *name);
+        }
+    }
+    return CODE_OK;
+}
+
+int dry_run_found(question *q, int status)
+{
+    q->answer.writers = &ESTIMATE_WRITERS;
+    q->answer.found = (report_answer){.result = q->result};
+    return status;
+}
+
 /* ---- estimates ---- */
 
 /* Pictures are of sweeps too: of 25 values a feature, fewer where the time they take, of the order of rows squared for

@@ -62,6 +62,9 @@ struct question {
     answer answer;
 };
 int run_question(cli *c, question *q);
+/* --dry-run: a forecast is found in place of an answer, and printed. The first refuses outputs that it cannot have. */
+int dry_run_check(const cli *c);
+int dry_run_found(question *q, int status);
 int stopped(const cli *c, bool resumable, bool told); /* complains of a signal; told: the finished part is printed */
 int run_estimate(cli *c, question *q);                /* of which find may be NULL, which estimates */
 int load_table(question *q, cli *c);                  /* the operand and every file of points; none: the mean */

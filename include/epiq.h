@@ -155,6 +155,7 @@ typedef enum {
     EPIQ_SOLVER_SUBSET
 } epiq_solver;
 typedef enum { EPIQ_BACKEND_BLAS, EPIQ_BACKEND_REF } epiq_backend;
+typedef enum { EPIQ_DEVICE_AUTO, EPIQ_DEVICE_GPU, EPIQ_DEVICE_CPU } epiq_device_choice;
 typedef enum { EPIQ_PRESET_NONE, EPIQ_PRESET_PAPER } epiq_preset;
 
 /* The width and lambda where they are left to choose and nothing can be tried: too few rows, a forecast. */
@@ -222,6 +223,8 @@ typedef struct {
     ptrdiff_t folds;        /* parts of the rows, each left out once */
     ptrdiff_t fold_members; /* networks trained without each part: their error, the interval of y; 0: none */
     const char *na; /* texts that mean a missing cell, besides the usual ones, in a comma-separated list; NULL: none */
+    int device;     /* epiq_device_choice: whether a GPU is used (epiq_device.h) */
+    int reserved;   /* 0: room for the next option */
 } epiq_options;
 
 EPIQ_API void epiq_options_init(epiq_options *o, size_t size); /* size: sizeof *o, as the program sees it */

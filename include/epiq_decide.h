@@ -112,6 +112,9 @@ EPIQ_API int epiq_plan_check(epiq_ctx *c, const epiq_plan_request *effort); /* b
 EPIQ_API int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                            const epiq_result *r, const epiq_plan_request *effort, epiq_plan **out);
 EPIQ_API void epiq_plan_free(epiq_ctx *c, epiq_plan *p);
+/* What the estimate and the plan together would cost, before either: as epiq_forecast. */
+EPIQ_API int epiq_plan_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                                epiq_result **out);
 
 /* ---- compare: which model? --------------------------------------------------------------------------------------- */
 
@@ -162,6 +165,9 @@ typedef struct {
 EPIQ_API int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                           const epiq_grid *grid, epiq_comparison **out);
 EPIQ_API void epiq_comparison_free(epiq_ctx *c, epiq_comparison *r);
+/* What that would cost, before anything is spent: as epiq_forecast; ran and bytes are those of the largest model. */
+EPIQ_API int epiq_compare_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                                   const epiq_grid *grid, epiq_result **out);
 
 #ifdef __cplusplus
 }

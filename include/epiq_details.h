@@ -20,7 +20,7 @@ typedef struct epiq_cost {
 typedef struct epiq_fit_error {
     int known, has_r2;     /* a constant target has no r2 */
     double rmse, r2;       /* r2 needs has_r2 */
-    double noise_variance; /* of y around the prediction: a mean over the rows */
+    double noise_variance; /* of y around the prediction: the mean over the rows of their own */
     ptrdiff_t folds;       /* parts of the rows that networks were trained without; 0: kernel regression */
     int by_group;          /* rows are left out with their whole group, and noise_variance includes the groups' part */
     /* kernel regression without each row */

@@ -25,6 +25,8 @@ extern "C" {
 typedef struct epiq_model epiq_model;
 
 EPIQ_API int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_model **out);
+/* What that would cost, before anything is spent: as epiq_forecast. */
+EPIQ_API int epiq_fit_forecast(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_result **out);
 EPIQ_API int epiq_model_read(epiq_ctx *c, const char *path,
                              epiq_model **out); /* maps it: leave the file alone until freed */
 EPIQ_API int epiq_model_load(epiq_ctx *c, const void *bytes, size_t size,
@@ -99,6 +101,9 @@ EPIQ_API int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path
  * CSV alone. */
 EPIQ_API int epiq_reader_open_with(epiq_ctx *c, const epiq_model *m, const char *path, const char *copy,
                                    epiq_reader **out);
+/* What to do with rows that lack a cell, an epiq_missing: refused unless this is called before the first block; EPIQ_MISSING_DROP:
+ * they stay in their places, and all their numbers are NaN. */
+EPIQ_API void epiq_reader_missing(epiq_reader *r, int missing);
 EPIQ_API int epiq_reader_next(epiq_ctx *c, epiq_reader *r, ptrdiff_t most, double *x,
                               ptrdiff_t *count); /* x: most by features; *count is 0 at the end */
 /* The k-th of these columns in row i of the last block, both from 0, or with i = -1 its name; NULL: there is none. */
@@ -138,6 +143,8 @@ typedef struct {
     const unsigned char *known; /* as of epiq_predictions */
     const epiq_warning *const *warnings;
     ptrdiff_t warning_count;
+    ptrdiff_t dropped;    /* rows left out because a cell was missing, */
+    const ptrdiff_t *row; /* and then rows: the number of each among all of them, from 1; NULL: none was left out */
 } epiq_scores;
 
 typedef struct {
@@ -145,6 +152,7 @@ typedef struct {
     double level;      /* of the interval of y; 0: 0.95 */
     int exact;         /* as of epiq_predictions, */
     ptrdiff_t threads; /* and so is this */
+    ptrdiff_t missing; /* an epiq_missing; EPIQ_MISSING_DROP: rows with a missing cell, or NaN, are left out */
 } epiq_score_request;
 
 EPIQ_API int epiq_score_rows(epiq_ctx *c, const epiq_model *m, ptrdiff_t rows, const double *x, const double *y,

@@ -150,7 +150,9 @@ typedef enum {
       "OpenBLAS uses kernels for far older processors than this one, or was told to by `OPENBLAS_CORETYPE`; names "    \
       "the value that is right")                                                                                       \
     X(EPIQ_W_SUBSET, "subset", EPIQ_ABOUT_RUN,                                                                         \
-      "solver subset, by name or because of many rows: no kernel matrix of all rows; how well the data part is known")
+      "solver subset, by name or because of many rows: no kernel matrix of all rows; how well the data part is known") \
+    X(EPIQ_W_DEVICE, "device", EPIQ_ABOUT_RUN,                                                                         \
+      "the GPU that could have saved time was not used; says why")
 
 /* Those that are notes, for information: nothing needs to be done. A result lists them apart. */
 #define EPIQ_NOTE_LIST(X)                                                                                              \
@@ -164,7 +166,8 @@ typedef enum {
     X(EPIQ_W_INDEX_COLUMN)                                                                                             \
     X(EPIQ_W_CATEGORIES)                                                                                               \
     X(EPIQ_W_LATIN1)                                                                                                   \
-    X(EPIQ_W_SUBSET)
+    X(EPIQ_W_SUBSET)                                                                                                   \
+    X(EPIQ_W_DEVICE)
 
 typedef enum {
 #define EPIQ_WARNING_ENUM(name, code, scope, meaning) name,

@@ -2,13 +2,15 @@
  * learned from, how good predictions are, how sure they are where they were asked for, and mostly why.
  */
 #include "report/estimate_doc.h"
+#include "report/format.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { LINES_MAX = 20 }; /* points listed in the text */
 
-static const double MOSTLY = 2; /* a part that is this many times the rest is named as the cause */
+static const double MOSTLY = 2;         /* a part that is this many times the rest is named as the cause */
+static const double MOSTLY_NOISE = 0.5; /* of the error: where noise is less, a reader would look for the rest of it */
 
 /* ---- numbers ---- */
 
@@ -87,8 +89,13 @@ void write_error(doc *d)
     doc_sentence(d, true, "On rows not seen in training, predictions of %s are off by about %-s", d->run->data.target,
                  sd_text(d, "rmse", f->rmse).text);
     doc_sentence(d, f->has_r2, " (R2 %-s)", marked(d, "r2", f->r2, epiqp_rounded_r2(f->r2)).text);
-    doc_sentence(d, true, "; noise alone is about %-s on average.%-s",
-                 sd_text(d, "noise-sd", sqrt(f->noise_variance)).text, d->page ? " " : "\n");
+    const ptrdiff_t rows = d->run->data.rows;
+    doc_sentence(d, rows > 0 && rows < FEW_ROWS, ", as far as %td rows can tell", rows);
+    const double noise_sd = sqrt(f->noise_variance);
+    doc_sentence(d, true, "; noise alone is about %-s on average", sd_text(d, "noise-sd", noise_sd).text);
+    doc_sentence(d, noise_sd < MOSTLY_NOISE * f->rmse,
+                 ", the rest of the error is what other rows and retraining would change");
+    doc_sentence(d, true, ".%-s", d->page ? " " : "\n");
 }
 
 /* ---- at a point ---- */

@@ -208,6 +208,7 @@ static void estimate_csv(FILE *out, const report_answer *a)
 #define PART(member) FIELD(#member, VARIANCE, &p->member), FIELD(#member, INTERVAL, &p->member)
     const epiq_point none = {.at = "at"}, *p = &none; /* of which the names of the columns are written */
     for (ptrdiff_t i = 0; p; p = a->result->points[i++]) {
+        const ptrdiff_t left_out = p->left_out > 0;
         csv_text(out, p->at);
         putc(',', out);
         csv_line(out, p == &none,
@@ -216,7 +217,7 @@ static void estimate_csv(FILE *out, const report_answer *a)
                         PART(ensemble), PART(single),
                         FIELD("uncorrected", VARIANCE, epiq_point_corrected(p, EPIQ_CORRECTION_NONE)),
                         FIELD("infinite", VARIANCE, &p->infinite), PREDICTIVE("predictive_lo", lo),
-                        PREDICTIVE("predictive_hi", hi)));
+                        PREDICTIVE("predictive_hi", hi), FIELD("left_out", COUNT, &left_out)));
     }
 }
 

@@ -39,4 +39,7 @@ const char *combine_kernel(const epiq_result *r);                   /* "gram", "
 void describe_combined(doc *d);                                     /* how many, their rows and kernel */
 phrase members_needed(const epiq_result *r, const report_run *run); /* are there enough? Empty: not asked */
 
+/* Rows below which an error on rows not seen is hardly known, and sentences say so: one or two in each of five folds. */
+enum { FEW_ROWS = 10 };
+
 #endif

@@ -27,6 +27,12 @@ static bool judged(const epiq_scores *s, ptrdiff_t i)
     return known(s, i, EPIQ_SD) && known(s, i, EPIQ_NOISE);
 }
 
+/* Among all rows of the file, from 1. */
+static ptrdiff_t row_number(const epiq_scores *s, ptrdiff_t i)
+{
+    return s->row ? s->row[i] : i + 1;
+}
+
 static ptrdiff_t stride(ptrdiff_t all, ptrdiff_t most)
 {
     return (all + most - 1) / most;
@@ -271,8 +277,8 @@ static void write_rows(doc *d, const epiq_scores *s)
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = "Rows with their predictions and intervals"});
     for (ptrdiff_t i = 0; i < shown; i++) {
         const bool interval = known(s, i, EPIQ_INTERVAL);
-        doc_row(d, false, NULL, cell_words("%td", i + 1), cell_number(s->y[i]), cell_number(s->prediction[i]),
-                cell_number(known(s, i, EPIQ_SD) ? s->sd[i] : NAN),
+        doc_row(d, false, NULL, cell_words("%td", row_number(s, i)), cell_number(s->y[i]),
+                cell_number(s->prediction[i]), cell_number(known(s, i, EPIQ_SD) ? s->sd[i] : NAN),
                 cell_number(known(s, i, EPIQ_NOISE) ? s->noise[i] : NAN), cell_number(interval ? s->lo[i] : NAN),
                 cell_number(interval ? s->hi[i] : NAN));
     }
@@ -354,6 +360,7 @@ static void json_score(json *j, const report_answer *a)
     json_fields(j, FIELDS(FIELD("file", TEXT, &a->test), FIELD("rows", COUNT, &s->rows), FIELD("rmse", REAL, &s->rmse),
                           FIELD("mae", REAL, &s->mae), FIELD("r2", REAL, s->has_r2 ? &s->r2 : NULL),
                           FIELD("judged", COUNT, &s->judged), FIELD("outside", COUNT, &s->withheld)));
+    if (s->dropped) json_fields(j, FIELDS(FIELD("dropped", COUNT, &s->dropped)));
     json_coverage(j, "coverage", v);
     json_fields(j, FIELDS(FIELD("width", REAL, v->known ? &s->width : NULL),
                           FIELD("interval_score", REAL, v->known ? &s->interval_score : NULL),
@@ -390,7 +397,7 @@ static void score_json(FILE *out, const report_answer *a, const report_run *run)
     json_score(&j, a);
     json_array(&j, "rows", JSON_LINES);
     for (ptrdiff_t i = 0; i < s->rows; i++) {
-        const ptrdiff_t row = i + 1;
+        const ptrdiff_t row = row_number(s, i);
         json_struct(&j, NULL, true, JSON_FLAT, ROW_FIELDS);
     }
     json_end(&j);
@@ -401,7 +408,7 @@ static void score_csv(FILE *out, const report_answer *a)
 {
     const epiq_scores *s = a->scores;
     for (ptrdiff_t line = 0; line <= s->rows; line++) {
-        const ptrdiff_t i = line ? line - 1 : 0, row = i + 1;
+        const ptrdiff_t i = line ? line - 1 : 0, row = row_number(s, i);
         csv_line(out, !line, ROW_FIELDS);
     }
 }

@@ -25,7 +25,7 @@ for file in common/*.[ch]; do
         complain "$file includes more than common/"
     fi
 done
-for file in cli/*.[ch] report/*.[ch] chart/*.[ch] study/*.[ch] mpi/*.[ch] examples/*.c bindings/*/*.[ch]; do
+for file in cli/*.[ch] report/*.[ch] chart/*.[ch] study/*.[ch] mpi/*.[ch] cuda/*.h cuda/*.cu examples/*.c bindings/*/*.[ch]; do
     [ -e "$file" ] || continue
     checked=$((checked + 1))
     if grep -nE '^#include "(\.\./)?(src/|base/|rng/|stats/|la/|data/|solve/|net/|kernel/|train/|engine/|est/|store/|run/|given/|model/|decide/)' "$file"; then

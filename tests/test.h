@@ -6,6 +6,7 @@
 #ifndef TEST_H
 #define TEST_H
 
+#include "common/blas_start.h"
 #include "epiq.h"
 #include "sentences.h"
 
@@ -99,10 +100,7 @@ static int test_chosen(const char *name, char **parts)
 /* As the command does: where OpenBLAS does not know the processor, every estimate would have a warning more. */
 static void test_with_suitable_blas(char **argv)
 {
-    const char *better = epiq_machine_describe().better_core;
-    if (better && !getenv("OPENBLAS_CORETYPE") && setenv("OPENBLAS_CORETYPE", better, 1) == 0) {
-        execv("/proc/self/exe", argv);
-    }
+    epiqp_start_with("OPENBLAS_CORETYPE", epiq_machine_describe().better_core, argv);
 }
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
 #include "common/machine.h"
 #include "epiq_cluster.h"
 #include "epiq_details.h"
+#include "epiq_device.h"
 #include "epiq_options.h"
 
 #include <stdarg.h>
@@ -18,6 +19,13 @@ typedef struct epiqp_arena {
     struct epiqp_block *last;
 } epiqp_arena;
 
+/* The device of the current run. */
+typedef struct {
+    const epiq_device *table;
+    double bytes; /* of its memory, free when the run began */
+    bool only;    /* --device gpu: what does not fit there is refused, and not done without it */
+} epiqp_device;
+
 struct epiq_ctx {
     atomic_bool stop, finish;
     atomic_ptrdiff_t live_blocks;
@@ -26,7 +34,12 @@ struct epiq_ctx {
     void *user;
     const epiq_cluster *cluster; /* &own_cluster; NULL: not on a cluster */
     epiq_cluster own_cluster;
-    epiqp_arena texts; /* of options, as epiq_options_set copied them */
+    epiq_device_open open_device; /* NULL: there is none; called once */
+    void *device_user;
+    bool device_opened;
+    char no_device[512]; /* why it could not be opened; "": there is nothing to say */
+    epiqp_device device; /* table NULL: not opened, or there is none */
+    epiqp_arena texts;   /* of options, as epiq_options_set copied them */
     epiq_spelling spelling;
     char message[1024];
 };

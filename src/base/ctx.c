@@ -45,6 +45,14 @@ void epiq_ctx_free(epiq_ctx *c)
     free(c);
 }
 
+void epiq_ctx_on_device(epiq_ctx *c, epiq_device_open open, void *user)
+{
+    c->open_device = open;
+    c->device_user = user;
+    c->device_opened = false;
+    c->device = (epiqp_device){0};
+}
+
 const char *epiq_message(const epiq_ctx *c)
 {
     return c->message;

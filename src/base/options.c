@@ -159,6 +159,9 @@ static const row TABLE[] = {
          "keep finished networks here; the same command continues"),
     CHOICE(backend, "backend", TRAINED | BY_NAME | KERNEL | COMBINE, "blas", "blas|ref",
            "linear algebra: OpenBLAS, or plain C to compare with"),
+    CHOICE(device, "device", PROCESS | NETWORKS, "auto", "auto|gpu|cpu",
+           "where kernel matrices are solved with and networks trained: a GPU where there is one and it saves time, "
+           "always, or never (docs/gpu.md)"),
 #undef SECTION
 };
 #define ROWS ((ptrdiff_t)(sizeof TABLE / sizeof *TABLE))

@@ -69,9 +69,11 @@ epiqp_shown epiqp_show(const char *text)
 void epiqp_list_add(epiqp_list *l, const char *name)
 {
     const epiqp_shown shown = epiqp_show(name);
+    const char *quote = strchr(shown.text, ',') ? "\"" : "";   /* as it is to be written where commas separate */
     ptrdiff_t room = (ptrdiff_t)sizeof l->text - 32 - l->used; /* 32: for the words at the end */
-    if (l->shown == l->count++ && (ptrdiff_t)strlen(shown.text) + 2 < room) {
-        l->used += snprintf(l->text + l->used, (size_t)room, "%s%s", l->shown++ ? ", " : "", shown.text);
+    if (l->shown == l->count++ && (ptrdiff_t)(strlen(shown.text) + 2 * strlen(quote)) + 2 < room) {
+        l->used +=
+            snprintf(l->text + l->used, (size_t)room, "%s%s%s%s", l->shown++ ? ", " : "", quote, shown.text, quote);
     }
 }
 

@@ -58,7 +58,7 @@ int epiq_data_rename(epiq_ctx *c, epiq_data *data, const char *const *feature, c
         rename_column(data, 0, data->target, goal);
         data->target = goal;
     }
-    return EPIQ_OK;
+    return epiqp_data_warn(c, data);
 }
 
 int epiq_points_rename(epiq_ctx *c, epiq_points *p, const char *const *name)

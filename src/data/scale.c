@@ -43,35 +43,29 @@ double epiqp_scaled(double given, double shift, double factor)
     return isfinite(from) ? from / factor : (given / 4 - shift / 4) / (factor / 4);
 }
 
-/* If numbers are larger than their spread by this factor, the rounding error of their mean is 1e-6 of that spread. */
-static const double COARSE = 1e10;
-
 /* Shift and factor of a column; a constant one is only shifted. The range of the values must be finite in a double,
  * and large enough to divide by. */
-static int choose(epiq_ctx *c, int scale, const char *name, const moments *s, double *shift, double *factor,
-                  epiqp_list *coarse)
+static int choose(epiq_ctx *c, int scale, const char *name, const moments *s, double *shift, double *factor)
 {
     const bool varies = s->least < s->most;
     *shift = scale == EPIQ_SCALE_STANDARD ? s->mean : scale == EPIQ_SCALE_MINMAX ? s->least : 0;
     *factor = scale == EPIQ_SCALE_STANDARD && varies ? s->sd
               : scale == EPIQ_SCALE_MINMAX && varies ? s->most - s->least
                                                      : 1;
-    if (varies && s->sd < fmax(fabs(s->least), fabs(s->most)) / COARSE) epiqp_list_add(coarse, name);
     if (*factor >= DBL_MIN && *factor <= DBL_MAX) return EPIQ_OK;
     return epiqp_fail(c, EPIQ_E_DATA, "column %s %s it by a power of ten first", epiqp_show(name).text,
                       *factor > 1 ? "spans more than a double can hold; divide"
                                   : "varies by less than a double can divide by; multiply");
 }
 
-static int scale_features(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *coarse)
+static int scale_features(epiq_ctx *c, epiq_data *data, int scale)
 {
     const ptrdiff_t n = data->n, d = data->d;
-    epiqp_list constant = {0};
     for (ptrdiff_t j = 0; j < d; j++) {
         moments s = measure(n, d, data->x_given + j);
-        int status = choose(c, scale, data->feature[j], &s, &data->shift[j], &data->factor[j], coarse);
+        int status = choose(c, scale, data->feature[j], &s, &data->shift[j], &data->factor[j]);
         if (status) return status;
-        if (s.least == s.most) epiqp_list_add(&constant, data->feature[j]);
+        data->constant += s.least == s.most;
         data->mean[j] = s.mean;
         data->least[j] = s.least;
         data->most[j] = s.most;
@@ -81,40 +75,128 @@ static int scale_features(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *c
             data->x[i * d + j] = epiqp_scaled(data->x_given[i * d + j], data->shift[j], data->factor[j]);
         }
     }
-    data->constant = constant.count;
-    if (!constant.count) return EPIQ_OK;
-    return epiqp_warn(c, &data->warnings, EPIQ_W_CONSTANT_COLUMNS,
-                      "%td feature%s only one value and cannot distinguish rows: %s; leave out with {--drop}",
-                      constant.count, constant.count == 1 ? " has" : "s have", epiqp_list_end(&constant));
+    return EPIQ_OK;
+}
+
+static int scale_target(epiq_ctx *c, epiq_data *data, int scale)
+{
+    const moments s = measure(data->n, 1, data->y);
+    int status = choose(c, scale, data->target, &s, &data->y_shift, &data->y_factor);
+    for (ptrdiff_t i = 0; !status && i < data->n; i++) {
+        data->y[i] = epiqp_scaled(data->y[i], data->y_shift, data->y_factor);
+    }
+    return status;
+}
+
+/* ---- warnings that name columns ---- */
+
+/* If numbers are larger than their spread by this factor, the rounding error of their mean is 1e-6 of that spread. */
+static const double COARSE = 1e10;
+
+static bool is_coarse(const moments *s)
+{
+    return s->least < s->most && s->sd < fmax(fabs(s->least), fabs(s->most)) / COARSE;
+}
+
+/* Of the target as given. */
+static moments measure_target(const epiq_data *data)
+{
+    const moments s = measure(data->n, 1, data->y);
+    const double shift = data->y_shift, factor = data->y_factor;
+    return (moments){shift + factor * s.least, shift + factor * s.most, shift + factor * s.mean, factor * s.sd};
 }
 
 /* A target with only two values looks like classes. In fewer rows than these two may well be all that numbers take. */
-static int warn_of_classes(epiq_ctx *c, epiq_data *data, const moments *s)
+static bool has_classes(const epiq_data *data)
 {
     enum { ROWS = 10 };
+    const moments s = measure(data->n, 1, data->y);
     ptrdiff_t k = 0;
-    while (k < data->n && (data->y[k] == s->least || data->y[k] == s->most)) {
+    while (k < data->n && (data->y[k] == s.least || data->y[k] == s.most)) {
         k++;
     }
-    if (data->n < ROWS || k < data->n || s->least == s->most) return EPIQ_OK;
-    return epiqp_warn(c, &data->warnings, EPIQ_W_TWO_VALUES,
-                      "the target %s has only two values, %.6g and %.6g, which look like classes; epiq is for "
-                      "regression, and takes them for numbers",
-                      epiqp_show(data->target).text, s->least, s->most);
+    return data->n >= ROWS && k == data->n && s.least < s.most;
 }
 
-static int scale_target(epiq_ctx *c, epiq_data *data, int scale, epiqp_list *coarse)
+static const char *sentence_of_target(epiq_ctx *c, epiq_data *data, int kind)
 {
-    moments s = measure(data->n, 1, data->y);
-    int status = choose(c, scale, data->target, &s, &data->y_shift, &data->y_factor, coarse);
-    if (status || (status = warn_of_classes(c, data, &s))) return status;
-    for (ptrdiff_t i = 0; i < data->n; i++) {
-        data->y[i] = epiqp_scaled(data->y[i], data->y_shift, data->y_factor);
+    const moments s = measure_target(data);
+    const epiqp_shown name = epiqp_show(data->target);
+    if (kind == EPIQ_W_TWO_VALUES) {
+        return has_classes(data)
+                   ? epiqp_arena_sentence(
+                         c, &data->arena,
+                         "the target %s has only two values, %.6g and %.6g, which look like classes; epiq is for "
+                         "regression, and takes them for numbers",
+                         name.text, s.least, s.most)
+                   : "";
     }
-    if (s.least < s.most) return EPIQ_OK;
-    return epiqp_warn(c, &data->warnings, EPIQ_W_CONSTANT_TARGET,
-                      "the target %s has only one value, %.6g; is it the right column?", epiqp_show(data->target).text,
-                      s.least);
+    return s.least < s.most ? ""
+                            : epiqp_arena_sentence(c, &data->arena,
+                                                   "the target %s has only one value, %.6g, so there is nothing to "
+                                                   "learn; choose another target, or add "
+                                                   "rows in which it differs",
+                                                   name.text, s.least);
+}
+
+static const char *sentence_of_constant(epiq_ctx *c, epiq_data *data, int kind)
+{
+    (void)kind;
+    epiqp_list constant = {0};
+    for (ptrdiff_t j = 0; j < data->d; j++) {
+        if (data->least[j] == data->most[j]) epiqp_list_add(&constant, data->feature[j]);
+    }
+    if (!constant.count) return "";
+    return epiqp_arena_sentence(c, &data->arena,
+                                "%td feature%s only one value and cannot distinguish rows: %s; leave out with {--drop}",
+                                constant.count, constant.count == 1 ? " has" : "s have", epiqp_list_end(&constant));
+}
+
+static const char *sentence_of_coarse(epiq_ctx *c, epiq_data *data, int kind)
+{
+    (void)kind;
+    epiqp_list coarse = {0};
+    for (ptrdiff_t j = 0; j < data->d; j++) {
+        const double farthest = fmax(fabs(data->least[j]), fabs(data->most[j]));
+        if (data->most[j] - data->least[j] > 2 * sqrt((double)data->n) * farthest / COARSE) continue; /* sd is larger */
+        const moments s = measure(data->n, data->d, data->x_given + j);
+        if (is_coarse(&s)) epiqp_list_add(&coarse, data->feature[j]);
+    }
+    const moments y = measure_target(data);
+    if (is_coarse(&y)) epiqp_list_add(&coarse, data->target);
+    if (!coarse.count) return "";
+    return epiqp_arena_sentence(
+        c, &data->arena,
+        "%td column%s only beyond the tenth digit, where doubles have few left: %s; subtract a constant "
+        "before the numbers are written",
+        coarse.count, coarse.count == 1 ? " varies" : "s vary", epiqp_list_end(&coarse));
+}
+
+int epiqp_data_warn(epiq_ctx *c, epiq_data *data)
+{
+    static const struct {
+        int kind;
+        const char *(*sentence)(epiq_ctx *c, epiq_data *data, int kind); /* "": there is nothing to say */
+    } ALL[] = {{EPIQ_W_CONSTANT_COLUMNS, sentence_of_constant},
+               {EPIQ_W_TWO_VALUES, sentence_of_target},
+               {EPIQ_W_CONSTANT_TARGET, sentence_of_target},
+               {EPIQ_W_LAST_DIGITS, sentence_of_coarse}};
+    epiqp_warnings *w = &data->warnings;
+    int status = EPIQ_OK;
+    for (size_t k = 0; !status && k < sizeof ALL / sizeof *ALL; k++) {
+        const char *text = ALL[k].sentence(c, data, ALL[k].kind);
+        ptrdiff_t i = 0;
+        if (!text) return EPIQ_E_NOMEM;
+        while (i < w->count && w->list[i].kind != ALL[k].kind) {
+            i++;
+        }
+        if (i < w->count && *text) {
+            w->list[i].message = text;
+        } else if (*text) {
+            status = epiqp_warn(c, w, ALL[k].kind, "%s", text);
+        }
+    }
+    return status;
 }
 
 static const double NOTICED = 0.05; /* of the rows: fewer repeats hardly change an error on rows left out */
@@ -162,12 +244,7 @@ int epiqp_data_scale(epiq_ctx *c, epiq_data *data, int scale)
         if (!(*part[k] = epiqp_arena_alloc(c, &data->arena, d, sizeof **part[k]))) return EPIQ_E_NOMEM;
     }
     if (!(data->x = epiqp_arena_alloc(c, &data->arena, data->n * d, sizeof *data->x))) return EPIQ_E_NOMEM;
-    epiqp_list coarse = {0};
-    int status = scale_features(c, data, scale, &coarse);
-    if (status || (status = scale_target(c, data, scale, &coarse))) return status;
-    if (!coarse.count) return EPIQ_OK;
-    return epiqp_warn(c, &data->warnings, EPIQ_W_LAST_DIGITS,
-                      "%td column%s only beyond the tenth digit, where doubles have few left: %s; subtract a constant "
-                      "before the numbers are written",
-                      coarse.count, coarse.count == 1 ? " varies" : "s vary", epiqp_list_end(&coarse));
+    int status = scale_features(c, data, scale);
+    if (status || (status = scale_target(c, data, scale))) return status;
+    return epiqp_data_warn(c, data);
 }

@@ -124,6 +124,7 @@ struct epiqp_table {
     bool matrix; /* set by the caller: all cells are numbers; if the first line is too, columns have no names */
     bool whole;  /* set by the caller: texts are kept until the whole column has been read and can be judged */
     ptrdiff_t rows, columns, used;
+    bool gaps;              /* set by the caller, of a file read in blocks: cells may be missing */
     ptrdiff_t most, before; /* of a file read in blocks of rows: rows of a block (0: all), rows of earlier blocks */
     epiqp_column *column;
     epiqp_keys names;
@@ -240,6 +241,8 @@ int epiqp_columns_choose(epiq_ctx *c, epiqp_table *t, const epiq_options *o, epi
 int epiqp_check_finite(epiq_ctx *c, const char *name, ptrdiff_t n, ptrdiff_t d, const double *x);
 /* Computes everything except rows and groups from n, d, x_given, y as given and the names. */
 int epiqp_data_scale(epiq_ctx *c, epiq_data *data, int scale);
+/* Warnings of scaled data that name its columns; again, after these have other names. */
+int epiqp_data_warn(epiq_ctx *c, epiq_data *data);
 /* Counts rows with repeated features, and with `group` makes them the groups; after groups and scaling. */
 int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group);
 

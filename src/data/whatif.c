@@ -1,5 +1,6 @@
 /* whatif.c - a point in words, "froude=0.3,material=brass": the features that are named, the others as they usually are. That is
- * their mean over the rows; of a feature that is 0 or 1, and of categories, the most common value.
+ * their mean over the rows; of a feature that is 0 or 1, and of categories, the most common value. Names and values may be in
+ * quotes, as in CSV.
  */
 #include "common/utf8.h"
 #include "data/table.h"
@@ -153,18 +154,54 @@ static int set(epiq_ctx *c, const epiq_data *data, const meaning *m, piece name,
     return m[j].category.at ? set_category(c, data, m, name, value, x) : set_number(c, name, value, &x[j]);
 }
 
-static int set_all(epiq_ctx *c, const epiq_data *data, const meaning *m, const char *text, double *x, bool *named)
+/* The name or value at *text, up to one of `ends`, where *text is then. In quotes, as in CSV, it may hold any of these, and two
+ * quotes for one, which become one in place. False: a quote is where it cannot be. */
+static bool take(char **text, const char *ends, piece *out)
+{
+    char *from = *text + strspn(*text, " \t"), *to = from, *read = from + 1;
+    if (*from != '"') {
+        *text = from + strcspn(from, ends);
+        *out = trimmed(from, *text);
+        return true;
+    }
+    for (; *read && (*read != '"' || read[1] == '"'); read += 1 + (*read == '"')) {
+        *to++ = *read;
+    }
+    *out = (piece){from, to - from};
+    const bool closed = *read == '"';
+    *text = read + closed + strspn(read + closed, " \t");
+    return closed && (!**text || strchr(ends, **text));
+}
+
+/* As it is to be written: in quotes if it holds what separates. */
+static epiqp_shown written(piece name)
+{
+    const epiqp_shown plain = show(name);
+    epiqp_shown quoted;
+    const int length = snprintf(quoted.text, sizeof quoted.text, "\"%s\"", plain.text);
+    return plain.text[strcspn(plain.text, ",=\"")] && length < (int)sizeof quoted.text ? quoted : plain;
+}
+
+static int set_all(epiq_ctx *c, const epiq_data *data, const meaning *m, char *text, double *x, bool *named)
 {
     int status = EPIQ_OK;
-    for (const char *end; !status && *text; text = end + (*end == ',')) {
-        end = text + strcspn(text, ",");
-        const char *equals = memchr(text, '=', (size_t)(end - text));
-        if (!equals) {
+    for (; !status && *text; text += *text == ',') {
+        const epiqp_shown rest = epiqp_show(text);
+        piece name, value;
+        bool well = take(&text, "=,", &name);
+        if (well && *text != '=') {
             return epiqp_fail(c, EPIQ_E_USAGE,
                               "\"%s\" is not name=value; write a feature and its value, as in %s=%.4g,...",
-                              show(trimmed(text, end)).text, show(m[0].column).text, data->mean[0]);
+                              show(name).text, written(m[0].column).text, data->mean[0]);
         }
-        status = set(c, data, m, trimmed(text, equals), trimmed(equals + 1, end), x, named);
+        text += *text == '=';
+        if (!well || !take(&text, ",", &value)) {
+            return epiqp_fail(c, EPIQ_E_USAGE,
+                              "%s: a quote is where it cannot be; quotes are around a whole name or a whole value, as "
+                              "in \"a, b\"=1",
+                              rest.text);
+        }
+        status = set(c, data, m, name, value, x, named);
     }
     return status;
 }
@@ -173,15 +210,19 @@ int epiqp_whatif(epiq_ctx *c, const epiq_data *data, const char *text, double *x
 {
     meaning *m = epiqp_alloc(c, data->d, sizeof *m);
     bool *named = epiqp_alloc(c, data->d, sizeof *named);
-    int status = m && named ? EPIQ_OK : EPIQ_E_NOMEM;
+    const size_t size = strlen(text) + 1;
+    char *own = epiqp_alloc(c, (ptrdiff_t)size, 1); /* quotes are removed in place */
+    int status = m && named && own ? EPIQ_OK : EPIQ_E_NOMEM;
     for (ptrdiff_t j = 0; !status && j < data->d; j++) {
         m[j] = meaning_of(data, j);
         named[j] = false;
     }
     if (!status) {
         fill_usual(data, m, x);
-        status = set_all(c, data, m, text, x, named);
+        memcpy(own, text, size);
+        status = set_all(c, data, m, own, x, named);
     }
+    epiqp_free(c, own);
     epiqp_free(c, named);
     epiqp_free(c, m);
     return status;

@@ -3,6 +3,7 @@
  */
 #include "data/table.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Finds the column of each feature, and the number of its value in a one-hot one. */
@@ -115,6 +116,20 @@ int epiqp_window_open(epiq_ctx *c, const char *path, ptrdiff_t d, const struct e
     return list_strangers(c, t, known, strangers);
 }
 
+/* A row that lacks a cell has no number at all. */
+static void blank_gaps(const epiqp_table *t, double *x)
+{
+    for (ptrdiff_t i = 0; i < t->rows; i++) {
+        bool gap = false;
+        for (ptrdiff_t k = 0; k < t->features; k++) {
+            gap = gap || isnan(t->cell[i * t->used + t->feature[k].column->slot]);
+        }
+        for (ptrdiff_t k = 0; gap && k < t->features; k++) {
+            x[i * t->features + k] = NAN;
+        }
+    }
+}
+
 int epiqp_window_next(epiq_ctx *c, epiqp_table *t, ptrdiff_t most, double *x, ptrdiff_t *count)
 {
     int status;
@@ -127,12 +142,14 @@ int epiqp_window_next(epiq_ctx *c, epiqp_table *t, ptrdiff_t most, double *x, pt
     }
     const bool target = t->feature[t->features - 1].column->any_unit;
     const char *needs =
-        target ? "a row needs the target and a value for every feature" : "a row needs a value for every feature";
-    if (status || (status = epiqp_table_judge(c, t, false, needs))) return status;
+        target ? "a row needs the target and a value for every feature; {--missing} drop leaves such rows out"
+               : "a row needs a value for every feature; {--missing} drop leaves its line without numbers";
+    if (status || (status = epiqp_table_judge(c, t, false, t->gaps ? NULL : needs))) return status;
     if (!t->rows && !t->before) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s: there is no row to predict at; add at least one", t->in.name);
     }
     epiqp_table_features(t, x);
+    if (t->gaps && t->gap.line) blank_gaps(t, x);
     *count = t->rows;
     return EPIQ_OK;
 }

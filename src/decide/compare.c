@@ -11,7 +11,13 @@ enum {
     MODELS_MAX = 1000, /* as many as a reader can use */
     KINDS = 40,        /* of warnings; there are fewer */
     NARROWEST = 16,    /* the width below which nothing is to be gained */
+    TIMED = 12,        /* models whose networks are timed for a forecast, about; others are as their counts say */
 };
+
+/* Seconds that a model is expected to take: its kernel's part, its networks on all rows, and those without one fold. */
+typedef struct {
+    double kernel, networks, fold;
+} expected;
 
 typedef struct {
     epiq_comparison result;
@@ -41,8 +47,9 @@ typedef struct {
     warned warned[KINDS];
     int kinds;
     ptrdiff_t trained[2]; /* networks; of these converged */
+    expected *expected;   /* of each model */
     struct {
-        double done, all, now; /* floating point operations, about: of finished units, in all, of the unit at work */
+        double done, all, now; /* seconds, as expected: of finished units, in all, of the unit at work */
         int (*report)(void *user, const epiq_progress *p);
         void *user;
         bool stopped;
@@ -62,18 +69,6 @@ static int on_progress(void *user, const epiq_progress *p)
     int stop = j->progress.report ? j->progress.report(j->progress.user, &whole) : 0;
     j->progress.stopped |= stop || epiqp_cancel_requested(j->c);
     return stop;
-}
-
-/* Of one estimate, without a fold or on all rows. */
-static double effort_of(const job *j, const epiq_options *o, bool fold)
-{
-    const double n = (double)j->data->n, k = (double)j->grid.folds, rows = fold ? n * (k - 1) / k : n,
-                 networks = (double)(fold ? o->ensemble_size : o->members), solve = rows * rows * rows / 3;
-    const epiqp_net net = epiqp_net_of(o, j->data->d);
-    const double weights = (double)epiqp_net_params(&net);
-    return o->engine == EPIQ_ENGINE_NETWORK  ? networks * EPIQP_USUAL_GRADIENTS * 6 * rows * weights
-           : o->engine == EPIQ_ENGINE_LINEAR ? solve + networks * 2 * rows * weights
-                                             : solve;
 }
 
 static int finish_unit(job *j)
@@ -169,10 +164,12 @@ static int warn_of_all(job *j)
         w->count -= w->last >= all; /* a model that was not finished */
         if (!w->count) continue;
         const epiq_compared *m = &j->h->models[w->first];
-        s = w->count == all ? epiqp_warn(j->c, &j->h->warnings, w->kind, "%s", w->message)
-                            : epiqp_warn(j->c, &j->h->warnings, w->kind,
-                                         "%td of %td models, the first of width %td, depth %td, lambda %g: %s",
-                                         w->count, all, m->width, m->depth, m->lambda, w->message);
+        const bool about_data = epiq_warning_describe(w->kind)->scope == EPIQ_ABOUT_DATA; /* equal for all models */
+        s = w->count == all || about_data
+                ? epiqp_warn(j->c, &j->h->warnings, w->kind, "%s", w->message)
+                : epiqp_warn(j->c, &j->h->warnings, w->kind,
+                             "%td of %td models, the first of width %td, depth %td, lambda %g: %s", w->count, all,
+                             m->width, m->depth, m->lambda, w->message);
     }
     if (s || !open) return s;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_UNCONVERGED_FOLDS,
@@ -180,16 +177,101 @@ static int warn_of_all(job *j)
                       j->trained[0]);
 }
 
-/* What depends on the kernel alone: the data part, the leave-one-out error, the procedural part at infinite width. */
-static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_compared *m)
+/* ---- what it will take ---- */
+
+static const epiqp_request KERNEL_REQUEST = {.leverage = true, .left_out = true};
+
+static epiq_options kernel_options(const epiq_options *o)
 {
     epiq_options closed = *o;
-    epiq_result *r = NULL;
     closed.engine = EPIQ_ENGINE_INFINITE;
     closed.methods = EPIQ_IF | EPIQ_EV;
     closed.data_by = EPIQ_DATA_BY_IF;
-    j->progress.now = effort_of(j, &closed, false);
-    int s = epiqp_estimate(j->c, j->data, j->at, &closed, &(epiqp_request){.leverage = true, .left_out = true}, &r);
+    return closed;
+}
+
+/* Seconds of one estimate. most: of all so far the forecast with the most bytes. */
+static int expect(const job *j, const epiq_points *at, const epiq_options *o, epiqp_request request, bool timed,
+                  epiq_result **most, double *seconds)
+{
+    epiq_result *r = NULL;
+    request.forecast_only = true;
+    request.untimed = !timed;
+    int s = epiqp_estimate(j->c, j->data, at, o, &request, &r);
+    if (s) return s;
+    *seconds = r->cost->seconds;
+    if (!*most || r->cost->bytes > (*most)->cost->bytes) {
+        epiq_result *smaller = *most;
+        *most = r;
+        r = smaller;
+    }
+    epiq_result_free(j->c, r);
+    return EPIQ_OK;
+}
+
+/* mean: a point at which no row is left out; how many there are matters little to networks. */
+static int expect_model(const job *j, const epiq_points *mean, ptrdiff_t i, bool timed, epiq_result **most,
+                        expected *out)
+{
+    const epiq_options o = options_of(j, i), closed = kernel_options(&o);
+    const bool infinite = o.engine == EPIQ_ENGINE_INFINITE,
+               first = i < j->r->model_count / own_or_one(j->grid.width_count);
+    const double share = j->grid.folds ? 1 - 1 / (double)j->grid.folds : 0;
+    epiq_options all = o, fold = o;
+    all.methods = fold.methods = EPIQ_EV;
+    fold.members = epiqp_max(2, o.ensemble_size);
+    *out = (expected){0};
+    int s = first ? expect(j, j->at, &closed, KERNEL_REQUEST, timed, most, &out->kernel) : EPIQ_OK;
+    if (!s && !infinite && !j->between) s = expect(j, mean, &all, (epiqp_request){0}, timed, most, &out->networks);
+    if (!s && j->grid.folds) s = expect(j, mean, &fold, (epiqp_request){0}, timed, most, &out->fold);
+    out->fold *= infinite ? share * share * share : share;
+    return s;
+}
+
+static double sum_of(const job *j, const expected *e)
+{
+    return e->kernel + e->networks + (double)j->grid.folds * e->fold;
+}
+
+static void scale(expected *e, double by)
+{
+    *e = (expected){by * e->kernel, by * e->networks, by * e->fold};
+}
+
+/* Of all models by counting; then where someone will wait, or `timed`, some are timed, and the others are in proportion. */
+static int expect_all(job *j, bool timed, epiq_result **most)
+{
+    const ptrdiff_t count = j->r->model_count, step = (count + TIMED - 1) / TIMED;
+    double all = 0, counted = 0, measured = 0;
+    epiq_points *mean = NULL;
+    int s = epiq_points_new(j->c, j->data, &mean);
+    if (!s) s = epiq_points_add(j->c, mean, "mean");
+    for (ptrdiff_t i = 0; !s && i < count; i++) {
+        s = expect_model(j, mean, i, false, most, &j->expected[i]);
+        all += sum_of(j, &j->expected[i]);
+    }
+    const bool wanted = timed || (j->progress.report && all > EPIQP_WORTH_TIMING);
+    for (ptrdiff_t i = 0; !s && wanted && i < count; i += step) {
+        counted += sum_of(j, &j->expected[i]);
+        s = expect_model(j, mean, i, true, most, &j->expected[i]);
+        measured += sum_of(j, &j->expected[i]);
+    }
+    for (ptrdiff_t i = 0; !s && wanted && i < count; i++) {
+        if (i % step) scale(&j->expected[i], counted > 0 ? measured / counted : 1);
+    }
+    epiq_points_free(j->c, mean);
+    return s;
+}
+
+/* ---- one model ---- */
+
+/* What depends on the kernel alone: the data part, the leave-one-out error, the procedural part at infinite width. */
+static int judge_kernel(job *j, ptrdiff_t model, const epiq_options *o, epiq_compared *m)
+{
+    const epiq_options closed = kernel_options(o);
+    epiq_result *r = NULL;
+    j->progress.now = j->expected[model].kernel;
+    int s = epiqp_estimate(j->c, j->data, j->at, &closed, &KERNEL_REQUEST, &r);
     if (s) return s;
     m->data = epiqp_part_mean(r, j->data->n, offsetof(epiq_point, data), o->level);
     m->infinite = epiqp_part_mean(r, j->data->n, offsetof(epiq_point, infinite), o->level);
@@ -215,7 +297,7 @@ static int judge_networks(job *j, ptrdiff_t model, const epiq_options *o, epiq_c
     epiq_options ev = *o;
     epiq_result *r = NULL;
     ev.methods = EPIQ_EV;
-    j->progress.now = effort_of(j, o, false);
+    j->progress.now = j->expected[model].networks;
     int s = epiqp_estimate(j->c, j->data, j->at, &ev, &(epiqp_request){0}, &r);
     if (s) return s;
     m->procedural = epiqp_part_mean(r, j->data->n, offsetof(epiq_point, procedural), o->level);
@@ -226,10 +308,10 @@ static int judge_networks(job *j, ptrdiff_t model, const epiq_options *o, epiq_c
     return s ? s : finish_unit(j);
 }
 
-static int judge_folds(job *j, const epiq_options *o, epiq_compared *m)
+static int judge_folds(job *j, ptrdiff_t model, const epiq_options *o, epiq_compared *m)
 {
     for (ptrdiff_t k = 0; k < j->grid.folds; k++) {
-        j->progress.now = effort_of(j, o, true);
+        j->progress.now = j->expected[model].fold;
         int s = epiqp_fold_errors(j->c, j->data, j->fold, k, o, j->e2, j->between, j->trained);
         if (s || (s = finish_unit(j))) return s;
     }
@@ -258,7 +340,7 @@ static void take_between(const job *j, const epiq_options *o, epiq_compared *m)
 static int judge_trained(job *j, ptrdiff_t model, const epiq_options *o, epiq_compared *m)
 {
     int s = j->between ? EPIQ_OK : judge_networks(j, model, o, m);
-    if (!s && !(s = judge_folds(j, o, m)) && j->between) take_between(j, o, m);
+    if (!s && !(s = judge_folds(j, model, o, m)) && j->between) take_between(j, o, m);
     if (s || !epiqp_far_from_infinite(&m->procedural, &m->infinite)) return s;
     return note(j, model, EPIQ_W_NOT_IN_KERNEL_REGIME,
                 "the trained networks' variance is far from that of infinitely wide ones; IF and the leave-one-out "
@@ -284,7 +366,7 @@ static int judge(job *j, ptrdiff_t i)
         s = same->data.known ? s : note(j, i, EPIQ_W_FAILED, "the kernel's part is unknown");
     }
     m->procedural = infinite ? m->infinite : m->procedural;
-    if (!s) s = infinite ? judge_folds(j, &o, m) : judge_trained(j, i, &o, m);
+    if (!s) s = infinite ? judge_folds(j, i, &o, m) : judge_trained(j, i, &o, m);
     if (s == EPIQ_E_NUMERIC) { /* this model is left without numbers, and the others go on */
         char message[sizeof j->c->message];
         memcpy(message, j->c->message, sizeof message);
@@ -342,14 +424,8 @@ static int prepare(job *j)
     j->fold = epiqp_arena_alloc(j->c, &j->scratch, j->data->n, sizeof *j->fold);
     j->e2 = epiqp_arena_alloc(j->c, &j->scratch, j->data->n, sizeof *j->e2);
     j->h->models = epiqp_arena_alloc(j->c, &j->h->arena, r->model_count, sizeof *j->h->models);
-    if (!j->fold || !j->e2 || !j->h->models || ((s = leave_rows_out(j)))) return s ? s : EPIQ_E_NOMEM;
-    for (ptrdiff_t i = 0; i < r->model_count; i++) {
-        epiq_options o = options_of(j, i);
-        bool first = i < r->model_count / own_or_one(j->grid.width_count);
-        j->progress.all += (first ? pow((double)j->data->n, 3) / 3 : 0) +
-                           (o.engine == EPIQ_ENGINE_INFINITE || j->between ? 0 : effort_of(j, &o, false)) +
-                           (j->grid.folds ? (double)j->grid.folds * effort_of(j, &o, true) : 0);
-    }
+    j->expected = epiqp_arena_alloc(j->c, &j->scratch, r->model_count, sizeof *j->expected);
+    if (!j->fold || !j->e2 || !j->h->models || !j->expected || ((s = leave_rows_out(j)))) return s ? s : EPIQ_E_NOMEM;
     r->by_cv = j->grid.folds > 0;
     r->by_group = j->data->groups < j->data->n;
     r->folds = j->grid.folds;
@@ -384,7 +460,8 @@ static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
         chosen = i == r->choice ? v : chosen;
     }
     const bool far = whole && (chosen == least ? least <= NARROWEST : most >= EPIQ_USUAL_WIDTH);
-    if (r->choice < 0 || least == most || (chosen > least && chosen < most) || far) return EPIQ_OK;
+    const bool constant = !(epiqp_variance(j->data->y, j->data->n) > 0); /* then there is nothing to try */
+    if (r->choice < 0 || constant || least == most || (chosen > least && chosen < most) || far) return EPIQ_OK;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_EDGE, "the %s chosen, %g, is the %s compared; try %s ones as well",
                       name, chosen, chosen == least ? "smallest" : "largest", chosen == least ? "smaller" : "larger");
 }
@@ -395,6 +472,7 @@ static int warn_of_skill(job *j)
     const epiq_comparison *r = j->r;
     const epiq_compared *chosen = r->choice < 0 ? NULL : &j->h->models[r->choice];
     const double sd = j->data->y_factor * sqrt(epiqp_variance(j->data->y, j->data->n));
+    if (!(sd > 0)) return EPIQ_OK; /* a warning says that the target has one value */
     if (!chosen || (r->by_cv ? chosen->cv.rmse : chosen->loo.rmse) < sd) return EPIQ_OK;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_NO_SKILL,
                       "the model chosen predicts rows it has not seen no better than the mean of the target, whose "
@@ -402,9 +480,26 @@ static int warn_of_skill(job *j)
                       sd);
 }
 
+/* What all models are expected to take, and a line for whoever watches where that is long. */
+static int foresee(job *j)
+{
+    epiq_result *most = NULL;
+    int s = expect_all(j, false, &most);
+    epiq_result_free(j->c, most);
+    for (ptrdiff_t i = 0; !s && i < j->r->model_count; i++) {
+        j->progress.all += sum_of(j, &j->expected[i]);
+    }
+    if (s || !j->progress.report || j->progress.all < EPIQP_WORTH_SAYING) return s;
+    const epiq_progress p = {"forecast", 0, (ptrdiff_t)ceil(j->progress.all)};
+    return j->progress.report(j->progress.user, &p)
+               ? epiqp_fail(j->c, EPIQ_E_STOPPED, "stopped on request before comparing models")
+               : EPIQ_OK;
+}
+
 static int run(job *j)
 {
     int s = prepare(j);
+    if (!s) s = foresee(j);
     for (ptrdiff_t i = 0; !s && i < j->r->model_count; i++) {
         s = judge(j, i);
         if (s == EPIQ_E_STOPPED && i > 0 && epiqp_finish_requested(j->c)) { /* the models so far are the answer */
@@ -426,20 +521,31 @@ static int run(job *j)
     return warn_of_edge(j, offsetof(epiq_compared, width), true, "width");
 }
 
+static int job_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                   const epiq_grid *grid, job *j)
+{
+    epiqp_clear(c);
+    *j = (job){.c = c, .data = data, .at = at};
+    int s = epiqp_options_take(c, o, &j->o);
+    if (s || (s = epiqp_take(c, "epiq_grid", grid, &j->grid, sizeof j->grid))) return s;
+    j->o.width = j->o.width ? j->o.width : EPIQ_USUAL_WIDTH; /* what has no list */
+    j->o.lambda = j->o.lambda == 0 ? EPIQ_USUAL_LAMBDA : j->o.lambda;
+    holder *h = j->h = epiqp_alloc(c, 1, sizeof *h);
+    if (!h) return EPIQ_E_NOMEM;
+    *h = (holder){.warnings = {.arena = &h->arena}};
+    j->r = &h->result;
+    return EPIQ_OK;
+}
+
 int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                  const epiq_grid *grid, epiq_comparison **out)
 {
-    epiqp_clear(c);
+    job j;
     *out = NULL;
-    job j = {.c = c, .data = data, .at = at};
-    int s = epiqp_options_take(c, o, &j.o);
-    if (s || (s = epiqp_take(c, "epiq_grid", grid, &j.grid, sizeof j.grid))) return s;
-    j.o.width = j.o.width ? j.o.width : EPIQ_USUAL_WIDTH; /* what has no list */
-    j.o.lambda = j.o.lambda == 0 ? EPIQ_USUAL_LAMBDA : j.o.lambda;
-    holder *h = j.h = epiqp_alloc(c, 1, sizeof *h);
-    if (!h) return EPIQ_E_NOMEM;
-    *h = (holder){.warnings = {.arena = &h->arena}};
-    epiq_comparison *r = j.r = &h->result;
+    int s = job_new(c, data, at, o, grid, &j);
+    if (s) return s;
+    holder *h = j.h;
+    epiq_comparison *r = j.r;
     j.progress.report = c->report;
     j.progress.user = c->user;
     epiq_ctx_on_progress(c, on_progress, &j);
@@ -454,6 +560,27 @@ int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, cons
     if (s) epiq_comparison_free(c, r);
     *out = s ? NULL : r;
     return s || !j.finished ? s : EPIQ_PARTIAL;
+}
+
+int epiq_compare_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                          const epiq_grid *grid, epiq_result **out)
+{
+    job j;
+    epiq_result *most = NULL;
+    *out = NULL;
+    int s = job_new(c, data, at, o, grid, &j);
+    if (s) return s;
+    double seconds = 0;
+    if (!(s = prepare(&j))) s = expect_all(&j, true, &most);
+    for (ptrdiff_t i = 0; !s && i < j.r->model_count; i++) {
+        seconds += sum_of(&j, &j.expected[i]);
+    }
+    if (!s) s = epiqp_forecast_of(c, most, seconds);
+    epiqp_arena_free(c, &j.scratch);
+    epiq_comparison_free(c, j.r);
+    if (s) epiq_result_free(c, most);
+    *out = s ? NULL : most;
+    return s;
 }
 
 void epiq_comparison_free(epiq_ctx *c, epiq_comparison *r)

@@ -23,6 +23,7 @@ typedef struct {
 } epiqp_fall;
 int epiqp_fall_measure(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                        epiqp_fall *out);
+double epiqp_fall_operations(const epiq_data *data, const epiq_points *at, const epiq_options *o); /* of that, about */
 
 /* ---- buying whole rows and whole networks (mix.c) ---- */
 

@@ -140,6 +140,23 @@ static int run(job *j, const epiq_data *data, const epiq_points *at, epiqp_fall 
     return s || used.groups < LEAST_GROUPS || used.n > 2 * most ? s : measure(j, &used, out);
 }
 
+/* A factor and the solutions at the points of all rows used, then of their halves; of the entries each costs as much as some 50
+ * operations. With --time all eigenvectors take the place of the factor. */
+double epiqp_fall_operations(const epiq_data *data, const epiq_points *at, const epiq_options *o)
+{
+    const ptrdiff_t most = o->time > 0 ? STOPPED : MOST_ROWS, sample = o->time > 0 ? STOPPED : SAMPLE;
+    const double points = (double)epiqp_min(at->count, MOST_POINTS),
+                 whole = data->n > most ? (double)sample : (double)data->n,
+                 n = data->n <= most && at->left_out[0] >= 0 ? whole * (FIFTHS - 1) / FIFTHS : whole,
+                 cube = o->time > 0 ? 10 : 1.0 / 3;
+    double sum = 0;
+    for (int k = 0; k <= 2 * SPLITS && data->groups >= LEAST_GROUPS; k++) {
+        const double rows = k ? n / 2 : n;
+        sum += rows * rows * (cube * rows + 25 + 4 * points);
+    }
+    return sum;
+}
+
 int epiqp_fall_measure(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                        epiqp_fall *out)
 {

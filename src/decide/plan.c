@@ -554,6 +554,21 @@ int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
     return s;
 }
 
+int epiq_plan_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
+                       epiq_result **out)
+{
+    double rate = 0, most = 0;
+    int s = epiq_forecast(c, data, at, o, out);
+    if (s) return s;
+    if (!(s = epiq_machine_rate(c, &rate, &most))) {
+        const double more = epiqp_fall_operations(data, at, (*out)->ran) / (rate * (double)(*out)->ran->threads);
+        s = epiqp_forecast_of(c, *out, (*out)->cost->seconds + more);
+    }
+    if (s) epiq_result_free(c, *out);
+    *out = s ? NULL : *out;
+    return s;
+}
+
 void epiq_plan_free(epiq_ctx *c, epiq_plan *p)
 {
     if (p) epiqp_arena_free(c, &((holder *)p)->arena);

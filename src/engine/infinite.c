@@ -21,6 +21,11 @@ double epiqp_infinite_bytes(ptrdiff_t n)
 int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double *c, double *tau2)
 {
     const ptrdiff_t n = f->rows.n, points = f->at.n;
+    if (epiqp_gmat_takes(e, n)) {
+        const epiq_device *d = e->device->table;
+        const epiq_device_kernel k = epiqp_kernel_described(&f->arch, &f->rows);
+        return epiqp_device_failed(e->c, d, d->variance(d->user, &k, points, f->at.x, c, tau2));
+    }
     /* the bits depend on this, so it must not depend on the threads */
     const ptrdiff_t wide = epiqp_max(32, epiqp_min(WIDE, points / 4));
     double *strip = epiqp_alloc(e->c, n * TALL, sizeof *strip);

@@ -48,7 +48,7 @@ static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw
         at[k] += epiqp_dot(n, ridge->c + k * n, residual);
     }
     if (rows || keep) { /* there is a factor: epiqp_options_check requires it */
-        epiqp_chol_solve(e, &ridge->factor.here, 1, weight);
+        if ((status = epiqp_factor_solve(e, &ridge->factor, 1, weight))) goto end;
     }
     for (ptrdiff_t i = 0; rows && i < n; i++) { /* h(theta0; X) + K A^-1 residual = y - shift A^-1 residual */
         rows[i] = f->y[i] - ridge->shift * weight[i];

@@ -126,7 +126,8 @@ int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_ans
             "Look for other features, or collect far more rows: the networks predict no better than the mean of the "
             "target, and more of them will not help.");
     } else if (a->fit.known && !a->fit.has_r2) {
-        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "None: the target has only one value.");
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                              "None: the target has only one value, so there is nothing to learn.");
     } else if (!b.points || !isfinite(b.own)) {
         a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "None without both parts, data and retraining. %s.",
                                               pb->plan->hints->both_parts);

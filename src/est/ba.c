@@ -41,7 +41,7 @@ static int batch_new(const epiqp_problem *pb, const epiqp_listed *of, ptrdiff_t 
         s = epiqp_fit_solve(&alone, out);
     }
     if (!pb->plan->keep) { /* one triangle at a time: only c is read, except by weights that are kept */
-        epiqp_tri_free(pb->e.c, &out->ridge.factor.here);
+        epiqp_factor_free(pb->e.c, &out->ridge.factor);
     }
     return s;
 }

@@ -61,11 +61,9 @@ int epiqp_if_room(const epiqp_problem *pb, epiqp_if_findings *found)
 
 int epiqp_leverages(const epiqp_env *e, const epiqp_solution *sol)
 {
-    const epiqp_tri *factor = &sol->ridge->factor.here;
-    if (sol->factor_copy && factor->a && !sol->factor_copy->a) {
-        int s = epiqp_tri_new(e->c, sol->ridge->n, sol->factor_copy);
+    if (sol->factor_copy && !sol->factor_copy->a) {
+        int s = epiqp_factor_copy(e, &sol->ridge->factor, sol->factor_copy);
         if (s) return s;
-        memcpy(sol->factor_copy->a, factor->a, (size_t)epiqp_tri_bytes(sol->ridge->n));
     }
     return epiqp_ridge_leverage(e, sol->ridge);
 }

@@ -46,20 +46,6 @@ typedef struct {
 
 /* ---- networks trained again ---- */
 
-/* A number for the targets, so that networks kept for other ones are not taken. */
-static int64_t sum_of(const double *y, ptrdiff_t n)
-{
-    char hex[65];
-    uint64_t number = 0;
-    epiqp_sha256 sum = epiqp_sha256_start();
-    epiqp_sha256_add(&sum, y, (size_t)n * sizeof *y);
-    epiqp_sha256_end(&sum, hex);
-    for (int k = 0; k < 15; k++) {
-        number = number * 16 + (uint64_t)(hex[k] <= '9' ? hex[k] - '0' : hex[k] - 'a' + 10);
-    }
-    return (int64_t)number;
-}
-
 /* Targets of retraining k, and room for the predictions of its networks. */
 static int moved_new(const retraining *w, const epiqp_fold *f, ptrdiff_t k, moved *m)
 {
@@ -94,7 +80,7 @@ static int retrain(const retraining *w, epiqp_kept *weights)
                 .draw = epiqp_fold_draw(w->pb, number, start),
                 .kind = EPIQP_FOR_RETRAINED,
                 .index = k * STARTS + start,
-                .of = sum_of(m->y, f->n),
+                .of = epiqp_member_sum(f->n, m->y),
                 .at = m->at + start * f->asked,
                 .rows = m->fitted + start * f->n,
             };

@@ -37,6 +37,7 @@ double epiqp_spread_shrink(double share, double leave_one_out2, double folds2)
 typedef struct epiqp_nearby {
     double weight, ratio; /* sums over the neighbours: of the weights, of weight times ratio */
     double apart2;        /* squared distance, by features alone, of the nearest row */
+    double noise;         /* of a row: its noise variance (Y6) */
 } nearby;
 
 /* Squared distances to rows j to j + AT_ONCE - 1, by features alone: each a sum that waits for its own last term only. The last
@@ -110,30 +111,42 @@ static double noise_of(double total, double variance)
     return fmax(total - variance, LEAST_NOISE * total);
 }
 
-/* Where rows up to `reach` apart from all others are inside the data. */
-static epiqp_spread_place place_of(const epiqp_spread *s, const nearby *near, double reach, double variance)
+/* Shrunk to networks that learn from all rows (Y6). */
+static double noise_at(const epiqp_spread *s, const nearby *near, double v)
 {
     const epiqp_spread_law *l = &s->law;
-    const double v = variance / l->unit / l->unit,
-                 total = l->shrink * l->shrink * (l->base + v) * local_ratio(s, l->prior, near->weight, near->ratio),
-                 noise = noise_of(total, v);
-    epiqp_spread_place out = {.noise_sd = l->unit * sqrt(noise), .sd = l->unit * sqrt(noise + v)};
+    const double total = l->shrink * l->shrink * (l->base + v) * local_ratio(s, l->prior, near->weight, near->ratio);
+    return noise_of(total, v);
+}
+
+/* noise, v: in units of law.unit^2. Rows up to `reach` apart from all others are inside the data. */
+static epiqp_spread_place place_of(const epiqp_spread *s, const nearby *near, double reach, double noise, double v)
+{
+    const double unit = s->law.unit;
+    epiqp_spread_place out = {.noise_sd = unit * sqrt(noise), .sd = unit * sqrt(noise + v)};
     out.known = out.sd <= DBL_MAX;
     if (!out.known) out.noise_sd = out.sd = 0;
     out.outside = !(sqrt(near->apart2) <= reach * (1 + TIE));
     return out;
 }
 
+static double in_units(const epiqp_spread *s, double variance)
+{
+    return variance / s->law.unit / s->law.unit;
+}
+
 epiqp_spread_place epiqp_spread_at_row(const epiqp_spread *s, ptrdiff_t row, double variance)
 {
     const ptrdiff_t group = s->group ? s->group[row] : row;
-    return place_of(s, &s->of_row[row], group == s->farthest ? s->other_reach : s->law.reach, variance);
+    const nearby *near = &s->of_row[row];
+    return place_of(s, near, group == s->farthest ? s->other_reach : s->law.reach, near->noise, in_units(s, variance));
 }
 
 epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance)
 {
     const nearby near = look_around(s, x, prediction, NULL, 0);
-    epiqp_spread_place out = place_of(s, &near, s->law.reach, variance);
+    const double v = in_units(s, variance);
+    epiqp_spread_place out = place_of(s, &near, s->law.reach, noise_at(s, &near, v), v);
     for (ptrdiff_t k = 0; k < s->d; k++) {
         const double slack = (BEYOND + TIE) * (s->most[k] - s->least[k]);
         out.outside |= !(x[k] >= s->least[k] - slack && x[k] <= s->most[k] + slack);
@@ -215,10 +228,7 @@ static void measure_errors(setup *w)
     }
     w->mean2 = weighted_mean(w, w->error2);
     if (w->mean2 < DBL_MIN / DBL_EPSILON) w->mean2 = 0;
-    const double shrunk = given->shrink * given->shrink * w->mean2, variance = weighted_mean(w, w->variance);
-    const bool told = given->noise2 > 0;
-    law->base = told ? given->noise2 / law->unit / law->unit : noise_of(w->mean2, variance);
-    law->noise_sd = told ? sqrt(given->noise2) : law->unit * sqrt(noise_of(shrunk, variance));
+    law->base = given->noise2 > 0 ? in_units(w->out, given->noise2) : noise_of(w->mean2, weighted_mean(w, w->variance));
     const double between = epiqp_variance(given->prediction, given->n);
     law->prediction_scale = between > 0 ? PREDICTION_WEIGHT / sqrt(between) : 0;
 }
@@ -373,6 +383,17 @@ static double choose_prior(const setup *w)
     return PRIOR[best];
 }
 
+/* The noise of every row, as at a point that all networks answer for, and the overall noise as the mean of these. */
+static void find_noise(const setup *w)
+{
+    const ptrdiff_t n = w->given->n;
+    const double *v = w->given->of_all ? w->given->of_all : w->given->variance;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        w->near[i].noise = w->room[i] = noise_at(w->out, &w->near[i], in_units(w->out, v[i]));
+    }
+    w->out->law.noise_sd = w->out->law.unit * sqrt(epiqp_mean(w->room, n));
+}
+
 static int rising(const void *left, const void *right)
 {
     const double a = ((const epiqp_weighted *)left)->value, b = ((const epiqp_weighted *)right)->value;
@@ -419,6 +440,7 @@ static int fill(const epiqp_env *e, setup *w, double *all)
     int s = find_neighbours(e, w);
     if (s) return s;
     out->law.prior = choose_prior(w);
+    find_noise(w);
     rank_scores(w, score, upto);
     return EPIQ_OK;
 }

@@ -22,6 +22,7 @@ typedef struct {
     const double *error;      /* n: target less prediction, finite */
     const double *prediction; /* n */
     const double *variance; /* n: of that prediction, data part plus procedural part over its networks; not negative */
+    const double *of_all;   /* n: of the prediction of all networks that answer, likewise; NULL: as variance */
     const ptrdiff_t *group; /* n: 0 .. groups-1; NULL: every row by itself, groups is n */
     double shrink;          /* epiqp_spread_shrink; 1: rows were left out one by one */
     double noise2;          /* noise variance, where the errors cannot tell it; 0: they do */
@@ -42,7 +43,7 @@ typedef struct {
     double base;  /* noise if it is equal everywhere, from the errors as they are (Y1) */
     double shrink;
     double reach;    /* farthest that a row is from the nearest row of other features */
-    double noise_sd; /* overall, in the units of the errors; shrunk as at a point */
+    double noise_sd; /* root of the mean noise variance of the rows (Y6), in the units of the errors */
 } epiqp_spread_law;
 
 /* What a model keeps, all of it: the rest follows from the features and groups of its rows. */
@@ -97,7 +98,8 @@ typedef struct {
 
 /* x: d; variance: of the prediction given, data part plus procedural part over its networks. Thread-safe. */
 epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance);
-/* At a row as the networks that have not seen it predict it: its own group, and so its own error, says nothing. */
+/* At a row as the networks that have not seen it predict it: its own group, and so its own error, says nothing. The noise does
+ * not depend on the variance, so that its mean square over all rows is law.noise_sd squared. */
 epiqp_spread_place epiqp_spread_at_row(const epiqp_spread *s, ptrdiff_t row, double variance);
 
 #endif

@@ -60,6 +60,7 @@ typedef struct {
     const epiqp_rows *rows;
 } epiqp_population;
 epiqp_source epiqp_source_ntk(const epiqp_population *p);
+epiq_device_kernel epiqp_kernel_described(const epiqp_arch *arch, const epiqp_rows *rows);
 
 typedef struct {
     const epiqp_la *la;

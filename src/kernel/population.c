@@ -290,7 +290,18 @@ static void ntk_block(const void *self, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t 
     epiqp_kernel_block(p->arch, p->rows, i0, rows, p->rows, j0, cols, out, NULL, ld);
 }
 
+epiq_device_kernel epiqp_kernel_described(const epiqp_arch *arch, const epiqp_rows *rows)
+{
+    return (epiq_device_kernel){arch->depth, arch->beta, arch->v, rows->n, rows->d, rows->x};
+}
+
+static void ntk_described(const void *self, epiq_device_kernel *out)
+{
+    const epiqp_population *p = self;
+    *out = epiqp_kernel_described(p->arch, p->rows);
+}
+
 epiqp_source epiqp_source_ntk(const epiqp_population *p)
 {
-    return (epiqp_source){.block = ntk_block, .self = p};
+    return (epiqp_source){.block = ntk_block, .self = p, .describe = ntk_described};
 }

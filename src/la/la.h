@@ -56,16 +56,22 @@ typedef struct {
     const epiqp_la *la;
     int threads;
     const epiq_cluster *cluster; /* NULL: alone; also for what one rank of several computes by itself */
+    const epiqp_device *device;  /* NULL: there is none, or not for this; always for what is done in threads of ours */
 } epiqp_env;
 
 static inline epiqp_env epiqp_alone(const epiqp_env *e)
 {
-    return (epiqp_env){e->c, e->la, e->threads, NULL};
+    return (epiqp_env){e->c, e->la, e->threads, NULL, NULL};
 }
 
 /* Chooses backend and threads, and sets OpenBLAS to one thread until epiqp_run_end. */
 epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o);
 void epiqp_run_end(void);
+/* Opens the device if the options ask for it, or leave it open and it is worth while. Fails where it must be there and is
+ * not; where it only could be, a warning says why it is not. */
+int epiqp_run_device(epiqp_env *e, const epiq_options *o, bool worth, epiqp_warnings *w);
+/* A failure of the device as one of the library's. */
+int epiqp_device_failed(epiq_ctx *c, const epiq_device *d, int status);
 /* The threads that a run takes if nothing is said. Ranks on one machine divide its cores, unless the launcher has dealt
  * them out already. */
 int epiqp_all_threads(const epiq_cluster *k);

@@ -1,6 +1,7 @@
 /* machine_info.c - what a run computes with: the BLAS, whether the kernels it has chosen suit the processor, and how fast
  * they are. OpenBLAS knows processors by their numbers: on one that is newer than itself it falls back to kernels of 2004.
  */
+#include "common/blas_start.h"
 #include "common/machine.h"
 #include "la/la.h"
 #include "la/lanes.h"
@@ -90,10 +91,7 @@ int epiqp_warn_blas(const epiqp_env *e, epiqp_warnings *w)
 {
     const epiq_machine_info m = epiq_machine_describe();
     if (e->la != &epiqp_la_blas || !m.better_core) return EPIQ_OK;
-    return epiqp_warn(e->c, w, EPIQ_W_SLOW_BLAS,
-                      "OpenBLAS uses its kernels for %s, which are several times slower on this processor than those "
-                      "for %s; set OPENBLAS_CORETYPE=%s in the environment before the program starts",
-                      m.core, m.better_core, m.better_core);
+    return epiqp_warn(e->c, w, EPIQ_W_SLOW_BLAS, EPIQP_SLOW_BLAS, m.core, m.better_core, m.better_core);
 }
 
 /* ---- its speed ---- */

@@ -2,8 +2,9 @@
 #ifndef EPIQP_SOURCE_H
 #define EPIQP_SOURCE_H
 
+#include "epiq_device.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 
 typedef struct {
     /* Writes rows i0.. by columns j0.., column-major, leading dimension ld. */
@@ -11,6 +12,8 @@ typedef struct {
                   ptrdiff_t ld);
     const void *self;
     bool heavy; /* a block is worth a thread however few blocks there are */
+    /* NULL, or describes the whole matrix as the tangent kernel of rows, for a device that computes it itself. */
+    void (*describe)(const void *self, epiq_device_kernel *out);
 } epiqp_source;
 
 #endif

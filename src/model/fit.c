@@ -257,10 +257,10 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiq_result *r, epiq_
     return m->warning_list ? epiqp_model_prepare(c, m) : EPIQ_E_NOMEM;
 }
 
-int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_model **out)
+/* forecast: what that would cost, and no model. */
+static int fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_model **out, epiq_result **forecast)
 {
     epiqp_clear(c);
-    *out = NULL;
     epiq_options own;
     int s = epiqp_options_take(c, o, &own);
     if (s || (s = epiqp_options_check(c, &own)) || (s = epiqp_options_conflict(c, &own, EPIQ_FOR_FIT))) return s;
@@ -271,13 +271,27 @@ int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_mod
     epiq_model *m = epiqp_model_alloc(c);
     s = m ? epiq_points_new(c, data, &mean) : EPIQ_E_NOMEM;
     if (!s && !(s = epiq_points_add(c, mean, "mean"))) {
-        s = epiqp_estimate(c, data, mean, &own, &(epiqp_request){.model = &m->kept, .predictive = true}, &r);
+        s = epiqp_estimate(c, data, mean, &own,
+                           &(epiqp_request){.model = &m->kept, .predictive = true, .forecast_only = forecast}, &r);
     }
     epiqp_clear_cancel(c);
-    if (!s) s = build(c, data, r, m);
-    epiq_result_free(c, r);
+    if (!s && !forecast) s = build(c, data, r, m);
     epiq_points_free(c, mean);
-    if (s) epiq_model_free(c, m);
-    *out = s ? NULL : m;
+    if (s || forecast) epiq_model_free(c, m);
+    if (s || !forecast) epiq_result_free(c, r);
+    if (!s && forecast) *forecast = r;
+    if (!s && !forecast) *out = m;
     return s;
+}
+
+int epiq_fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_model **out)
+{
+    *out = NULL;
+    return fit(c, data, o, out, NULL);
+}
+
+int epiq_fit_forecast(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_result **out)
+{
+    *out = NULL;
+    return fit(c, data, o, NULL, out);
 }

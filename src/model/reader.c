@@ -78,6 +78,11 @@ const char *epiq_reader_copied(const epiq_reader *r, ptrdiff_t i, ptrdiff_t k)
     return i < 0 ? t->copied.name[k] : t->copied.text + t->copied.start[i * t->copied.count + k];
 }
 
+void epiq_reader_missing(epiq_reader *r, int missing)
+{
+    r->table.gaps = missing == EPIQ_MISSING_DROP;
+}
+
 int epiq_reader_next(epiq_ctx *c, epiq_reader *r, ptrdiff_t most, double *x, ptrdiff_t *count)
 {
     epiqp_clear(c);

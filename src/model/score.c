@@ -157,7 +157,8 @@ static int judge_errors(const scoring *w)
         unit = fmax(unit, fmax(fabs(w->error[i]), fabs(w->y[i] - mean)));
         if (!(unit <= FARTHEST)) {
             return epiqp_fail(w->c, EPIQ_E_DATA,
-                              "the target of row %td is too far from its prediction; check its units", i + 1);
+                              "the target of row %td is too far from its prediction; check its units",
+                              s->row ? s->row[i] : i + 1);
         }
     }
     for (ptrdiff_t i = 0; unit > 0 && i < n; i++) { /* in units in which no square overflows */
@@ -305,33 +306,99 @@ static int make_room(epiq_ctx *c, ptrdiff_t rows, const double *y, holder *h)
     return s->calibration ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
+static int warn_of_blas(const scoring *w)
+{
+    const epiqp_env e = epiqp_run_begin(w->c, &w->m->o);
+    const int s = epiqp_warn_blas(&e, &w->h->warnings);
+    epiqp_run_end();
+    return s;
+}
+
 static int judge(const scoring *w, const double *x)
 {
     int s = predict(w, x);
-    if (s || (s = judge_errors(w))) return s;
+    if (s || (s = warn_of_blas(w)) || (s = judge_errors(w))) return s;
     judge_densities(w);
     judge_intervals(w);
     return (s = warn_of_rows(w, x)) ? s : warn_of_intervals(w);
 }
 
-/* note: about the file; NULL: nothing. */
-static int score(epiq_ctx *c, const epiq_model *m, ptrdiff_t rows, const double *x, const double *y,
-                 const epiq_score_request *asked, const char *note, epiq_scores **out)
+/* The rows to score on: those given, or a copy of them without those that lack a number. */
+typedef struct {
+    ptrdiff_t rows, dropped;
+    const double *x, *y;
+    double *own;    /* NULL: none was left out */
+    ptrdiff_t *row; /* rows: their numbers from 1, with own */
+} complete_rows;
+
+static bool is_complete(ptrdiff_t d, const double *x, double y)
 {
-    epiq_score_request ask = {.size = sizeof ask};
-    int s = epiqp_take(c, "epiq_score_request", asked, &ask, sizeof ask);
+    bool gap = isnan(y);
+    for (ptrdiff_t k = 0; k < d; k++) {
+        gap = gap || isnan(x[k]);
+    }
+    return !gap;
+}
+
+static int take_complete(epiq_ctx *c, ptrdiff_t d, complete_rows *t)
+{
+    ptrdiff_t kept = 0;
+    for (ptrdiff_t i = 0; i < t->rows; i++) {
+        kept += is_complete(d, t->x + i * d, t->y[i]);
+    }
+    if (kept == t->rows) return EPIQ_OK;
+    if (!kept) {
+        return epiqp_fail(c, EPIQ_E_DATA,
+                          "every one of %td rows lacks a cell, so there is none to score the model on; fill some in",
+                          t->rows);
+    }
+    t->own = epiqp_alloc(c, kept * (d + 1), sizeof *t->own);
+    t->row = epiqp_alloc(c, kept, sizeof *t->row);
+    if (!t->own || !t->row) return EPIQ_E_NOMEM;
+    double *x = t->own, *y = t->own + kept * d;
+    for (ptrdiff_t i = 0, k = 0; i < t->rows; i++) {
+        if (!is_complete(d, t->x + i * d, t->y[i])) continue;
+        memcpy(x + k * d, t->x + i * d, (size_t)d * sizeof *x);
+        y[k] = t->y[i];
+        t->row[k++] = i + 1;
+    }
+    t->dropped = t->rows - kept;
+    t->rows = kept;
+    t->x = x;
+    t->y = y;
+    return EPIQ_OK;
+}
+
+static int keep_numbers(epiq_ctx *c, const complete_rows *t, holder *h)
+{
+    if (!t->dropped) return EPIQ_OK;
+    ptrdiff_t *row = epiqp_arena_alloc(c, &h->arena, t->rows, sizeof *row);
+    if (!row) return EPIQ_E_NOMEM;
+    memcpy(row, t->row, (size_t)t->rows * sizeof *row);
+    h->scores.row = row;
+    h->scores.dropped = t->dropped;
+    return epiqp_warn(c, &h->warnings, EPIQ_W_DROPPED_ROWS, "%td of %td rows were left out because a cell was missing",
+                      t->dropped, t->rows + t->dropped);
+}
+
+/* note: about the file; NULL: nothing. */
+static int score_complete(epiq_ctx *c, const epiq_model *m, const complete_rows *t, const epiq_score_request *ask,
+                          const char *note, epiq_scores **out)
+{
+    const ptrdiff_t rows = t->rows;
+    int s = epiqp_check_finite(c, "y", rows, 0, t->y);
     if (s) return s;
-    if (rows < 1) return epiqp_fail(c, EPIQ_E_DATA, "there is no row to score the model on; give at least one");
-    if ((s = epiqp_check_finite(c, "y", rows, 0, y))) return s;
     holder *h = epiqp_alloc(c, 1, sizeof *h);
     double *error = epiqp_alloc(c, rows, sizeof *error);
     if (h) {
-        *h =
-            (holder){.warnings.arena = &h->arena, .scores = {.rows = rows, .level = ask.level == 0 ? 0.95 : ask.level}};
+        *h = (holder){.warnings.arena = &h->arena,
+                      .scores = {.rows = rows, .level = ask->level == 0 ? 0.95 : ask->level}};
     }
     s = h && error ? EPIQ_OK : EPIQ_E_NOMEM;
     if (!s) {
-        if (!(s = make_room(c, rows, y, h))) s = judge(&(scoring){c, m, &ask, h, h->scores.y, rows, error}, x);
+        if (!(s = make_room(c, rows, t->y, h)) && !(s = keep_numbers(c, t, h))) {
+            s = judge(&(scoring){c, m, ask, h, h->scores.y, rows, error}, t->x);
+        }
         if (!s && note) s = epiqp_warn(c, &h->warnings, EPIQ_W_EXTRA_COLUMNS, "%s", note);
         h->scores.warnings =
             s ? NULL : epiqp_arena_list(c, &h->arena, h->warnings.list, h->warnings.count, sizeof *h->warnings.list);
@@ -341,6 +408,21 @@ static int score(epiq_ctx *c, const epiq_model *m, ptrdiff_t rows, const double 
     epiqp_free(c, error);
     if (s && h) epiq_scores_free(c, &h->scores);
     *out = s ? NULL : &h->scores;
+    return s;
+}
+
+static int score(epiq_ctx *c, const epiq_model *m, ptrdiff_t rows, const double *x, const double *y,
+                 const epiq_score_request *asked, const char *note, epiq_scores **out)
+{
+    epiq_score_request ask = {.size = sizeof ask};
+    complete_rows t = {.rows = rows, .x = x, .y = y};
+    int s = epiqp_take(c, "epiq_score_request", asked, &ask, sizeof ask);
+    if (s) return s;
+    if (rows < 1) return epiqp_fail(c, EPIQ_E_DATA, "there is no row to score the model on; give at least one");
+    if (ask.missing == EPIQ_MISSING_DROP) s = take_complete(c, m->d, &t);
+    if (!s) s = score_complete(c, m, &t, &ask, note, out);
+    epiqp_free(c, t.own);
+    epiqp_free(c, t.row);
     return s;
 }
 
@@ -376,7 +458,10 @@ int epiq_score_file(epiq_ctx *c, const epiq_model *m, const char *path, const ep
     epiq_reader *r = NULL;
     double *all = NULL, *y = NULL;
     ptrdiff_t rows = 0;
-    int s = epiqp_reader_new(c, m, path, NULL, true, &r);
+    epiq_score_request asked = {.size = sizeof asked};
+    int s = epiqp_take(c, "epiq_score_request", ask, &asked, sizeof asked);
+    if (!s) s = epiqp_reader_new(c, m, path, NULL, true, &r);
+    if (!s) epiq_reader_missing(r, (int)asked.missing);
     if (!s) s = read_all(c, m, r, &all, &rows);
     if (!s && !(y = epiqp_alloc(c, rows, sizeof *y))) s = EPIQ_E_NOMEM;
     for (ptrdiff_t i = 0; !s && i < rows; i++) {

@@ -22,8 +22,7 @@ enum {
     ANY = LEVELS, /* of them */
     NARROW = 3,
     WIDTHS_MOST = NARROW + 2,
-    MOST = (WIDTHS_MOST + 1) * LEVELS, /* models */
-    USUAL_NETWORKS = 25                /* the work of so many of the usual width is the limit: a default run has 90 */
+    MOST = (WIDTHS_MOST + 1) * LEVELS /* models */
 };
 static const double LAMBDAS[LEVELS] = {1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5};
 static const ptrdiff_t WIDTHS[NARROW] = {16, 32, 64};
@@ -36,9 +35,11 @@ static const double FAR = 1.25; /* times that error: on a part of the rows so mu
 static const double MOST_SPREAD = 2.0 / 3;
 /* Times the mean squared error: 1 % of an error matters to no one, however surely it is there. */
 static const double EQUAL = 1.02;
-static const double BEHIND = 2; /* standard errors of the difference: a model that is farther behind is dropped */
-static const double FIRST_GRADIENTS = 500, LONGER = 3.5; /* of a network with lambda 1e-3; for a tenth of any lambda */
+static const double BEHIND = 2;    /* standard errors of the difference: a model that is farther behind is dropped */
 static const double PER_ROW = 800; /* what a gradient costs for each row beside its weights, in weights: as timed */
+static const double USUAL_NETWORKS = 82; /* of a run: 50 on all rows, 40 without a fifth of them */
+static const double OF_RUN =
+    0.75; /* of the counted work of a run: beside it choosing takes kernel regressions, and searches */
 /* Of all networks of a run together, in gradients times rows times weights: about ten minutes of two cores. Of many rows only
  * models that stay below it are chosen. */
 static const double RUN_LIMIT = 2.5e13;
@@ -71,8 +72,8 @@ typedef struct {
     epiqp_fit fit[FOLDS]; /* rows without a fold, asked at it */
     model list[MOST];
     ptrdiff_t count;
-    double spent, budget; /* gradients times rows times weights */
-    bool limited;         /* some were left out for their cost */
+    double spent; /* gradients times rows times weights */
+    bool limited; /* some were left out for their cost */
 } race;
 
 /* ---- errors ---- */
@@ -260,16 +261,48 @@ static int folds_new(race *r)
     return s;
 }
 
-/* What `starts` more networks without each fold would cost. */
+/* What `starts` more networks without each fold would cost. before: trained networks of the model or of one like it; NULL or
+ * without networks: there are none. */
 static double expected_work(const race *r, ptrdiff_t width, double lambda, const model *before, ptrdiff_t starts)
 {
     epiq_options o = r->o;
     o.width = width;
     const epiqp_net net = epiqp_net_of(&o, r->data->d);
-    const double shorter = before ? log10(before->is.lambda / lambda) : log10(1e-3 / lambda),
-                 gradients = (before ? (double)before->is.iterations : FIRST_GRADIENTS) * pow(LONGER, shorter);
+    double gradients = epiqp_usual_effort(&net, r->data->n, lambda).gradients;
+    if (before && before->is.networks) {
+        o.width = before->is.width;
+        const epiqp_net other = epiqp_net_of(&o, r->data->d);
+        gradients *=
+            (double)before->is.iterations / epiqp_usual_effort(&other, r->data->n, before->is.lambda).gradients;
+    }
     const double rows = (double)(starts * r->folds * r->data->n) * (FOLDS - 1) / FOLDS;
     return gradients * rows * ((double)epiqp_net_params(&net) + PER_ROW);
+}
+
+/* Networks of a run, in units of one on all rows. */
+static double networks_of(const epiq_options *o)
+{
+    const double share = (double)(FOLDS - 1) / FOLDS;
+    return (double)o->members + share * (double)(FOLDS * o->fold_members + 4 * o->replicates);
+}
+
+/* What all networks of a run on all rows would cost with this model and this lambda. */
+static double run_work(const race *r, const model *m, ptrdiff_t width, double lambda)
+{
+    const double share = (double)(FOLDS - 1) / FOLDS, all = (double)r->pb->n / (double)r->data->n;
+    return expected_work(r, width, lambda, m, 1) / share / (double)r->folds * networks_of(&r->o) * all;
+}
+
+/* The most work that choosing may take: what the rest of the run would with the model that would be chosen now, less what is
+ * not counted, so that choosing takes no longer than what it is for. A run of few networks counts as one of the usual number. */
+static int work_limit(const race *r, double *out)
+{
+    const model *now = NULL;
+    const int s = r->count ? choose(r, &now) : EPIQ_OK;
+    const ptrdiff_t width = now && now->is.width ? now->is.width : r->o.width; /* the usual one, where any may be */
+    const double few = fmax(1, USUAL_NETWORKS / networks_of(&r->o));
+    *out = s ? 0 : OF_RUN * few * run_work(r, now, width, now ? now->is.lambda : r->o.lambda);
+    return s;
 }
 
 static void add_prediction(const race *r, ptrdiff_t f, const double *at, double count, model *m)
@@ -308,6 +341,7 @@ static int training_new(const race *r, model *const *of, ptrdiff_t models, ptrdi
         *o = r->o;
         o->width = of[number]->is.width;
         o->lambda = of[number]->is.lambda;
+        const double decides[] = {(double)o->width, o->lambda, (double)r->folds};
         epiqp_fit *fit = &t->fit[number * r->folds + f];
         *fit = r->fit[f];
         fit->o = o;
@@ -317,10 +351,20 @@ static int training_new(const race *r, model *const *of, ptrdiff_t models, ptrdi
         t->list[k] = (epiqp_assignment){.fit = fit,
                                         .draw = epiqp_draw_of(o, f + start * r->folds),
                                         .kind = EPIQP_FOR_FOLD,
-                                        .index = k,
+                                        .index = f + start * r->folds,
+                                        .of = epiqp_member_sum(3, decides),
                                         .at = t->at + k * r->rows.largest};
     }
     return EPIQ_OK;
+}
+
+/* Networks of the choice are kept in the state file too, each as its predictions at the rows of its fold. */
+static int open_state(const race *r, epiqp_arena *arena, epiqp_maker *maker)
+{
+    const epiqp_state_key key = {.e = &r->pb->e, .o = &r->o, .data = r->data, .choice = true};
+    const epiq_cluster *k = r->pb->e.cluster;
+    maker->has_state = r->o.state;
+    return r->o.state && !(k && k->rank > 0) ? epiqp_state_open(&key, arena, &maker->state) : EPIQ_OK;
 }
 
 /* Trains `starts` more networks without each fold for all of these models, together. */
@@ -329,8 +373,10 @@ static int train(race *r, model *const *of, ptrdiff_t models, ptrdiff_t starts)
     epiqp_arena arena = {0};
     training t;
     int s = training_new(r, of, models, starts, &arena, &t);
-    const epiqp_maker maker = {.e = &r->pb->e, .engine = r->pb->engine, .sum = &t.sum};
+    epiqp_maker maker = {.e = &r->pb->e, .engine = r->pb->engine, .sum = &t.sum};
     const ptrdiff_t per = r->folds * starts;
+    if (!s) s = open_state(r, &arena, &maker);
+    s = epiq_ctx_agree(r->pb->e.c, s);
     if (!s) s = epiqp_members_run(&maker, "choice", models * per, t.list);
     for (ptrdiff_t number = 0; !s && number < models; number++) {
         model *m = of[number];
@@ -347,6 +393,7 @@ static int train(race *r, model *const *of, ptrdiff_t models, ptrdiff_t starts)
         r->spent += expected_work(r, m->is.width, m->is.lambda, m, starts);
         set_errors(r, m);
     }
+    epiqp_state_close(maker.state);
     epiqp_arena_free(r->pb->e.c, &arena);
     return s;
 }
@@ -384,22 +431,26 @@ static int drop(const race *r, lane *lanes, ptrdiff_t count)
     return s;
 }
 
-/* The next model of every lane that goes on and whose work is within the limit; the first one of all is. */
+/* The next model of every lane that goes on and whose work is within the limit; the first one of all is. A lane whose next
+ * model costs too much goes on when one is in front whose run would cost more. */
 static int next_models(race *r, lane *lanes, ptrdiff_t count, model **now, lane **of, ptrdiff_t *models)
 {
-    double work = r->spent;
+    double work = r->spent, limit;
+    bool limited = false;
+    int s = work_limit(r, &limit);
     *models = 0;
-    for (lane *l = lanes; l < lanes + count; l++) {
+    for (lane *l = lanes; !s && l < lanes + count; l++) {
         if (l->done) continue;
         const double more = expected_work(r, l->width, lambda_of(r, l->next), l->best, FIRST);
-        l->done = work + more > r->budget && r->count > 0;
-        r->limited |= l->done;
-        if (l->done) continue;
+        const bool dear = work + more > limit && r->count > 0;
+        limited |= dear;
+        if (dear) continue;
         work += more;
         of[*models] = l;
         if (!(now[(*models)++] = model_new(r, l->width, l->next))) return EPIQ_E_NOMEM;
     }
-    return EPIQ_OK;
+    r->limited |= limited && !*models; /* there is no more */
+    return s;
 }
 
 static int run_lanes(race *r, lane *lanes, ptrdiff_t count)
@@ -434,10 +485,12 @@ static int try_networks(race *r, const model *kernel)
     }
     int s = run_lanes(r, lanes, count);
     if (s || !kernel) return s;
-    double far = 0;
-    if ((s = behind(r, kernel, best_of(r, ANY), &far)) || far > BEHIND) return s;
-    r->limited |= r->spent + expected_work(r, BETWEEN, kernel->is.lambda, NULL, FIRST) > r->budget;
-    if (r->limited) return EPIQ_OK;
+    double far = 0, limit;
+    if ((s = behind(r, kernel, best_of(r, ANY), &far)) || far > BEHIND || (s = work_limit(r, &limit))) return s;
+    if (r->spent + expected_work(r, BETWEEN, kernel->is.lambda, NULL, FIRST) > limit) {
+        r->limited = true;
+        return EPIQ_OK;
+    }
     model *between = model_new(r, BETWEEN, kernel->level);
     if (!between) return EPIQ_E_NOMEM;
     s = train(r, &between, 1, FIRST);
@@ -451,18 +504,18 @@ static int run_finals(race *r)
     model *final[FINALISTS];
     ptrdiff_t count = 0;
     const model *best = best_of(r, ANY);
-    double work = r->spent, limit = INFINITY;
-    int s = EPIQ_OK;
-    for (double above = -INFINITY; !s && count < FINALISTS; above = limit) { /* in the order of their errors */
+    double work = r->spent, limit, above = -INFINITY;
+    int s = work_limit(r, &limit);
+    while (!s && count < FINALISTS) { /* in the order of their errors */
         model *next = NULL;
         for (model *m = r->list; m < r->list + r->count; m++) {
             if (m->is.width && m->mse > above && (!next || m->mse < next->mse)) next = m;
         }
         double far = 0;
         if (!next || (s = behind(r, next, best, &far)) || far > BEHIND) break;
-        limit = next->mse;
+        above = next->mse;
         work += expected_work(r, next->is.width, next->is.lambda, next, MORE);
-        if (work > r->budget) {
+        if (work > limit) {
             r->limited = true;
             break;
         }
@@ -609,15 +662,6 @@ static int excuse(const race *r, int status)
 
 /* ---- on all rows, after a part of them ---- */
 
-/* What all networks of a run would cost with this model of a part of the rows and this lambda. */
-static double run_work(const race *whole, const model *m, ptrdiff_t width, double lambda)
-{
-    const epiq_options *o = &whole->o;
-    const double share = (double)(FOLDS - 1) / FOLDS,
-                 networks = (double)o->members + share * (double)(FOLDS * o->fold_members + 4 * o->replicates);
-    return expected_work(whole, width, lambda, m->is.width ? m : NULL, 1) / share / (double)whole->folds * networks;
-}
-
 /* A model of a part to be tried on all rows, and with smaller lambdas: with more rows less penalty is best, down to about that which
  * keeps lambda n, the number of rows that the start counts for. How much less a part cannot tell. */
 static int add_models(race *whole, const race *part, const model *m, model **now, ptrdiff_t *models)
@@ -733,19 +777,81 @@ static ptrdiff_t affordable_width(const race *part)
     return DOWN[k];
 }
 
-/* That of networks of the usual width, or of the given one if that is more. */
-static double work_limit(const race *r)
+/* ---- what it will take ---- */
+
+/* Models that are usually tried: every narrow width, then with less penalty the better ones. */
+static const struct {
+    ptrdiff_t width;
+    int level;
+} TRIED[] = {{16, USUAL}, {32, USUAL}, {64, USUAL}, {32, USUAL + 1}, {64, USUAL + 1}, {32, USUAL + 2}};
+
+static double seconds_of(const race *r, const epiqp_rates *rate, ptrdiff_t width, double lambda)
 {
     epiq_options o = r->o;
-    o.width = epiqp_max(EPIQ_USUAL_WIDTH, o.width);
-    const epiqp_net net = epiqp_net_of(&o, r->data->d);
-    return (double)USUAL_NETWORKS * EPIQP_USUAL_GRADIENTS * (double)r->data->n * (double)epiqp_net_params(&net);
+    o.width = r->any_width ? width : o.width;
+    o.lambda = r->any_lambda ? lambda : o.lambda;
+    return epiqp_usual_seconds(r->pb, &o, rate);
 }
 
-int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_options *o, epiqp_answer *a)
+/* Seconds of one network on all rows, whichever is chosen: a wide one with the usual lambda and a narrow one with little are
+ * about as likely, and take about as long; the geometric mean. ratio: of what is timed to what is counted. */
+static int network_seconds(const race *r, const epiqp_rates *rate, double networks, bool timed, double *out,
+                           double *ratio)
+{
+    const ptrdiff_t width[2] = {r->o.width, TRIED[1].width};
+    const double lambda[2] = {LAMBDAS[USUAL], LAMBDAS[LEVELS - 1]};
+    double product = 1;
+    *ratio = 1;
+    for (int k = 0; k < 2; k++) {
+        epiq_options o = r->o;
+        o.width = r->any_width ? width[k] : o.width;
+        o.lambda = r->any_lambda ? lambda[k] : o.lambda;
+        const double counted = seconds_of(r, rate, width[k], lambda[k]);
+        double one = counted;
+        int s = timed ? epiqp_time_network(r->pb, &o, EPIQP_TIMING_SHARE * networks, &one) : EPIQ_OK;
+        if (s) return s;
+        product *= one;
+        *ratio *= one / counted;
+    }
+    *out = sqrt(product);
+    *ratio = sqrt(*ratio);
+    return EPIQ_OK;
+}
+
+/* What choosing is expected to take, and one network of the run after it. r: with its part of the rows. */
+static int foresee(const race *r, const epiqp_request *request, epiqp_resolved *out)
+{
+    const epiq_options *o = &r->o;
+    const double share = (double)(FOLDS - 1) / FOLDS, at_once = (double)r->pb->e.threads, n = (double)r->data->n,
+                 networks = networks_of(o), all = (double)r->pb->n / n;
+    epiqp_rates rate;
+    double ratio = 1, one = 0;
+    out->choosing = 0;
+    int s = epiqp_rates_of(r->pb, request, o, &rate);
+    if (s) return s;
+    if (r->trains) {
+        if ((s = network_seconds(r, &rate, networks, false, &one, &ratio))) return s;
+        const bool timed = request->forecast_only ? !request->untimed : networks * one / at_once > EPIQP_WORTH_TIMING;
+        if (timed && (s = network_seconds(r, &rate, networks, true, &one, &ratio))) return s;
+        double tried = 0;
+        for (size_t k = 0; k < sizeof TRIED / sizeof *TRIED; k++) {
+            tried += ratio * seconds_of(r, &rate, TRIED[k].width, LAMBDAS[TRIED[k].level]);
+        }
+        out->choosing = fmin(FIRST * FOLDS * share * tried / all, networks * one) / at_once;
+        if (all > 1) out->choosing += FINALS_MOST / 2 * FIRST * share * one / at_once;
+        out->network = one;
+    }
+    if (r->data->n <= EPIQP_CHEAP_ROWS && r->any_lambda && (r->any_width || !r->trains)) {
+        out->choosing += LEVELS * (n * n / rate.entries + 3 * n * n * n / rate.flops); /* as timed; counted: half */
+    }
+    return EPIQ_OK;
+}
+
+int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *resolved, epiqp_answer *a)
 {
     const double start = epiqp_now();
     epiq_model_choice *out = &a->model_choice;
+    epiq_options *o = &resolved->o;
     if (o->width > 0 && o->lambda > 0) return EPIQ_OK;
     race *r = epiqp_room(pb, 2, sizeof *r);
     epiq_data part;
@@ -761,13 +867,18 @@ int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_opt
     r->o.width = out->width;
     r->o.lambda = out->lambda;
     int s = take_part(r, request->choice_rows ? request->choice_rows : EPIQP_CHOICE_ROWS, &part);
-    r->budget = work_limit(r);
     if (!s) s = check_memory(r);
     if (!s && request->forecast_only && r->any_width && r->trains && r->data != pb->data) {
         out->width = affordable_width(r);
     }
-    const bool possible = pb->data->groups >= FEWEST && !(o->time > 0);
-    if (!s && !request->forecast_only && possible && (r->any_lambda || r->trains)) {
+    const bool possible = pb->data->groups >= FEWEST && !(o->time > 0) && (r->any_lambda || r->trains);
+    if (!s && possible && (request->forecast_only || pb->e.c->report)) {
+        r->o.width = out->width;
+        s = foresee(r, request, resolved);
+        const double all = resolved->choosing + resolved->network * (double)o->members / pb->e.threads;
+        if (!s && !request->forecast_only && all > EPIQP_WORTH_SAYING) s = epiqp_report_forecast(pb, all);
+    }
+    if (!s && !request->forecast_only && possible) {
         if (!(s = deal_folds(r))) s = hold_race(r, &r[1], out);
         for (ptrdiff_t f = 0; f < 2 * FOLDS; f++) {
             epiqp_fit_free(pb->e.c, &r[f / FOLDS].fit[f % FOLDS]);
@@ -785,5 +896,9 @@ int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_opt
     o->width = out->width;
     o->lambda = out->lambda;
     a->timing.choice = epiqp_now() - start;
+    if (!request->forecast_only) { /* what is chosen is known now */
+        resolved->choosing = a->timing.choice;
+        resolved->network = 0;
+    }
     return s;
 }

@@ -1,23 +1,20 @@
-/* cost.c - what a plan will take in memory and time, before it takes any: counted from its sizes, and timed by two short
- * products.
- */
+/* cost.c - what a plan will take in memory and time, before it takes any: counted from its sizes, with the rates of timing.c. */
 #include "run/run.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
-    LARGE = 4000,      /* rows from which on the machine is timed: below, everything takes seconds */
-    ITERATIONS = 14,   /* of conjugate gradients, as usual with the default rank; */
-    ROUGHLY = 8,       /* to the residual that does for probes */
-    SIDE = 384,        /* of the products that are timed */
-    FEWEST_TIMED = 16, /* rows that entries of the kernel are timed with */
-    AT_ONCE = 32       /* columns that are iterated further together: settle.c */
+    ITERATIONS = 14, /* of conjugate gradients, as usual with the default rank; */
+    ROUGHLY = 8,     /* to the residual that does for probes */
+    AT_ONCE = 32     /* columns that are iterated further together: settle.c */
 };
 /* Bytes: of a run that does nothing, libraries and their threads; with those of MPI and ScaLAPACK; of memory shared with each
  * rank on the machine; of a row of panels sent. */
 static const double PROCESS = 8.5e6, RANK = 18e6, NEIGHBOUR = 1.5e6, MESSAGES = 800;
+
+/* Seconds: of a run that does nothing; of one thread, for each row and point, where rows are left out. */
+static const double STARTING = 0.01, LEAVING_OUT = 3e-7;
 
 /* ---- memory ---- */
 
@@ -34,10 +31,15 @@ static bool inverts(const epiqp_plan *plan)
     return epiqp_plan_inverse(plan) || (plan->phi && !plan->probes);
 }
 
-double epiqp_cost_matrix_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n)
+static double triangle_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n)
 {
     return pb->e.cluster ? epiqp_dmat_bytes(pb->e.cluster, n, inverts(plan))
                          : (double)(epiqp_tri_bytes(n) + (inverts(plan) ? epiqp_inverse_bytes(n, pb->e.threads) : 0));
+}
+
+double epiqp_cost_matrix_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n)
+{
+    return epiqp_gmat_takes(&pb->e, n) ? epiqp_gmat_host_bytes(n) : triangle_bytes(pb, plan, n);
 }
 
 /* A part with its triangle and its points' columns; before or after them a batch of engine linear with its own. */
@@ -107,11 +109,12 @@ static double probes_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
 double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
-    const double n = (double)pb->n, d = (double)pb->data->d, triangle = epiqp_cost_matrix_bytes(pb, plan, pb->n),
+    const double n = (double)pb->n, d = (double)pb->data->d, triangle = triangle_bytes(pb, plan, pb->n),
                  cross = 8 * n * (double)pb->points;
     const epiq_cluster *k = pb->e.cluster;
     double need = (k ? RANK + NEIGHBOUR * k->ranks_on_node + MESSAGES * n : PROCESS) + request->extra_bytes +
                   8 * n * (4 * d + (plan->solve ? 24 : 12)) + networks_bytes(pb, plan);
+    if (pb->e.device) need += EPIQP_DEVICE_BYTES;
     if (pb->data != pb->table) { /* rows and points by their features, a basis, and rows for the interval of y */
         need += 8 * (double)pb->table->d * (4 * n + 2 * (double)pb->points);
     }
@@ -139,46 +142,13 @@ double epiqp_may_use(const epiq_options *o, int sharers)
 
 /* ---- time ---- */
 
-/* The second of two runs of each: about 10 ms in all. */
-static int time_machine(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out)
-{
-    double *a = epiqp_alloc(pb->e.c, 3 * SIDE * SIDE, sizeof *a);
-    if (!a) return EPIQ_E_NOMEM;
-    const epiqp_net net = epiqp_net_of(o, pb->data->d);
-    const epiqp_arch arch = epiqp_arch_of(&net);
-    const ptrdiff_t side = epiqp_min(EPIQP_BLOCK, pb->n / 2);
-    epiqp_rows rows = {0};
-    int s = epiqp_rows_new(pb->e.c, 2 * side, pb->data->d, pb->data->x, &rows);
-    memset(a, 0, 3 * SIDE * SIDE * sizeof *a);
-    for (int k = 0; !s && k < 2; k++) {
-        double start = epiqp_now();
-        pb->e.la->gemm('N', 'T', SIDE, SIDE, SIDE, 1, a, SIDE, a + SIDE * SIDE, SIDE, 0, a + 2 * SIDE * SIDE, SIDE);
-        out->flops = 2.0 * SIDE * SIDE * SIDE * pb->e.threads / fmax(epiqp_now() - start, 1e-6);
-    }
-    for (int k = 0; !s && side >= FEWEST_TIMED && k < 2; k++) {
-        double start = epiqp_now();
-        epiqp_kernel_block(&arch, &rows, 0, side, &rows, side, side, a, NULL, side);
-        out->entries = (double)(side * side) * pb->e.threads / fmax(epiqp_now() - start, 1e-7);
-    }
-    epiqp_rows_free(pb->e.c, &rows);
-    epiqp_free(pb->e.c, a);
-    return s;
-}
-
-int epiqp_rates_of(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_rates *out)
-{
-    const epiq_cluster *k = pb->e.cluster;
-    const int size = k ? k->ranks : 1;
-    *out = (epiqp_rates){5e10, 1e8};
-    const bool timed = pb->n >= LARGE || (request->forecast_only && !request->why_not_rows);
-    int s = timed ? time_machine(pb, o, out) : EPIQ_OK;
-    *out = (epiqp_rates){out->flops * size, out->entries * size};
-    return s;
-}
+/* Of a GPU: half of what an H200 does, since others do less; but no slower than the processor. */
+static const epiqp_rates ON_DEVICE = {.flops = 2e13, .entries = 2e10};
 
 static double kernel_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate)
 {
     const epiq_options *o = &plan->ran;
+    if (o->solver != EPIQ_SOLVER_ITERATIVE && epiqp_gmat_takes(&pb->e, rows_at_once(pb, plan))) rate = &ON_DEVICE;
     const bool by_row = epiqp_noise_by_row(o->correction);
     const double n = (double)pb->n, points = (double)pb->points, columns = points + 1, probed = (double)plan->probes,
                  decide = plan->probes ? (double)epiqp_deciding_most(pb->points, rows_at_once(pb, plan)) : 0;
@@ -201,24 +171,54 @@ static double kernel_seconds(const epiqp_problem *pb, const epiqp_plan *plan, co
            (others ? n * n / rate->entries : 0);
 }
 
-/* Of one network. Measured for lambda 0.1 to 1e-5, 1 to 3 layers and widths from 64 on: 85, 120, 230, 600 and 1500 passes
- * over the rows, of 4 operations a weight with one hidden layer and 6 with more, in single precision, which is twice as
- * fast. Beside them a pass costs as much for each row as 800 weights do, and for each weight as much as 300 rows. */
-static double training_seconds(const epiqp_net *net, ptrdiff_t rows, double lambda, const epiqp_rates *rate)
+/* Networks of one list, which threads take from it one by one, in units of the time of one. */
+static double rounds(const epiqp_problem *pb, ptrdiff_t networks)
 {
-    double passes = 80 + 150 * sqrt(1e-3 / fmax(lambda, 1e-7)), operations = net->depth == 1 ? 4 : 6;
-    return passes * ((double)rows + 300) * ((double)epiqp_net_params(net) + 800) * operations / (2 * rate->flops);
+    const double at_once = (double)pb->e.threads * (pb->e.cluster ? pb->e.cluster->ranks : 1);
+    return networks ? fmax(1, (double)networks / at_once) : 0;
+}
+
+/* Those on all rows, those without a fold, and of these the ones trained again; all batches together have all rows once. */
+static double all_rounds(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    const ptrdiff_t folds = epiqp_fold_count(pb, &plan->ran), first = plan->fold_starts * folds,
+                    again = epiqp_fold_networks(pb, plan) - first;
+    const double share = 1 - 1 / fmax(2, (double)folds), batch = 1 / (double)epiqp_max(1, plan->ran.batches);
+    return (plan->members ? rounds(pb, plan->ran.members) : 0) + share * (rounds(pb, first) + rounds(pb, again)) +
+           (plan->batches ? batch * rounds(pb, plan->ran.batches) : 0);
+}
+
+double epiqp_cost_networks(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    const double at_once = (double)pb->e.threads * (pb->e.cluster ? pb->e.cluster->ranks : 1);
+    return pb->engine->trains ? at_once * all_rounds(pb, plan) : 0;
+}
+
+/* Engine linear: a network's output at the rows, and where its own kernel is solved that matrix and its factor. */
+static double linear_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate)
+{
+    const epiq_options *o = &plan->ran;
+    const epiqp_net net = epiqp_net_of(o, pb->data->d);
+    const double n = (double)pb->n, points = (double)pb->points, weights = (double)epiqp_net_params(&net),
+                 units = (double)(o->width * o->depth);
+    double one =
+        2 * (2 * (n + points) * weights + 2 * n * points); /* products with a vector are half as fast, or slower */
+    if (o->linear_kernel == EPIQ_KERNEL_EMPIRICAL)
+        one += n * n * (n / 3 + 2 * units + 2 * points) + 2 * n * points * units;
+    return all_rounds(pb, plan) * one / rate->flops * pb->e.threads;
 }
 
 double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate)
 {
-    const epiq_options *o = &plan->ran;
-    double seconds = plan->solve ? kernel_seconds(pb, plan, rate) : 0;
+    const bool linear = pb->engine->member && !pb->engine->trains;
+    double seconds = STARTING + (plan->solve ? kernel_seconds(pb, plan, rate) : 0);
+    if (pb->left_out && plan->solve) {
+        seconds += LEAVING_OUT * (double)pb->n * (double)pb->points / pb->e.threads;
+    }
+    if (linear) seconds += linear_seconds(pb, plan, rate);
     if (pb->engine->trains) {
-        const epiqp_net net = epiqp_net_of(o, pb->data->d);
-        double networks = (plan->members ? (double)o->members : 0) + (plan->batches ? 1 : 0) +
-                          0.8 * (double)epiqp_fold_networks(pb, plan); /* on four fifths of the rows, usually */
-        seconds += networks * training_seconds(&net, pb->n, o->lambda, rate);
+        const double one = rate->network > 0 ? rate->network : epiqp_usual_seconds(pb, &plan->ran, rate);
+        seconds += all_rounds(pb, plan) * one;
     }
     return seconds;
 }

@@ -249,7 +249,8 @@ static int open_state(run *j, bool kept)
     j->found.training.iterations = epiqp_room(pb, networks, sizeof(double));
     if (!j->found.training.iterations) return EPIQ_E_NOMEM;
     if (!o->state || (pb->e.cluster && pb->e.cluster->rank > 0)) return EPIQ_OK;
-    const epiqp_state_key key = {&pb->e, o, pb->data, pb->points, pb->at, kept};
+    const epiqp_state_key key = {
+        .e = &pb->e, .o = o, .data = pb->data, .points = pb->points, .at = pb->at, .kept = kept};
     return epiqp_state_open(&key, pb->scratch, &j->maker.state);
 }
 
@@ -289,21 +290,27 @@ static int describe_run(const epiqp_problem *pb, epiqp_answer *a)
     a->cost = pb->plan->cost;
     a->result.choice = pb->plan->choice;
     a->result.ranks = k ? k->ranks : 1;
-    a->result.backend = k ? epiqp_arena_printf(pb->e.c, pb->lasting, "%s+%s", k->name, backend) : backend;
+    const char *beside = k ? k->name : pb->e.device ? pb->e.device->table->name : NULL;
+    a->result.backend = beside ? epiqp_arena_printf(pb->e.c, pb->lasting, "%s+%s", beside, backend) : backend;
     return a->result.backend ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
-static int say_forecast(const epiqp_problem *pb, epiqp_answer *a)
+int epiqp_say_forecast(epiq_ctx *c, epiqp_answer *a)
 {
-    const epiq_cost *cost = &pb->plan->cost;
+    const epiq_cost *cost = &a->cost;
     a->advice.text = epiqp_arena_sentence(
-        pb->e.c, pb->lasting, "this would take about %s and %.2f GB%s of the %.2f that may be used%s",
-        epiqp_duration_of(cost->seconds).text, cost->bytes / 1e9, pb->e.cluster ? " on each rank" : "",
+        c, &a->arena, "this would take about %s and %.2f GB%s of the %.2f that may be used%s",
+        epiqp_duration_of(cost->seconds).text, cost->bytes / 1e9, a->result.ranks > 1 ? " on each rank" : "",
         cost->limit / 1e9,
-        !a->model_choice.known          ? ""
-        : pb->n < 2 * EPIQP_CHOICE_ROWS ? "; choosing the network takes about as long again at most"
-                                        : "; choosing the network takes up to a third of that besides");
+        a->model_choice.known ? "; from a fifth of that time to twice as much, by the network that is chosen" : "");
     return a->advice.text ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+int epiqp_forecast_of(epiq_ctx *c, epiq_result *r, double seconds)
+{
+    epiqp_answer *a = (epiqp_answer *)r;
+    a->cost.seconds = seconds;
+    return epiqp_say_forecast(c, a);
 }
 
 /* Each sweep gets its part of the answer's points. */
@@ -330,14 +337,15 @@ static int plan_and_run(epiqp_problem *pb, const epiq_points *where, const epiq_
     epiqp_sweeps sweeps;
     int s = epiqp_resolve(pb, request, o, &resolved);
     if (s || (s = epiqp_ranks_check(pb, request, &resolved.o, where)) || (s = epiqp_wide(pb, request, where)) ||
-        (s = epiqp_choose_model(pb, request, &resolved.o, a)) || (s = epiqp_sweeps_new(pb, o->sweep, &sweeps)) ||
+        (s = epiqp_choose_model(pb, request, &resolved, a)) || (s = epiqp_sweeps_new(pb, o->sweep, &sweeps)) ||
         (s = epiqp_points_settle(pb, &resolved.o, where, &sweeps)) ||
         (s = epiqp_plan_new(pb, request, &resolved, &TRAIN, plan))) {
         return s;
     }
     pb->plan = plan;
     if ((s = describe_run(pb, a))) return s;
-    if (request->forecast_only) return say_forecast(pb, a);
+    if (request->forecast_only) return epiqp_say_forecast(pb->e.c, a);
+    if (plan->cost.seconds > EPIQP_WORTH_SAYING && (s = epiqp_report_forecast(pb, plan->cost.seconds))) return s;
     run j = {.pb = pb, .answer = a};
     if (!(s = execute(&j, request, a))) s = split_sweeps(pb, &sweeps, a);
     *ended_early = j.found.ended_early;
@@ -378,6 +386,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
         }
     }
     if (!s) s = epiqp_warn_blas(&pb.e, pb.warnings);
+    if (!s) s = epiqp_run_device(&pb.e, &own, epiqp_device_worth(&pb, &own), pb.warnings);
     if (!s) s = plan_and_run(&pb, at, &own, request, &plan, a, &ended_early);
     if (!s) s = epiqp_answer_complete(c, a, request->forecast_only ? 0 : at->count);
     s = epiq_ctx_agree(c, s); /* other ranks may still be at work, and learn of a failure here */
@@ -409,7 +418,8 @@ int epiq_points_add_usual(epiq_ctx *c, epiq_points *p, const epiq_options *o)
     epiq_result *r = NULL;
     int s = epiq_points_add(c, p, "rows");
     if (s) return s;
-    const epiqp_request request = {.predictive = true, .left_out = true, .forecast_only = true, .why_not_rows = &why};
+    const epiqp_request request = {
+        .predictive = true, .left_out = true, .forecast_only = true, .untimed = true, .why_not_rows = &why};
     s = epiqp_estimate(c, p->data, p, o, &request, &r);
     if (r && (r->ran->methods & (EPIQ_BA | EPIQ_IF)) == EPIQ_BA) why = "every row is in a batch of BA";
     epiq_result_free(c, r);

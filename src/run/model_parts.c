@@ -86,6 +86,8 @@ int epiqp_model_parts_take(const epiqp_problem *pb, const epiqp_findings *found,
     if (!out->factor.a && factor->a && (out->r_std || !pb->engine->member)) { /* it was never inverted */
         out->factor = *factor;
         *factor = (epiqp_tri){0};
+    } else if (!out->factor.a && (out->r_std || !pb->engine->member)) {
+        if ((s = epiqp_factor_copy(&pb->e, &fit->ridge.factor, &out->factor))) return s;
     }
     if (out->factor.a) clear_above(&out->factor);
     return EPIQ_OK;

@@ -48,7 +48,8 @@ typedef struct {
     bool predictive;              /* where new observations would fall */
     bool left_out;                /* points may be rows that are left out */
     bool leverage;                /* result.fit, even where nothing else needs it */
-    bool forecast_only;           /* nothing but what all of it would cost */
+    bool forecast_only;           /* nothing but what all of it would cost, */
+    bool untimed;                 /* by counting alone */
     ptrdiff_t choice_rows;        /* that width and lambda are first chosen on, of twice as many or more; 0: as usual */
     const char **why_not_rows;    /* NULL, or set: why rows cannot be left out; NULL if they can */
 } epiqp_request;
@@ -62,6 +63,9 @@ typedef struct {
     epiq_options o;     /* methods, correction, data_by and ensemble_size resolved */
     const char *choice; /* why these methods, where they were chosen automatically; else NULL */
     bool subset;        /* how the data part varies over x is taken from some of the rows */
+    double
+        choosing; /* seconds that choosing the width and lambda took, or in a forecast is expected to; 0: nothing is open */
+    double network; /* in a forecast of such a run: seconds of one network, whichever is chosen; 0: unknown */
 } epiqp_resolved;
 int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out);
 /* Where methods were left to choose and a plan with a kernel matrix takes more bytes than there are: one without, if possible. */
@@ -78,8 +82,8 @@ int epiqp_wide_points(epiqp_problem *pb);
 /* ---- choose.c ---- */
 
 enum { EPIQP_CHOICE_ROWS = 4096 }; /* of twice as many or more, a part is tried on first, which has so many at least */
-/* Chooses the width and lambda that o leaves open, and says so in the answer. */
-int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiq_options *o, epiqp_answer *a);
+/* Chooses the width and lambda that are left open, and says so in the answer. */
+int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *resolved, epiqp_answer *a);
 
 /* ---- solver.c: the plan ---- */
 
@@ -89,13 +93,27 @@ int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_
 /* How leverages of `rows` rows are found; exact: there is a factor in memory. */
 void epiqp_plan_leverages(epiqp_plan *plan, const epiqp_request *request, ptrdiff_t rows, bool exact);
 
-/* ---- cost.c: memory and time, before they are taken ---- */
+/* ---- timing.c, cost.c: memory and time, before they are taken ---- */
 
 typedef struct {
     double flops, entries; /* of products and of the kernel, per second, by all threads */
+    double network;        /* seconds to train one on all rows while every thread trains one; 0: not timed */
 } epiqp_rates;
-/* Timed where rows are many, and for a forecast. */
+#define EPIQP_WORTH_TIMING                                                                                             \
+    10.0 /* seconds of a run, as counted, from which on its networks are timed where someone waits */
+#define EPIQP_WORTH_SAYING 60.0 /* seconds from which on the forecast is reported before the run */
+/* Timed where rows are many, and for a forecast; the network is not. */
 int epiqp_rates_of(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_rates *out);
+/* Of a network with these options; unchanged where training fails. It takes a second at most, and so much of a network's
+ * time or some 10 ms. With a share of 1 and more a network is trained to the end, on some of the rows. */
+int epiqp_time_network(const epiqp_problem *pb, const epiq_options *o, double share, double *seconds);
+/* Of the time of all networks: what timing them may take of a run, and of one that is only foreseen. */
+#define EPIQP_TIMING_SHARE 0.01
+#define EPIQP_DRY_TIMING_SHARE 0.05
+/* The same, counted and not timed. */
+double epiqp_usual_seconds(const epiqp_problem *pb, const epiq_options *o, const epiqp_rates *rate);
+/* Networks that are trained, in units of one on all rows. */
+double epiqp_cost_networks(const epiqp_problem *pb, const epiqp_plan *plan);
 double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan);
 /* Of the factor of n rows and the inverse in its place: in this process, or a rank's share. */
 double epiqp_cost_matrix_bytes(const epiqp_problem *pb, const epiqp_plan *plan, ptrdiff_t n);
@@ -105,6 +123,17 @@ typedef struct {
     char text[24];
 } epiqp_duration;
 epiqp_duration epiqp_duration_of(double seconds); /* "3 min" */
+/* To whoever watches: the stage "forecast", `all` of it being the seconds that the whole run is expected to take. */
+int epiqp_report_forecast(const epiqp_problem *pb, double seconds);
+int epiqp_say_forecast(epiq_ctx *c, epiqp_answer *a); /* the text, from its cost */
+/* A forecast made that of something longer, which takes so many seconds. */
+int epiqp_forecast_of(epiq_ctx *c, epiq_result *r, double seconds);
+
+/* ---- device.c ---- */
+
+/* Whether a GPU would save more time than starting to use it takes. */
+#define EPIQP_DEVICE_BYTES 1e9 /* of this process's memory that CUDA, cuBLAS and cuSOLVER take */
+bool epiqp_device_worth(const epiqp_problem *pb, const epiq_options *o);
 
 /* ---- points.c, sweep.c ---- */
 

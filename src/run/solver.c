@@ -62,14 +62,12 @@ static void plan_kernel(const epiqp_problem *pb, const epiqp_request *request, b
                 ((plan->influence == EPIQP_IF_POPULATION && plan->leverage) || (pb->n <= EPIQP_CHEAP_ROWS && exact));
 }
 
-enum { FEWEST = 10 }; /* groups of rows from which networks without a fold tell an error: two in each of five */
-
 /* Whether networks are trained without a part of the rows for their own error there. Linearised ones with the kernel of all have
  * it in closed form. */
 static bool by_folds(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
 {
     return plan->members && !epiqp_needs_solve(&plan->ran) && plan->ran.solver != EPIQ_SOLVER_DIVIDED &&
-           (pb->left_out || (request->predictive && pb->data->groups >= FEWEST));
+           (pb->left_out || (request->predictive && pb->data->groups > 1));
 }
 
 /* Rows are left out of one exact solution, and of networks by training some without them. */
@@ -107,8 +105,8 @@ static bool probes_by_default(const judging *w, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
     return o->solver == EPIQ_SOLVER_EXACT && !o->probes && w->pb->n > EPIQP_INVERSE_ROWS && !w->pb->e.cluster &&
-           !epiqp_has_groups(w->pb) && !w->request->model && !w->request->leverage &&
-           needs_leverages(plan, w->request) &&
+           !epiqp_gmat_takes(&w->pb->e, w->pb->n) && !epiqp_has_groups(w->pb) && !w->request->model &&
+           !w->request->leverage && needs_leverages(plan, w->request) &&
            6 * (4 * PROBES + epiqp_deciding_most(w->pb->points, w->pb->n)) <= w->pb->n; /* solves, in rows */
 }
 
@@ -218,6 +216,26 @@ static int refuse(judging *w, const epiqp_resolved *r, const epiqp_plan *plan)
                                                                      : "fewer rows or points");
 }
 
+/* Seconds, where nothing tells them yet. A network is trained for that where a forecast is all that is wanted, or where
+ * someone will wait. */
+static int foresee(judging *w, const epiqp_resolved *r, epiqp_plan *plan)
+{
+    const epiqp_problem *pb = w->pb;
+    const double networks = epiqp_cost_networks(pb, plan);
+    int s = EPIQ_OK;
+    w->rate.network = r->network;
+    plan->cost.seconds = epiqp_cost_seconds(pb, plan, &w->rate);
+    const bool wanted =
+        w->request->forecast_only ? !w->request->untimed : pb->e.c->report && plan->cost.seconds > EPIQP_WORTH_TIMING;
+    if (wanted && networks > 0 && !(r->network > 0)) {
+        const double share = w->request->forecast_only ? EPIQP_DRY_TIMING_SHARE : EPIQP_TIMING_SHARE;
+        s = epiqp_time_network(pb, &plan->ran, share * networks, &w->rate.network);
+        plan->cost.seconds = epiqp_cost_seconds(pb, plan, &w->rate);
+    }
+    plan->cost.seconds += r->choosing;
+    return s;
+}
+
 int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *r, const epiqp_hints *hints,
                    epiqp_plan *out)
 {
@@ -250,10 +268,11 @@ int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_
                        w.have / 1e9, (double)epiqp_tri_bytes(pb->n) / 1e9, out->ran.scratch);
     }
     if (s) return s;
-    out->cost.seconds = epiqp_cost_seconds(pb, out, &w.rate);
+    if ((s = foresee(&w, r, out))) return s;
     out->cost.limit = w.have;
     out->hints = hints;
     if (out->cost.bytes > w.have) return refuse(&w, r, out);
-    if ((s = check_left_out(pb, request, out))) return s;
+    const bool one_factor = out->solve && out->ran.solver == EPIQ_SOLVER_EXACT && !out->resident;
+    if ((one_factor && (s = epiqp_gmat_check(&pb->e, pb->n))) || (s = check_left_out(pb, request, out))) return s;
     return out->fold_starts ? epiqp_folds_new(pb, out, &out->folds) : EPIQ_OK;
 }

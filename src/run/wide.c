@@ -6,6 +6,7 @@
  */
 #include "run/run.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The data in d coordinates x. */
@@ -23,12 +24,16 @@ static int replace_rows(epiqp_problem *pb, ptrdiff_t d, double *x)
     return EPIQ_OK;
 }
 
-/* A forecast needs rows of that length, whatever their numbers are. */
+static const double QUICK = 4e9; /* operations that a forecast may take for this: a tenth of a second */
+
+/* A forecast of much work needs rows with so many coordinates, about as long as they are: some of the features, multiplied. */
 static int shorten(epiqp_problem *pb, ptrdiff_t d)
 {
-    double *x = epiqp_room(pb, pb->n * d, sizeof *x);
+    double *x = epiqp_room(pb, pb->n * d, sizeof *x), longer = sqrt((double)pb->table->d / (double)d);
     for (ptrdiff_t i = 0; x && i < pb->n; i++) {
-        memcpy(x + i * d, pb->table->x + i * pb->table->d, (size_t)d * sizeof *x);
+        for (ptrdiff_t k = 0; k < d; k++) {
+            x[i * d + k] = longer * pb->table->x[i * pb->table->d + k];
+        }
     }
     return x ? replace_rows(pb, d, x) : EPIQ_E_NOMEM;
 }
@@ -38,7 +43,8 @@ int epiqp_wide(epiqp_problem *pb, const epiqp_request *request, const epiq_point
     const epiq_data *table = pb->table;
     const ptrdiff_t more = request->together ? where->count : 0;
     if (table->d <= pb->n + more + 1) return EPIQ_OK;
-    if (request->forecast_only) return shorten(pb, pb->n + more + 1);
+    const double operations = 2 * (double)(pb->n + more) * (double)pb->n * (double)table->d;
+    if (request->forecast_only && (request->untimed || operations > QUICK)) return shorten(pb, pb->n + more + 1);
     epiqp_span *span = epiqp_room(pb, 1, sizeof *span);
     int s = span ? epiqp_span_new(&pb->e, pb->scratch, table->d, pb->n, table->x, more, where->x, span) : EPIQ_E_NOMEM;
     if (s || !span->rank) return s;

@@ -101,7 +101,8 @@ int epiqp_operator_new(const epiqp_env *e, ptrdiff_t n, const epiqp_source *kern
     /* Equal rows may be among the chosen, so something must be added; far below shift it changes little. */
     const double small = fmax(1e-12 * trace, 1e-3 * shift);
     const landmarks self = {e->la, u, chosen, n};
-    const epiqp_source corner = {corner_block, &self, false}, gram = {gram_block, &self, true};
+    const epiqp_source corner = {.block = corner_block, .self = &self},
+                       gram = {.block = gram_block, .self = &self, .heavy = true};
     if ((status = right_solve(e, &corner, small, &l, out))) goto end;
     status = right_solve(e, &gram, shift, &l, out);
 end:

@@ -19,17 +19,21 @@ int epiqp_ridge_scratch(const epiqp_env *e, ptrdiff_t n, const epiqp_source *ker
     double ridge = lambda * (double)n;
     epiqp_tri *here = &out->factor.here;
     epiqp_dmat *ranks = &out->factor.ranks;
-    int status = e->cluster ? epiqp_dmat_new(e, n, ranks)
-                 : folder   ? epiqp_tri_scratch(e->c, n, folder, resident, here)
-                            : epiqp_tri_new(e->c, n, here);
+    epiqp_gmat *device = &out->factor.device;
+    const bool away = !e->cluster && !folder && epiqp_gmat_takes(e, n);
+    int status = away         ? EPIQ_OK
+                 : e->cluster ? epiqp_dmat_new(e, n, ranks)
+                 : folder     ? epiqp_tri_scratch(e->c, n, folder, resident, here)
+                              : epiqp_tri_new(e->c, n, here);
     if (status) goto end;
-    status = e->cluster ? epiqp_dmat_factor(e, kernel, ridge, ranks, &out->jitter, &out->fill_s, &out->factor_s)
-                        : epiqp_ridge_factor(e, kernel, ridge, here, &out->jitter, &out->fill_s, &out->factor_s);
+    status = away         ? epiqp_gmat_factor(e, n, kernel, ridge, device, &out->jitter, &out->fill_s, &out->factor_s)
+             : e->cluster ? epiqp_dmat_factor(e, kernel, ridge, ranks, &out->jitter, &out->fill_s, &out->factor_s)
+                          : epiqp_ridge_factor(e, kernel, ridge, here, &out->jitter, &out->fill_s, &out->factor_s);
     if (status) goto end;
     status = EPIQ_E_NOMEM;
     if (!(out->alpha = epiqp_alloc(e->c, n, sizeof *out->alpha))) goto end;
     out->shift = ridge + out->jitter;
-    out->loss = e->cluster ? ranks->loss : here->loss;
+    out->loss = away ? device->loss : e->cluster ? ranks->loss : here->loss;
     memcpy(out->alpha, y, (size_t)n * sizeof *y);
     if ((status = epiqp_ridge_solve(e, out, false, 1, out->alpha))) goto end;
     status = epiqp_ridge_solve(e, out, false, points, out->c);
@@ -41,14 +45,39 @@ end:
 static const double ROUGH = 1e-4, ROUGH_ERROR = 3e-3; /* relative residual and error that suffice for leverages */
 static const double ERROR = 1e-3; /* relative error of a solution; estimators request less where they need it */
 
+int epiqp_factor_solve(const epiqp_env *e, const epiqp_factor *f, ptrdiff_t cols, double *b)
+{
+    if (f->device.a) return epiqp_gmat_solve(e, &f->device, cols, b);
+    assert(f->here.a); /* not inverted yet */
+    epiqp_chol_solve(e, &f->here, cols, b);
+    return EPIQ_OK;
+}
+
+int epiqp_factor_copy(const epiqp_env *e, const epiqp_factor *f, epiqp_tri *out)
+{
+    if (!f->here.a && !f->device.a) return EPIQ_OK;
+    const ptrdiff_t n = f->here.a ? f->here.n : f->device.n;
+    int status = epiqp_tri_new(e->c, n, out);
+    if (status) return status;
+    if (f->here.a) {
+        memcpy(out->a, f->here.a, (size_t)epiqp_tri_bytes(n));
+    } else if ((status = epiqp_gmat_copy(e, &f->device, out))) {
+        epiqp_tri_free(e->c, out);
+    }
+    return status;
+}
+
+void epiqp_factor_free(epiq_ctx *c, epiqp_factor *f)
+{
+    epiqp_tri_free(c, &f->here);
+    epiqp_dmat_free(c, &f->ranks);
+    epiqp_gmat_free(&f->device);
+}
+
 int epiqp_ridge_solve(const epiqp_env *e, epiqp_ridge *r, bool rough, ptrdiff_t cols, double *b)
 {
     if (r->factor.ranks.a) return epiqp_dmat_solve(e, &r->factor.ranks, cols, b);
-    if (!r->operator.u) {
-        assert(r->factor.here.a); /* not inverted yet */
-        epiqp_chol_solve(e, &r->factor.here, cols, b);
-        return EPIQ_OK;
-    }
+    if (!r->operator.u) return epiqp_factor_solve(e, &r->factor, cols, b);
     epiqp_pcg_report unused = {0};
     return epiqp_operator_solve(e, &r->operator, rough ? fmax(ROUGH, r->tolerance) : r->tolerance,
                                 rough ? ROUGH_ERROR : ERROR, cols, b, &unused);
@@ -117,23 +146,26 @@ int epiqp_ridge_leverage(const epiqp_env *e, epiqp_ridge *r)
 {
     if (r->diagonal) return EPIQ_OK;
     epiqp_factor *f = &r->factor;
-    assert(f->ranks.a || (f->here.a && !f->here.resident));
+    assert(f->ranks.a || f->device.a || (f->here.a && !f->here.resident));
     double *diagonal = epiqp_alloc(e->c, 2 * r->n, sizeof *diagonal);
     if (!diagonal) return EPIQ_E_NOMEM;
     for (ptrdiff_t i = 0; i < r->n; i++) {
         diagonal[i] = 1; /* temporary: weight 1 for every square */
     }
-    int status = f->ranks.a ? epiqp_dmat_inverse(e, &f->ranks) : epiqp_chol_inverse(e, &f->here);
-    r->inverse = (epiqp_inverse){f->here, f->ranks};
+    int status = f->ranks.a    ? epiqp_dmat_inverse(e, &f->ranks)
+                 : f->device.a ? epiqp_gmat_inverse(e, &f->device)
+                               : epiqp_chol_inverse(e, &f->here);
+    r->inverse = (epiqp_inverse){f->here, f->ranks, f->device};
     *f = (epiqp_factor){0};
     if (!status) status = epiqp_inverse_times(e, &r->inverse, true, 1, diagonal, diagonal + r->n);
     if (!status && r->inverse.ranks.a) status = epiqp_dmat_diagonal(e, &r->inverse.ranks, diagonal);
+    if (!status && r->inverse.device.a) status = epiqp_gmat_diagonal(e, &r->inverse.device, diagonal);
     if (status) {
         epiqp_inverse_free(e->c, &r->inverse);
         epiqp_free(e->c, diagonal);
         return status;
     }
-    for (ptrdiff_t i = 0; !r->inverse.ranks.a && i < r->n; i++) {
+    for (ptrdiff_t i = 0; r->inverse.here.a && i < r->n; i++) {
         diagonal[i] = epiqp_tri_get(&r->inverse.here, i, i);
     }
     r->diagonal = diagonal;
@@ -145,6 +177,7 @@ void epiqp_inverse_free(epiq_ctx *c, epiqp_inverse *b)
 {
     epiqp_tri_free(c, &b->here);
     epiqp_dmat_free(c, &b->ranks);
+    epiqp_gmat_free(&b->device);
 }
 
 int epiqp_inverse_times(const epiqp_env *e, const epiqp_inverse *b, bool squared, ptrdiff_t cols, const double *s,
@@ -152,6 +185,7 @@ int epiqp_inverse_times(const epiqp_env *e, const epiqp_inverse *b, bool squared
 {
     assert(!squared || cols == 1);
     if (b->ranks.a) return epiqp_dmat_times(e, &b->ranks, squared, cols, s, out);
+    if (b->device.a) return epiqp_gmat_times(e, &b->device, squared, cols, s, out);
     if (squared) return epiqp_tri_squares_times(e, &b->here, s, out);
     epiqp_tri_times(e, &b->here, cols, s, out);
     return EPIQ_OK;
@@ -161,6 +195,7 @@ int epiqp_inverse_part(const epiqp_env *e, const epiqp_inverse *b, ptrdiff_t fir
                        const ptrdiff_t *row, ptrdiff_t cols, const ptrdiff_t *col, double *out)
 {
     if (b->ranks.a) return epiqp_dmat_part(e, &b->ranks, first, rows, row, cols, col, out);
+    if (b->device.a) return epiqp_gmat_part(e, &b->device, first, rows, row, cols, col, out);
     for (ptrdiff_t k = 0; k < cols; k++) {
         for (ptrdiff_t i = 0; i < rows; i++) {
             out[i + k * rows] = epiqp_tri_get(&b->here, row ? row[i] : first + i, col[k]);
@@ -171,8 +206,7 @@ int epiqp_inverse_part(const epiqp_env *e, const epiqp_inverse *b, ptrdiff_t fir
 
 void epiqp_ridge_free(epiq_ctx *c, epiqp_ridge *r)
 {
-    epiqp_dmat_free(c, &r->factor.ranks);
-    epiqp_tri_free(c, &r->factor.here);
+    epiqp_factor_free(c, &r->factor);
     epiqp_inverse_free(c, &r->inverse);
     epiqp_operator_free(c, &r->operator);
     epiqp_free(c, r->alpha);

@@ -6,19 +6,28 @@
 #define EPIQP_RIDGE_H
 
 #include "solve/dmat.h"
+#include "solve/gmat.h"
 #include "solve/pcg.h"
 
-/* The Cholesky factor of A, and A^-1: each is stored in this process or distributed over the ranks of a cluster, and the
- * other member is empty (a NULL). The inverse is made in the factor's memory, so there is never more than one of the two:
+/* The Cholesky factor of A, and A^-1: each is stored in this process, on a device, or distributed over the ranks of a
+ * cluster, and the other members are empty (a NULL). The inverse is made in the factor's memory, so there is never more than one of the two:
  * epiqp_ridge_leverage leaves the factor empty, and no function that takes the one compiles with the other. */
 typedef struct {
     epiqp_tri here;
     epiqp_dmat ranks;
+    epiqp_gmat device;
 } epiqp_factor;
 typedef struct {
     epiqp_tri here;
     epiqp_dmat ranks;
+    epiqp_gmat device;
 } epiqp_inverse;
+
+/* B = A^-1 B for cols columns of length n; not on a cluster. */
+int epiqp_factor_solve(const epiqp_env *e, const epiqp_factor *f, ptrdiff_t cols, double *b);
+/* A factor in this process, or one of a device, copied: out is new. Of others, or none: out stays empty. */
+int epiqp_factor_copy(const epiqp_env *e, const epiqp_factor *f, epiqp_tri *out);
+void epiqp_factor_free(epiq_ctx *c, epiqp_factor *f);
 
 void epiqp_inverse_free(epiq_ctx *c, epiqp_inverse *b);
 /* out = A^-1 s for cols columns of length n; squared: out_i = sum_j (A^-1)_ij^2 s_j, one column */

@@ -13,7 +13,7 @@ typedef struct {
     epiqp_draw draw;
     epiqp_purpose kind;
     ptrdiff_t index;
-    int64_t of; /* what else decides it: the number of batches or folds, or a checksum of its targets; 0: nothing */
+    int64_t of;        /* what else decides it: the number of batches or folds, or epiqp_member_sum; 0: nothing */
     double *at, *rows; /* predictions at the points, and at the rows of the fit or NULL */
     epiqp_kept keep;   /* where its weights are kept; theta NULL: they are not */
     epiqp_training training;
@@ -50,7 +50,10 @@ typedef struct {
     ptrdiff_t points;
     const double *at; /* points by d, scaled */
     bool kept;        /* with their weights */
+    bool choice;      /* networks that the width and lambda are chosen by, asked at the rows of their folds */
 } epiqp_state_key;
+/* A number for what decides a network, such as its targets, so that networks kept for other ones are not taken. */
+int64_t epiqp_member_sum(ptrdiff_t count, const double *numbers);
 int epiqp_state_open(const epiqp_state_key *k, epiqp_arena *arena, epiqp_state **out); /* in the file o->state names */
 int epiqp_state_load(epiqp_state *s, const epiqp_engine *engine, epiqp_assignment *a); /* sets a->done if it is there */
 int epiqp_state_save(epiqp_state *s, const epiqp_engine *engine,

@@ -22,6 +22,19 @@ struct epiqp_state {
     char key[65];
 };
 
+int64_t epiqp_member_sum(ptrdiff_t count, const double *numbers)
+{
+    char hex[65];
+    uint64_t out = 0;
+    epiqp_sha256 sum = epiqp_sha256_start();
+    epiqp_sha256_add(&sum, numbers, (size_t)count * sizeof *numbers);
+    epiqp_sha256_end(&sum, hex);
+    for (int k = 0; k < 15; k++) {
+        out = out * 16 + (uint64_t)(hex[k] <= '9' ? hex[k] - '0' : hex[k] - 'a' + 10);
+    }
+    return (int64_t)out;
+}
+
 /* Everything that decides a member's predictions. Threads are not in it, and neither is the number of members. */
 static void make_key(const epiqp_state_key *k, char key[65])
 {
@@ -33,6 +46,7 @@ static void make_key(const epiqp_state_key *k, char key[65])
     snprintf(text, sizeof text, "%d%s rows %td of %td points %td groups %td hbar %d kept %d", TRAINING, options,
              data->n, data->d, k->points, data->groups, o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF, k->kept);
     epiqp_sha256_add(&sum, text, strlen(text));
+    if (k->choice) epiqp_sha256_add(&sum, " choice", strlen(" choice"));
     if (o->solver != EPIQ_SOLVER_EXACT && epiqp_needs_solve(o)) { /* members are made with c */
         if (o->solver == EPIQ_SOLVER_DIVIDED) {
             snprintf(text, sizeof text, "divided %td", o->parts);

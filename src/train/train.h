@@ -50,7 +50,12 @@ int epiqp_check_cancel(const epiqp_env *e);
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta,
                    epiqp_training *report);
 double epiqp_minimise_bytes(ptrdiff_t params); /* that it takes */
-enum { EPIQP_USUAL_GRADIENTS = 400 };          /* a round number: budgets are counted in it */
+
+/* What that usually takes (usual.c): gradients of the whole loss, and beside them products J'J v, which take about as long. */
+typedef struct {
+    double gradients, products;
+} epiqp_effort;
+epiqp_effort epiqp_usual_effort(const epiqp_net *net, ptrdiff_t n, double lambda);
 
 typedef struct {
     double lr;

@@ -34,6 +34,21 @@ for type in Haswell ''; do
     expect_ok env OPENBLAS_CORETYPE="$type" "$epiq" estimate rows.csv "${quick[@]}" --json set.json
     check "no warning with OPENBLAS_CORETYPE='$type'" test "$(warned set.json)" -eq 0
 done
+"$epiq" fit rows.csv --target y --engine infinite -o model --quiet
+export OPENBLAS_CORETYPE=Prescott
+expect_ok "$epiq" score model rows.csv --json score.json
+check 'one warning of score' test "$(warned score.json)" -eq 1
+for words in 'predict model rows.csv -o p.csv' 'kernel rows.csv --target y --ntk k.npy'; do
+    # shellcheck disable=SC2086
+    expect_ok "$epiq" $words
+    check "one warning of ${words%% *}" test "$(grep -c "warning: OpenBLAS .*OPENBLAS_CORETYPE=$better" "$err")" -eq 1
+    # shellcheck disable=SC2086
+    expect_ok "$epiq" $words --quiet
+    check 'none with --quiet' lacks "$err" OPENBLAS
+done
+expect_ok "$epiq" kernel rows.csv --target y --ntk k.npy --backend ref
+check 'none without the BLAS' lacks "$err" OPENBLAS
+unset OPENBLAS_CORETYPE
 expect_ok env OPENBLAS_CORETYPE=Prescott "$epiq" estimate rows.csv "${quick[@]}" --backend ref --json ref.json
 check 'no warning without the BLAS' test "$(warned ref.json)" -eq 0
 

@@ -26,7 +26,7 @@ check 'a width that is given stays' [ "$(number c.json model_choice width)" = 24
 expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width 24 --lambda 1e-3 --json d.json
 check 'nothing was left to choose' lacks d.json model_choice
 expect_ok "$epiq" estimate rows.csv "${fast[@]}" --at row:1 --width auto --lambda auto --dry-run
-check 'a forecast says that choosing takes time' says "$out" 'choosing the network'
+check 'a forecast says what it depends on' says "$out" 'by the network that is chosen'
 
 expect_ok "$epiq" fit rows.csv "${fast[@]}" --width auto --lambda 1e-3 --output m.epiq
 check 'a fit says the width it chose' says "$out" '3 networks of width (16|32|64|256|1024)$'
@@ -50,7 +50,8 @@ expect_exit 1 '' "$epiq" estimate rows.csv --target y --lambda best
 expect_exit 1 '' "$epiq" estimate rows.csv --target y --preset poster
 
 # with no word about any of it: the model is chosen, and every row is asked of networks that have not seen it
-expect_ok "$epiq" estimate rows.csv --target y --members 3 --json g.json
+expect_ok "$epiq" estimate rows.csv --target y --members 3 --json g.json --csv g.csv
+check 'the CSV says that each was left out' test "$(grep -c ',1$' g.csv)" -eq 60
 check 'by default the model is chosen' says g.json '^  "model_choice": \{'
 check 'two methods are' says g.json '^    "methods": "if,ev",$'
 check 'and rows are asked about' test "$(grep -c '^      "at": "row:[0-9]*",$' g.json)" -eq 60

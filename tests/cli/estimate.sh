@@ -57,7 +57,8 @@ check 'text: no colour in a file' lacks "$out" "$(printf '\033')"
 check 'nothing on stderr' test ! -s "$err"
 check 'CSV: a line a point' test "$(wc -l <all.csv)" -eq 3
 check 'CSV: columns' says all.csv '^at,prediction,prediction_variance,procedural,procedural_lo,procedural_hi,data,data_lo,data_hi,ensemble,ensemble_lo,ensemble_hi,single'
-check 'CSV: a new observation at the end' says all.csv ',uncorrected,infinite,predictive_lo,predictive_hi$'
+check 'CSV: a new observation at the end' says all.csv ',uncorrected,infinite,predictive_lo,predictive_hi,left_out$'
+check 'CSV: row 7 was not left out, as a point' says all.csv '^row:7,.*,0$'
 check 'a new observation' says all.json \
     "^      \"predictive\": \{\"lo\": $number, \"hi\": $number, \"level\": 0.95, \"noise_sd\": $number, \"by\": \"5 folds\"\},$"
 check 'text: a new observation' says "$out" "^  95 % prediction interval  $number to $number\$"

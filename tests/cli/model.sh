@@ -146,6 +146,39 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$epiq" predict y
 head -n 20001 long.csv >shorter.csv
 check 'three times the rows, the same memory' test "$(peak long.csv)" -le $(($(peak shorter.csv) + 4096)) # a page here or there
 
+# rows that lack a cell keep their lines, without numbers; the others are as if alone
+awk -F, -v OFS=, 'NR == 3 { $2 = "" } NR == 6 { $1 = "NA" } 1' new.csv >gaps.csv
+expect_exit 2 'gaps.csv:3:2.*--missing drop' "$epiq" predict y.epiq gaps.csv -o nothing.csv
+expect_ok "$epiq" predict y.epiq new.csv -o whole.csv
+expect_ok "$epiq" predict y.epiq gaps.csv --missing drop --copy x1 -o gapped.csv
+expect_words 'it says how many, and which is the first' "$err" 'warning: 2 of [0-9]* rows lack a cell.*first: row 2'
+check 'as many lines' test "$(wc -l <gapped.csv)" -eq "$(wc -l <new.csv)"
+check 'the lines of such rows have what is copied alone' test "$(sed -n 6p gapped.csv)" = 'NA,,,,,,,,'
+check 'the others are the same' cmp <(cut -d, -f 2- gapped.csv | sed '3d;6d') <(sed '3d;6d' whole.csv)
+awk -F, -v OFS=, 'NR > 1 { $1 = "" } 1' new.csv >none.csv
+expect_ok "$epiq" predict y.epiq none.csv --missing drop
+check 'all of them may' test "$(grep -c '^,,,,,,,$' "$out")" -eq "$(($(wc -l <new.csv) - 1))"
+sed '3s/^[^,]*/NA/' coloured.csv >gaps.csv # also where the cell is a text
+expect_ok "$epiq" predict colour.epiq gaps.csv --missing drop
+expect_exit 1 '--missing is "keep"; it must be refuse or drop' "$epiq" predict y.epiq new.csv --missing keep
+
+# few rows: estimate, wherever it asks, and fit tell one error, and say how little it is
+error_in() { # error_in FILE: the first error and R2 of a JSON, to 10 digits: sums over other points may differ in the last
+    grep -o '"\(rmse\|r2\)": -*[0-9.]\{1,11\}' "$1" | head -n 2 | paste -sd' '
+}
+few=(--target y --members 4 --width 16 --lambda 1e-3)
+for n in 2 3 9; do
+    head -n $((n + 1)) rows.csv >few.csv
+    expect_ok "$epiq" estimate few.csv "${few[@]}" --json rows.json
+    check "estimate of $n rows says how few" says "$out" "as far as $n rows can tell"
+    "$epiq" estimate few.csv "${few[@]}" --at mean --json mean.json --quiet
+    expect_ok "$epiq" fit few.csv "${few[@]}" -o few.epiq
+    check "fit of $n rows says how few" says "$out" "as far as $n rows can tell"
+    "$epiq" score few.epiq new.csv --json score.json --quiet >/dev/null
+    check "$n rows: the mean has the error of the rows" test "$(error_in mean.json)" = "$(sed -n '/^  "fit"/,$p' rows.json | error_in /dev/stdin)"
+    check "$n rows: the model too" test "$(error_in score.json)" = "$(error_in mean.json)"
+done
+
 # wrong usage
 expect_exit 1 'where to\? give -o MODEL' "$epiq" fit rows.csv --target y
 expect_exit 1 '' "$epiq" predict

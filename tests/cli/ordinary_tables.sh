@@ -155,4 +155,19 @@ expect_exit 2 'percent.csv:2:1' "$epiq" predict prices.epiq percent.csv
 expect_exit 2 'dollars.csv:2:1' "$epiq" predict rows.epiq dollars.csv
 expect_ok "$epiq" fit gaps.csv "${quick[@]}" --missing drop --na '?,-999' -o gaps.epiq --quiet
 expect_exit 2 'missing' "$epiq" predict gaps.epiq gaps.csv
+# a target with one value: the same sentence by every verb, once
+awk -F, -v OFS=, 'NR > 1 { $3 = 7 } 1' rows.csv >constant.csv
+one='the target y has only one value, 7, so there is nothing to learn; choose another target, or add rows in which it differs'
+small=(--target y --members 4 --width 16 --lambda 1e-3)
+constant() { # constant VERB flags...
+    expect_ok "$epiq" "$1" constant.csv "${@:2}"
+    check "$1 says it once" test "$(cat "$out" "$err" | grep -ci "warning: $one\$")" -eq 1
+}
+constant estimate "${small[@]}"
+check 'and no advice' says "$out" '^Advice: None: the target has only one value'
+constant fit "${small[@]}" -o constant.epiq
+constant compare --target y --members 4 --width 16,32 --lambda 1e-3,1e-4
+check 'nothing is said of the edge of the grid, or of skill' lacks "$out" 'smallest compared|no better than'
+constant plan "${small[@]}" --at mean --price-row 1 --price-training 1 --budget 5
+constant explore "${small[@]}" --candidates rows.csv
 finish

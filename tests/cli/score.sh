@@ -80,6 +80,20 @@ expect_ok "$epiq" score ev.epiq test.csv --json out.json
 expect_words 'a model without intervals' "$out" 'Warning: the model has no interval of y'
 check 'null in the JSON' says out.json '"coverage": null'
 
+# rows that lack the target or a feature are left out, and the others keep their numbers
+sed '5s/[^,]*$//;9s/^[^,]*/NA/' test.csv >gap.csv
+sed '5d;9d' test.csv >fewer.csv
+expect_exit 2 'gap.csv:5:4.*--missing drop' "$epiq" score y.epiq gap.csv
+expect_ok "$epiq" score y.epiq gap.csv --missing drop --csv gap-rows.csv --json gap.json
+expect_words 'it says how many' "$out" 'Warning: 2 of 100 rows were left out'
+check 'rows 4 and 8 are not there' test "$(cut -d, -f 1 gap-rows.csv | sed 1d | paste -sd,)" = "$(seq -s, 100 | sed 's/,4,/,/;s/,8,/,/')"
+check 'counted' says gap.json '"dropped": 2'
+expect_ok "$epiq" score y.epiq fewer.csv --csv fewer-rows.csv --json fewer.json
+check 'the numbers of the rest alone' cmp <(cut -d, -f 2- gap-rows.csv) <(cut -d, -f 2- fewer-rows.csv)
+check 'and the scores' test "$(grep '"rmse"\|"crps"' gap.json)" = "$(grep '"rmse"\|"crps"' fewer.json)"
+check 'nothing is said where no cell is missing' lacks fewer.json dropped
+expect_exit 2 'every one of 100 rows' "$epiq" score y.epiq <(sed '2,$s/[^,]*$//' test.csv) --missing drop
+
 # what cannot be scored
 expect_exit 2 'no column "y"' "$epiq" score y.epiq <(cut -d, -f 1-3 test.csv)
 expect_exit 2 'no column "x2"' "$epiq" score y.epiq <(cut -d, -f 1,3,4 test.csv)

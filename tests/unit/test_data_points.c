@@ -107,6 +107,23 @@ static int add_text(epiq_points *p, const char *text)
     return epiq_points_add(c, p, path);
 }
 
+/* Warnings of columns name them as they are called last. */
+TEST(warnings_follow_new_names)
+{
+    const double x[] = {1, 7, 2, 7, 4, 7}, y[] = {3, 3, 3};
+    epiq_options o = usual_options();
+    epiq_data *data;
+    EQ(epiq_data_new(c, 3, 2, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(data->warnings.count, 2);
+    EQ(epiq_data_rename(c, data, (const char *const[]){"rooms", "tax"}, "price"), EPIQ_OK);
+    EQ(data->warnings.count, 2);
+    EQ(data->warnings.list[0].kind, EPIQ_W_CONSTANT_COLUMNS);
+    SAYS(data->warnings.list[0].message, "tax");
+    EQ(data->warnings.list[1].kind, EPIQ_W_CONSTANT_TARGET);
+    SAYS(data->warnings.list[1].message, "price");
+    epiq_data_free(c, data);
+}
+
 TEST(points_can_be_named_later)
 {
     double x[] = {1, 2, 3, 4}, y[] = {1, 2};
@@ -268,6 +285,38 @@ TEST(points_in_words_leave_the_rest_as_usual)
         SAYS(epiq_message(c), bad[k].word);
     }
     EQ(epiq_points_count(p), 3);
+    epiq_points_free(c, p);
+    epiq_data_free(c, data);
+}
+
+/* Names and values that hold what separates, in quotes as in CSV. */
+TEST(points_in_words_may_be_in_quotes)
+{
+    epiq_options o = options();
+    epiq_data *data =
+        read_text("\"a, b\",\"say \"\"hi\"\"\",u=v,k,y\n1,2,3,\"red, dark\",5\n2,3,5,blue,7\n3,5,2,blue,8\n"
+                  "4,1,6,blue,1\n5,8,3,\"red, dark\",2\n6,1,2,\"red, dark\",3\n7,3,1,blue,4\n8,5,4,blue,6\n"
+                  "9,4,8,blue,7\n10,2,1,\"red, dark\",9\n",
+                  &o);
+    epiq_points *p;
+    EQ(epiq_points_new(c, data, &p), EPIQ_OK);
+    EQ(data->d, 5);
+    EQ(epiq_points_add(c, p, "\"a, b\"=2.5,\"say \"\"hi\"\"\"=7, \"u=v\" = 4 ,k=\"red, dark\""), EPIQ_OK);
+    const double x[] = {2.5, 7, 4, 1, 0};
+    for (int i = 0; i < 5; i++) {
+        NEAR(epiq_points_value(p, 0, i), x[i], 1e-14);
+    }
+    const struct {
+        const char *text, *word;
+        int status;
+    } bad[] = {{"a, b=2", "as in \"a, b\"=", EPIQ_E_USAGE}, {"\"a, b=2", "a quote", EPIQ_E_USAGE},
+               {"\"a\", b=2", "name=value", EPIQ_E_USAGE},  {"\"a\"x=2", "a quote", EPIQ_E_USAGE},
+               {"k=\"red\"x", "a quote", EPIQ_E_USAGE},     {"q=1", "\"a, b\", say", EPIQ_E_DATA}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        EQ(epiq_points_add(c, p, bad[k].text), bad[k].status);
+        SAYS(epiq_message(c), bad[k].word);
+    }
+    EQ(epiq_points_count(p), 1);
     epiq_points_free(c, p);
     epiq_data_free(c, data);
 }

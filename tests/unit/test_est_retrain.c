@@ -326,7 +326,7 @@ TEST(linear_regression_answers_to_targets_on_a_plane_with_the_plane)
     epiq_ctx *own_ctx;
     weights[3] = 2;
     EQ(epiq_ctx_new(&own_ctx), EPIQ_OK);
-    epiqp_env e = {own_ctx, &epiqp_la_ref, 1, NULL};
+    epiqp_env e = {.c = own_ctx, .la = &epiqp_la_ref, .threads = 1};
     epiqp_arena arena = {0};
     epiqp_ols ols;
     epiq_data rows = {.n = N, .d = P, .groups = N, .x = x, .group = group};

@@ -147,10 +147,38 @@ TEST(noise_may_be_known_from_elsewhere)
             P.variance[i] = 1;
         }
         P.rows.noise2 = known ? 0.5 : 0;
+        static const double none[500];
+        P.rows.of_all = none; /* as of very many networks */
         EQ(set_up(1), EPIQ_OK);
         const double sd = at(0.1, 0.2, 0).sd;
         TRUE(known ? sd > 0.5 && sd < 0.9 : sd < 0.4);
-        TRUE(known ? fabs(s.law.noise_sd - sqrt(0.5)) < 1e-12 : s.law.noise_sd < 0.4);
+        TRUE(known ? s.law.noise_sd > 0.5 && s.law.noise_sd < 0.9 : s.law.noise_sd < 0.4);
+        end();
+    }
+}
+
+/* One noise: overall it is the mean over the rows, whatever variance the rows are asked with, also where the variance explains
+ * the whole error of some rows and none of others'. */
+TEST(overall_noise_is_the_mean_over_rows)
+{
+    for (int known = 0; known < 2; known++) {
+        begin();
+        plant(600, 5);
+        for (ptrdiff_t i = 0; i < 600; i++) {
+            P.variance[i] = i % 2 ? 4 : 0.01;
+            P.error[i] *= exp(P.x[i * D]);
+        }
+        P.rows.shrink = 0.9;
+        P.rows.noise2 = known ? 0.7 : 0;
+        EQ(set_up(1), EPIQ_OK);
+        double sum = 0;
+        for (ptrdiff_t i = 0; i < 600; i++) {
+            const epiqp_spread_place p = epiqp_spread_at_row(&s, i, 0.3), q = epiqp_spread_at_row(&s, i, 7);
+            TRUE(p.noise_sd > 0 && p.noise_sd == q.noise_sd);
+            CLOSE(q.sd, sqrt(7 + q.noise_sd * q.noise_sd), 1e-12);
+            sum += p.noise_sd * p.noise_sd;
+        }
+        CLOSE(s.law.noise_sd, sqrt(sum / 600), 1e-12); /* the same terms, summed in the same order */
         end();
     }
 }

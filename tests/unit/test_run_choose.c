@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MOST = 2200, D = 6, FOLDS = 5 };
 
@@ -366,6 +367,48 @@ TEST(a_request_stops_it)
     EQ(w->status, EPIQ_E_STOPPED);
     epiq_ctx_on_progress(w->c, NULL, NULL);
     world_free(w);
+}
+
+typedef struct {
+    ptrdiff_t first, seen, stop; /* first: networks that were there when the first of the choice were to be trained */
+} kept_counts;
+
+static int count_kept(void *user, const epiq_progress *p)
+{
+    kept_counts *k = user;
+    if (strcmp(p->stage, "choice") != 0 || p->all < 10) return 0; /* kernel regression has six lambdas */
+    k->first = k->seen++ ? k->first : p->done;
+    return k->stop && p->done >= k->stop;
+}
+
+/* Stopped among the networks of the choice, with a state file: they are there when it goes on, and the choice is the same. */
+TEST(networks_of_the_choice_are_kept)
+{
+    char state[] = "/tmp/epiq-test-XXXXXX";
+    close(mkstemp(state));
+    world *whole = world_new(60, true, 0.2), *w = world_new(60, true, 0.2);
+    kept_counts k = {.stop = 7};
+    TRUE(answer(whole));
+    w->o.state = state;
+    w->o.threads = 1;
+    epiq_ctx_on_progress(w->c, count_kept, &k);
+    TRUE(!answer(w));
+    EQ(w->status, EPIQ_E_STOPPED);
+    EQ(k.first, 0);
+    k = (kept_counts){0};
+    TRUE(answer(w));
+    EQ(k.first, 7);
+    const epiq_model_choice *a = whole->r->model_choice, *b = w->r->model_choice;
+    EQ(a->tried_count, b->tried_count);
+    for (ptrdiff_t i = 0; i < a->tried_count && i < b->tried_count; i++) {
+        NEAR(a->tried[i]->rmse, b->tried[i]->rmse, 0);
+        EQ(a->tried[i]->iterations, b->tried[i]->iterations);
+    }
+    NEAR(whole->r->points[0]->prediction, w->r->points[0]->prediction, 0);
+    epiq_ctx_on_progress(w->c, NULL, NULL);
+    world_free(w);
+    world_free(whole);
+    unlink(state);
 }
 
 TEST(a_forecast_chooses_nothing)

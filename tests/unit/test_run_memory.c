@@ -180,6 +180,10 @@ DOES(machine_rate, epiq_machine_rate(c, theta, theta + 1))
 DOES(network_start, epiq_network_start(c, &o, D, 0, theta))
 MAKES(estimate, epiq_result, epiq_result_free, epiq_estimate(c, data, at, &o, &made))
 MAKES(forecast, epiq_result, epiq_result_free, epiq_forecast(c, data, at, &o, &made))
+MAKES(fit_forecast, epiq_result, epiq_result_free, epiq_fit_forecast(c, data, &o, &made))
+MAKES(plan_forecast, epiq_result, epiq_result_free, epiq_plan_forecast(c, data, at, &o, &made))
+MAKES(compare_forecast, epiq_result, epiq_result_free,
+      epiq_compare_forecast(c, data, at, &o, &(epiq_grid){.size = sizeof(epiq_grid), .folds = 2}, &made))
 MAKES(estimate_linear, epiq_result, epiq_result_free,
       epiq_estimate(c, data, at, (epiq_options[]){with(EPIQ_ENGINE_LINEAR, EPIQ_SOLVER_ITERATIVE, NULL)}, &made))
 MAKES(estimate_kept, epiq_result, epiq_result_free,
@@ -270,6 +274,9 @@ static const struct {
     {"epiq_network_start", network_start, 0, false},
     {"epiq_estimate", estimate, 15, false},
     {"epiq_forecast", forecast, 5, false},
+    {"epiq_fit_forecast", fit_forecast, 5, false},
+    {"epiq_plan_forecast", plan_forecast, 5, false},
+    {"epiq_compare_forecast", compare_forecast, 5, false},
     {"epiq_estimate", estimate_linear, 15, false},
     {"epiq_estimate", estimate_kept, 15, false},
     {"epiq_estimate", estimate_chosen, 40, false},

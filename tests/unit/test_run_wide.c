@@ -60,7 +60,7 @@ TEST(coordinates_keep_inner_products_and_lengths)
     for (int k = 0; k < 2; k++) {
         epiqp_arena arena = {0};
         epiqp_span s, same;
-        const epiqp_env e = {own, las[k], 1, NULL}, threads = {own, las[k], 3, NULL};
+        const epiqp_env e = {.c = own, .la = las[k], .threads = 1}, threads = {.c = own, .la = las[k], .threads = 3};
         EQ(epiqp_span_new(&e, &arena, LONG, ROWS, x, 0, NULL, &s), EPIQ_OK);
         EQ(s.rank, ROWS - 5); /* two multiples, a sum, a repeat, zero */
         EQ(epiqp_span_enter(&e, &s, ROWS, x, rows), EPIQ_OK);
@@ -104,7 +104,7 @@ TEST(points_in_the_basis_keep_what_they_have_in_common)
     normals(4, (ptrdiff_t)MORE * LONG, asked);
     epiqp_arena arena = {0};
     epiqp_span s;
-    const epiqp_env e = {own, &epiqp_la_blas, 1, NULL};
+    const epiqp_env e = {.c = own, .la = &epiqp_la_blas, .threads = 1};
     EQ(epiqp_span_new(&e, &arena, LONG, FEW, x, MORE, asked, &s), EPIQ_OK);
     EQ(s.rank, FEW + MORE);
     EQ(epiqp_span_enter(&e, &s, MORE, asked, points), EPIQ_OK);
@@ -126,7 +126,7 @@ TEST(kernels_are_those_of_the_features)
     EQ(epiq_ctx_new(&own), EPIQ_OK);
     normals(5, (ptrdiff_t)FEW * LONG, x);
     memcpy(x + LONG, x, LONG * sizeof *x);
-    const epiqp_env e = {own, &epiqp_la_blas, 1, NULL};
+    const epiqp_env e = {.c = own, .la = &epiqp_la_blas, .threads = 1};
     epiqp_arena arena = {0};
     epiqp_span s;
     EQ(epiqp_span_new(&e, &arena, LONG, FEW, x, 0, NULL, &s), EPIQ_OK);

@@ -44,7 +44,7 @@ static void set_up(problem *p, epiq_ctx *c, ptrdiff_t n)
     epiqp_normals((epiqp_stream){5, 0, (uint64_t)n}, n, p->x);
     epiqp_normals((epiqp_stream){6, 0, (uint64_t)n}, n, p->y);
     epiqp_normals((epiqp_stream){7, 0, (uint64_t)n}, n * POINTS, p->k0);
-    epiqp_env e = {c, &epiqp_la_ref, 1, NULL};
+    epiqp_env e = {.c = c, .la = &epiqp_la_ref, .threads = 1};
     int s;
     p->want = solved(&e, p, &s);
     EQ(s, EPIQ_OK);
@@ -62,7 +62,7 @@ static void same(const double *got, const double *want, ptrdiff_t n)
 static void compare(void *job, epiq_ctx *c)
 {
     problem *p = job;
-    epiqp_env e = {c, &epiqp_la_ref, THREADS, c->cluster};
+    epiqp_env e = {.c = c, .la = &epiqp_la_ref, .threads = THREADS, .cluster = c->cluster};
     int s;
     epiqp_ridge r = solved(&e, p, &s);
     EQ(s, EPIQ_OK);
@@ -112,7 +112,7 @@ TEST(a_spread_matrix_gives_what_one_machine_gives)
 static void with_jitter(void *job, epiq_ctx *c)
 {
     problem *p = job;
-    epiqp_env e = {c, &epiqp_la_ref, 1, c->cluster};
+    epiqp_env e = {.c = c, .la = &epiqp_la_ref, .threads = 1, .cluster = c->cluster};
     int s;
     epiqp_ridge r = solved(&e, p, &s);
     EQ(s, p->failed);
@@ -131,7 +131,7 @@ TEST(jitter_is_the_same_and_what_it_does_not_help_fails_everywhere)
     problem p;
     set_up(&p, c, 20);
     epiqp_ridge_free(c, &p.want);
-    epiqp_env e = {c, &epiqp_la_ref, 1, NULL};
+    epiqp_env e = {.c = c, .la = &epiqp_la_ref, .threads = 1};
     for (int i = 0; i < 20; i++) {
         p.x[i] = 1; /* all rows are the same one */
     }
@@ -150,7 +150,7 @@ TEST(jitter_is_the_same_and_what_it_does_not_help_fails_everywhere)
 static void lose_memory(void *job, epiq_ctx *c)
 {
     problem *p = job;
-    epiqp_env e = {c, &epiqp_la_ref, 1, c->cluster};
+    epiqp_env e = {.c = c, .la = &epiqp_la_ref, .threads = 1, .cluster = c->cluster};
     int s;
     c->fail_after = c->cluster->rank == p->fail_rank ? p->fail_after : -1;
     epiqp_ridge r = solved(&e, p, &s);

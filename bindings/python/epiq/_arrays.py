@@ -168,6 +168,12 @@ def matrix(value: Any, name: str, rows: str, columns: str) -> Floats:
     return np.asarray(a, dtype=np.float64)
 
 
+def frame_is_finite(value: Any, name: str) -> None:
+    """Of a data frame: scikit-learn's own check says neither which column nor which row."""
+    if names_of(value, name) is not None:
+        _finite(numbers(value, name), name, value)
+
+
 def columns(value: Any, name: str) -> Reals:
     """Two dimensions; one is one column. float32 stays float32, and what is mapped stays mapped."""
     a = numbers(value, name, single=True)
@@ -231,10 +237,12 @@ def by_name(frame: Any, own: tuple[str, ...], names: tuple[str, ...], what: str,
         return frame
     for name in names:
         if name not in own:
-            raise InputError(f'{what} has no column "{name}", a feature of X; its columns are {", ".join(own)}')
+            is_one = "which the model has learned from" if what == "X" else "a feature of X"
+            raise InputError(f'{what} has no column "{name}", {is_one}; its columns are {", ".join(own)}')
     others = [name for name in own if name not in names and name != target]
     if others:
-        warnings.warn(f"{what} has columns that X does not have, which are ignored: {', '.join(others)}", stacklevel=5)
+        without = "the model does not know" if what == "X" else "X does not have"
+        warnings.warn(f"{what} has columns that {without}, which are ignored: {', '.join(others)}", stacklevel=5)
     return frame[list(names)]
 
 

@@ -86,8 +86,9 @@ def _numbers(frame: Any, column: Column, what: str) -> Floats:
     for i, one in enumerate(texts):
         if one.lower() not in _TRUTH if column.truth else one not in column.values:
             known = "true, false, yes, no" if column.truth else ", ".join(column.values)
+            without = "the model does not know" if what == "X" else "X does not have"
             raise InputError(
-                f"{_arrays.cell(frame, what, column.name, i)} is {_arrays.shown(one)}, a value that X does not have; use one of {known}"
+                f"{_arrays.cell(frame, what, column.name, i)} is {_arrays.shown(one)}, a value that {without}; use one of {known}"
             )
     if column.truth:
         return np.array([[_TRUTH[one.lower()]] for one in texts])

@@ -59,6 +59,7 @@ class CompareOptions(TypedDict, total=False):
     seed: int
     threads: int
     backend: Literal["blas", "ref"]
+    device: Literal["auto", "gpu", "cpu"]
 
 
 class ExploreOptions(CompareOptions, total=False):

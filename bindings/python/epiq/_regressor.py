@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from . import _arrays, _files, _frames, _model, _options, _plot, _table
 from ._arrays import Floats
 from ._decompose import decompose
+from ._epiq import InputError
 from ._model import Model, model_from_bytes, model_from_file
 from ._options import Options
 from ._progress import Progress
@@ -202,6 +203,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         """
         coded, self._plan = _frames.encode(X, "X")
         self._features = None
+        _arrays.frame_is_finite(coded, "X")
         rows, targets = validate_data(self, coded, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         self.seed_ = seed_of(self.random_state)
         self._names = coded.columns if self._plan else getattr(self, "feature_names_in_", None)
@@ -377,6 +379,10 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         table = _frames.apply(X, plan, "X", self.model_.describe()["target"])
         if self._features is not None and isinstance(table, _frames.Coded):  # its columns were found by their names
             return _arrays.matrix(table, "X", "rows", "features")
+        _arrays.frame_is_finite(table, "X")
+        if self._plan and _arrays.names_of(table, "X") is None and np.asarray(table).shape[1:] != (self.n_features_in_,):
+            columns = ", ".join(column.name for column in self._plan)
+            raise InputError(f"X has no columns with names; give a data frame with those that the model has learned from: {columns}")
         rows: Floats = validate_data(self, table, dtype=np.float64, reset=False)
         return rows
 

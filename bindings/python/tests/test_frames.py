@@ -189,3 +189,29 @@ def test_columns_of_every_kind(frame, tmp_path):
     holes.loc[2, "count"] = pandas.NA
     with pytest.raises(epiq.InputError, match=r'X\["count"\].iloc\[2\] is nan'):
         epiq.decompose(holes, frame["y"], **ASK)
+
+
+def test_models_of_frames_name_the_columns(frame):
+    """Also of frames with texts, and in what the library says; scikit-learn's sentences name none."""
+    X, y = frame.drop(columns=["y", "wet"]), frame["y"]
+    regressor = epiq.EpistemicRegressor(**ASK).fit(X, y)
+    holes = X.copy()
+    holes.loc[5, "a"] = np.nan
+    other = X.copy()
+    other.loc[5, "metal"] = "gold"
+    for call, sentence in (
+        (lambda: epiq.EpistemicRegressor(**ASK).fit(holes, y), r'X\["a"\].iloc\[5\] is nan; '),
+        (lambda: epiq.EpistemicRegressor(**ASK).fit(holes[["a"]], y), r'X\["a"\].iloc\[5\] is nan; '),
+        (lambda: regressor.predict(holes), r'X\["a"\].iloc\[5\] is nan; '),
+        (lambda: regressor.predict(other), r"""X\["metal"\].iloc\[5\] is 'gold', a value that the model does not know; """),
+        (lambda: regressor.predict(X.drop(columns="metal")), 'X has no column "metal", which the model has learned from; '),
+        (lambda: regressor.predict(np.zeros((3, X.shape[1]))), "X has no columns with names; .*metal"),
+    ):
+        with pytest.raises(epiq.InputError, match=sentence):
+            call()
+    with pytest.warns(UserWarning, match="columns that the model does not know, which are ignored: q"):
+        regressor.predict(X.assign(q=1))
+    constant = epiq.EpistemicRegressor(**ASK).fit(X.assign(a=1.0), y * 0 + 3).warnings_
+    told = {w["code"]: w["message"] for w in constant}
+    assert told["constant_columns"].endswith(": a; leave out with drop")
+    assert told["constant_target"].startswith(f"the target {y.name} has only one value, 3, ")

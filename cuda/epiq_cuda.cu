@@ -1,0 +1,163 @@
+/* epiq_cuda.cu - an epiq_device (epiq_device.h) of the first NVIDIA GPU: whether there is one, its libraries started, the
+ * table, messages.
+ */
+#include "cuda/device.h"
+#include "cuda/epiq_cuda.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+/* ---- failing ---- */
+
+static thread_local char message[1024];
+
+int fail(int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return status;
+}
+
+const char *last_message(void *user)
+{
+    (void)user;
+    return message;
+}
+
+/* The name of the function in "function(its, arguments)". */
+static int name_length(const char *call)
+{
+    return (int)strcspn(call, "(");
+}
+
+int failed_cuda(cudaError_t error, const char *what)
+{
+    cudaGetLastError(); /* clears it */
+    return fail(error == cudaErrorMemoryAllocation ? EPIQ_E_NOMEM : EPIQ_E_NUMERIC, "%.*s: %s", name_length(what), what,
+                cudaGetErrorString(error));
+}
+
+int failed_blas(cublasStatus_t error, const char *what)
+{
+    return fail(error == CUBLAS_STATUS_ALLOC_FAILED ? EPIQ_E_NOMEM : EPIQ_E_NUMERIC, "%.*s: %s", name_length(what),
+                what, cublasGetStatusString(error));
+}
+
+int failed_solver(cusolverStatus_t error, const char *what)
+{
+    return fail(error == CUSOLVER_STATUS_ALLOC_FAILED ? EPIQ_E_NOMEM : EPIQ_E_NUMERIC, "%.*s: cuSOLVER's status %d",
+                name_length(what), what, (int)error);
+}
+
+/* ---- copies ---- */
+
+int copy_in(device *d, void *to, const void *from, size_t bytes)
+{
+    CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, d->stream));
+    return EPIQ_OK;
+}
+
+int copy_out(device *d, void *to, const void *from, size_t bytes)
+{
+    CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, d->stream));
+    return EPIQ_OK;
+}
+
+int wait(device *d)
+{
+    CUDA(cudaStreamSynchronize(d->stream));
+    CUDA(cudaGetLastError());
+    return EPIQ_OK;
+}
+
+/* ---- the device ---- */
+
+static double bytes_free(void *user)
+{
+    (void)user;
+    size_t left = 0, all = 0;
+    return cudaMemGetInfo(&left, &all) == cudaSuccess ? (double)left : 0;
+}
+
+enum { LEAST_CAPABILITY = 80 }; /* what the kernels are compiled for */
+
+/* Whether there is a GPU that can be used. */
+static int look(device *d)
+{
+    int count = 0, driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (driver == 0) return fail(EPIQ_E_USAGE, "there is no driver for NVIDIA GPUs on this machine");
+    if (error == cudaErrorInsufficientDriver || driver < runtime / 1000 * 1000) {
+        return fail(EPIQ_E_USAGE, "the driver is for CUDA %d.%d and %d.%d is needed; install a newer driver",
+                    driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    }
+    if (error == cudaErrorNoDevice || (error == cudaSuccess && count < 1)) {
+        return fail(EPIQ_E_USAGE, "there is no NVIDIA GPU on this machine, or CUDA_VISIBLE_DEVICES hides it");
+    }
+    CUDA(error);
+    cudaDeviceProp of_device;
+    CUDA(cudaGetDeviceProperties(&of_device, 0));
+    snprintf(d->model, sizeof d->model, "%s", of_device.name);
+    d->table.capability = 10 * of_device.major + of_device.minor;
+    d->table.driver = driver;
+    d->table.bytes = (double)of_device.totalGlobalMem;
+    if (d->table.capability < LEAST_CAPABILITY) {
+        return fail(EPIQ_E_USAGE, "the GPU, %s, is of compute capability %d.%d and 8.0 is needed", d->model,
+                    of_device.major, of_device.minor);
+    }
+    return EPIQ_OK;
+}
+
+static int start(device *d)
+{
+    CUDA(cudaSetDevice(0));
+    CUDA(cudaStreamCreate(&d->stream));
+    BLAS(cublasCreate(&d->blas));
+    BLAS(cublasSetStream(d->blas, d->stream));
+    BLAS(cublasSetMathMode(d->blas, CUBLAS_DEFAULT_MATH));           /* no float of fewer bits, no emulated double */
+    BLAS(cublasSetAtomicsMode(d->blas, CUBLAS_ATOMICS_NOT_ALLOWED)); /* the same bits again */
+    SOLVER(cusolverDnCreate(&d->solver));
+    SOLVER(cusolverDnSetStream(d->solver, d->stream));
+    SOLVER(cusolverDnCreateParams(&d->params));
+    return EPIQ_OK;
+}
+
+const epiq_device *epiq_cuda_begin(const char *version, char *why, size_t room)
+{
+    static device here; /* a process has one, and never gives it back: the driver does when it ends */
+    static bool started;
+    if (strcmp(version, EPIQ_VERSION) != 0) {
+        snprintf(why, room, "libepiq_cuda.so is of version %s and this is %s; build it again with make cuda",
+                 EPIQ_VERSION, version);
+        return NULL;
+    }
+    if (!started && (look(&here) || start(&here))) {
+        snprintf(why, room, "%s", message);
+        return NULL;
+    }
+    started = true;
+    here.table.size = sizeof here.table;
+    here.table.name = "cuda";
+    here.table.model = here.model;
+    here.table.user = &here;
+    here.table.message = last_message;
+    here.table.bytes_free = bytes_free;
+    here.table.matrix_new = matrix_new;
+    here.table.matrix_free = matrix_free;
+    here.table.fill = matrix_fill;
+    here.table.put = matrix_put;
+    here.table.get = matrix_get;
+    here.table.diagonal = matrix_diagonal;
+    here.table.factor = matrix_factor;
+    here.table.solve = matrix_solve;
+    here.table.invert = matrix_invert;
+    here.table.times = matrix_times;
+    here.table.part = matrix_part;
+    here.table.variance = kernel_variance;
+    return &here.table;
+}

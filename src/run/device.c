@@ -1,0 +1,21 @@
+/* device.c - whether an estimate is large enough for a GPU, judged before the plan, which counts on it (docs/gpu.md). */
+#include "run/run.h"
+
+/* Starting CUDA with its libraries takes about a second; a factor or an inverse must save more than that. On one core a
+ * good BLAS does some 3e10 operations in a second. */
+static const double SECONDS = 3, PER_CORE = 3e10;
+
+/* Whether a kernel matrix of all rows is factorised; methods that are left open take one up to 10,000 rows. */
+static bool factorises(const epiqp_problem *pb, const epiq_options *o)
+{
+    const bool exact = o->solver == EPIQ_SOLVER_EXACT || o->solver == EPIQ_SOLVER_AUTO;
+    const bool open = o->methods & EPIQ_AUTO && pb->engine->trains && pb->n > EPIQP_INVERSE_ROWS;
+    return exact && !open && o->time == 0 && (o->methods & (EPIQ_IF | EPIQ_AUTO) || !pb->engine->trains);
+}
+
+bool epiqp_device_worth(const epiqp_problem *pb, const epiq_options *o)
+{
+    const double n = (double)pb->n;
+    if (o->mem_limit > 0 && (double)o->mem_limit < 2 * EPIQP_DEVICE_BYTES) return false;
+    return factorises(pb, o) && n * n * n > SECONDS * PER_CORE * pb->e.threads;
+}

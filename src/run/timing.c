@@ -1,0 +1,217 @@
+/* timing.c - how fast this machine is, for forecasts: products of matrices and entries of the kernel, timed for some
+ * milliseconds; and one network, trained for a small share of what all of them will take.
+ */
+#include "run/run.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    LARGE = 4000,       /* rows from which on the machine is timed whatever is asked: below, everything takes seconds */
+    SIDE = 384,         /* of the products that are timed */
+    TRIES = 4,          /* of each */
+    FEWEST_TIMED = 16,  /* rows that entries of the kernel are timed with */
+    PILOT_ROWS = 2048,  /* that a network is trained on to time it, of more rows, */
+    FEWEST_PILOT = 512, /* and fewer where that would take too long */
+    LEAST_ROWS = 64     /* that a gradient is timed with */
+};
+static const double FLOPS = 5e10, ENTRIES = 1e8; /* two cores of today, where nothing is timed */
+/* Operations that may be spent on timing a network: some 10 ms at least and a second at most. */
+static const double PILOT_LEAST = 3e8, PILOT_MOST = 3e10;
+/* A gradient costs as much for each row as so many weights do, and for each weight as much as so many rows. */
+static const double WEIGHTS_OF_ROW = 800, ROWS_OF_WEIGHT = 300;
+/* What training takes over its gradients and products: vectors of weights, most with few rows. */
+static const double BESIDE = 1.08, BESIDE_ROWS = 50;
+
+/* Seconds that this thread has worked: what is foreseen is the time on a machine that does nothing else, and a moment in which
+ * it does tells nothing about the rest of the run. */
+static double worked(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The best of TRIES, the first of which is slow: about 20 ms in all. */
+static int time_machine(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out)
+{
+    double *a = epiqp_alloc(pb->e.c, 3 * SIDE * SIDE, sizeof *a);
+    if (!a) return EPIQ_E_NOMEM;
+    const epiqp_net net = epiqp_net_of(o, pb->data->d);
+    const epiqp_arch arch = epiqp_arch_of(&net);
+    const ptrdiff_t side = epiqp_min(EPIQP_BLOCK, pb->n / 2);
+    epiqp_rows rows = {0};
+    int s = epiqp_rows_new(pb->e.c, 2 * side, pb->data->d, pb->data->x, &rows);
+    memset(a, 0, 3 * SIDE * SIDE * sizeof *a);
+    *out = (epiqp_rates){0};
+    for (int k = 0; !s && k < TRIES; k++) {
+        double start = worked();
+        pb->e.la->gemm('N', 'T', SIDE, SIDE, SIDE, 1, a, SIDE, a + SIDE * SIDE, SIDE, 0, a + 2 * SIDE * SIDE, SIDE);
+        out->flops = fmax(out->flops, 2.0 * SIDE * SIDE * SIDE * pb->e.threads / fmax(worked() - start, 1e-6));
+    }
+    if (side < FEWEST_TIMED) out->entries = ENTRIES;
+    for (int k = 0; !s && side >= FEWEST_TIMED && k < TRIES; k++) {
+        double start = worked();
+        epiqp_kernel_block(&arch, &rows, 0, side, &rows, side, side, a, NULL, side);
+        out->entries = fmax(out->entries, (double)(side * side) * pb->e.threads / fmax(worked() - start, 1e-7));
+    }
+    epiqp_rows_free(pb->e.c, &rows);
+    epiqp_free(pb->e.c, a);
+    return s;
+}
+
+int epiqp_rates_of(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_rates *out)
+{
+    const epiq_cluster *k = pb->e.cluster;
+    const int size = k ? k->ranks : 1;
+    *out = (epiqp_rates){.flops = FLOPS, .entries = ENTRIES};
+    const bool timed = pb->n >= LARGE || (request->forecast_only && !request->untimed);
+    int s = timed ? time_machine(pb, o, out) : EPIQ_OK;
+    *out = (epiqp_rates){.flops = out->flops * size, .entries = out->entries * size};
+    return s;
+}
+
+/* ---- networks ---- */
+
+/* Operations, without what is the same for all sizes: of a gradient 4 for each weight and row with one hidden layer, and 6
+ * with more. */
+static double operations(const epiqp_net *net, double passes, ptrdiff_t rows)
+{
+    return passes * ((double)rows + ROWS_OF_WEIGHT) * ((double)epiqp_net_params(net) + WEIGHTS_OF_ROW) *
+           (net->depth == 1 ? 4 : 6);
+}
+
+/* Passes over the rows: gradients and products J'J v. */
+static double passes_of(const epiqp_problem *pb, const epiq_options *o, const epiqp_net *net)
+{
+    const epiqp_effort usual = epiqp_usual_effort(net, pb->n, o->lambda);
+    if (o->optimizer == EPIQ_OPTIMIZER_AUTO) {
+        return usual.products + (o->steps ? fmin((double)o->steps, usual.gradients) : usual.gradients);
+    }
+    const double share =
+        o->optimizer == EPIQ_OPTIMIZER_SGD ? (double)epiqp_min(o->batch_size, pb->n) / (double)pb->n : 1;
+    return share * (o->steps ? (double)o->steps : 10 * usual.gradients);
+}
+
+double epiqp_usual_seconds(const epiqp_problem *pb, const epiq_options *o, const epiqp_rates *rate)
+{
+    const epiqp_net net = epiqp_net_of(o, pb->data->d);
+    const double of_thread = rate->flops / (pb->e.cluster ? pb->e.cluster->ranks : 1) / pb->e.threads;
+    return operations(&net, passes_of(pb, o, &net), pb->n) / (2 * of_thread); /* in single precision */
+}
+
+/* Some rows, evenly from all, to train on: x and y in one block. */
+typedef struct {
+    epiqp_net net;
+    epiqp_task task;
+    double *block;
+    double seconds;     /* of training to the end; 0: not timed */
+    double gradient[2]; /* seconds of a gradient of all these rows, and of half of them */
+} pilot;
+
+static int pilot_new(const epiqp_problem *pb, const epiq_options *o, ptrdiff_t rows, pilot *p)
+{
+    const ptrdiff_t n = pb->n, d = pb->data->d;
+    *p = (pilot){.net = epiqp_net_of(o, d), .block = epiqp_alloc(pb->e.c, rows * (d + 1), sizeof *p->block)};
+    if (!p->block) return EPIQ_E_NOMEM;
+    double *y = p->block + rows * d;
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        const ptrdiff_t from = (ptrdiff_t)((double)i / (double)rows * (double)n);
+        memcpy(p->block + i * d, pb->data->x + from * d, (size_t)d * sizeof *p->block);
+        y[i] = pb->data->y[from];
+    }
+    p->task = (epiqp_task){.net = &p->net, .n = rows, .x = p->block, .y = y, .lambda = o->lambda};
+    return EPIQ_OK;
+}
+
+/* Seconds of a gradient: the less of two. */
+static double gradient_seconds(const epiqp_task *t, const double *theta, double *grad, epiqp_pass *pass)
+{
+    double least = INFINITY;
+    for (int k = 0; k < 2; k++) {
+        const double start = worked();
+        epiqp_loss(t, theta, grad, NULL, pass);
+        least = fmin(least, worked() - start);
+    }
+    return least;
+}
+
+/* One thread's part: from a start of its own, the seconds of gradients and, if `whole`, of training to the end. */
+static int run_pilot(const epiqp_env *e, const pilot *p, const epiq_options *o, uint64_t number, bool whole, pilot *out)
+{
+    const ptrdiff_t params = epiqp_net_params(&p->net);
+    double *theta0 = epiqp_alloc(e->c, 3 * params, sizeof *theta0);
+    *out = *p;
+    if (!theta0) return EPIQ_E_NOMEM;
+    double *theta = theta0 + params, *grad = theta + params;
+    epiqp_task task = p->task, half = p->task;
+    epiqp_pass pass = {0};
+    epiqp_training report;
+    epiqp_net_init(&p->net, (epiqp_stream){o->seed, EPIQP_FOR_MEMBER, number}, theta0);
+    memcpy(theta, theta0, (size_t)params * sizeof *theta);
+    task.theta0 = half.theta0 = theta0;
+    half.n = (task.n + 1) / 2;
+    int s = epiqp_task_pass(e, &task, &pass);
+    if (!s) {
+        out->gradient[0] = gradient_seconds(&task, theta, grad, &pass);
+        out->gradient[1] = gradient_seconds(&half, theta, grad, &pass);
+    }
+    const double start = worked();
+    if (!s && whole) s = epiqp_minimise(e, &task, o->steps, theta, &report);
+    out->seconds = whole ? worked() - start : 0;
+    epiqp_pass_free(e->c, &pass);
+    epiqp_free(e->c, theta0);
+    return s;
+}
+
+/* A gradient of n rows, from those of fewer: its time grows with the rows from what it takes without any. */
+static double extrapolated(const pilot *p, ptrdiff_t n)
+{
+    const double rows = (double)p->task.n, half = (double)((p->task.n + 1) / 2),
+                 slope = fmax(p->gradient[0] - p->gradient[1], p->gradient[0] / 4) / fmax(rows - half, 1);
+    return p->gradient[0] + slope * ((double)n - rows);
+}
+
+int epiqp_time_network(const epiqp_problem *pb, const epiq_options *o, double share, double *seconds)
+{
+    const epiqp_env alone = epiqp_alone(&pb->e);
+    const epiqp_net net = epiqp_net_of(o, pb->data->d);
+    const double passes = passes_of(pb, o, &net), work = operations(&net, passes, pb->n),
+                 most = fmin(fmax(share * work, PILOT_LEAST), PILOT_MOST);
+    ptrdiff_t rows = epiqp_min(pb->n, PILOT_ROWS);
+    while (rows > FEWEST_PILOT && operations(&net, passes, rows) > most) {
+        rows = epiqp_max(rows / 2, FEWEST_PILOT);
+    }
+    const bool whole = o->optimizer == EPIQ_OPTIMIZER_AUTO && operations(&net, passes, rows) <= most;
+    while (!whole && rows > LEAST_ROWS && operations(&net, 4, rows) > PILOT_LEAST) {
+        rows = epiqp_max(rows / 2, LEAST_ROWS);
+    }
+    pilot p;
+    int status = pilot_new(pb, o, rows, &p);
+    if (status) return status;
+    double sum = 0;
+#pragma omp parallel for schedule(static) num_threads(pb->e.threads) reduction(+ : sum)
+    for (int k = 0; k < pb->e.threads; k++) {
+        pilot mine;
+        int s = run_pilot(&alone, &p, o, (uint64_t)k, whole, &mine);
+        const double all = extrapolated(&mine, pb->n);
+        sum += whole ? mine.seconds * all / mine.gradient[0] : passes * all * (BESIDE + BESIDE_ROWS / (double)pb->n);
+        if (s) {
+#pragma omp atomic write
+            status = s;
+        }
+    }
+    epiqp_free(pb->e.c, p.block);
+    if (status == EPIQ_E_NUMERIC || status == EPIQ_E_STOPPED) { /* which the run itself will find out */
+        epiqp_clear(pb->e.c);
+        return EPIQ_OK;
+    }
+    *seconds = sum / pb->e.threads;
+    return status;
+}
+
+int epiqp_report_forecast(const epiqp_problem *pb, double seconds)
+{
+    return epiqp_report(pb->e.c, "forecast", 0, (ptrdiff_t)fmin(ceil(seconds), 1e15));
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# --device on a machine without a GPU: cpu and auto give the same bytes, gpu is refused with a sentence, and --version --verbose
+# says what there is. With a GPU: tools/check-gpu.
+. "$(dirname "$0")/lib.inc"
+
+expect_ok "$epiq" --version --verbose
+check 'a line about the GPU' says "$out" '^GPU: '
+if ! says "$out" '^GPU: none'; then
+    echo "SKIPPED: there is a GPU"
+    finish
+fi
+"$epiq" synth 1 --n 60 --d 2 >rows.csv
+quick=(--target y --at mean --engine infinite --methods if,ev)
+for device in cpu auto; do
+    expect_ok "$epiq" estimate rows.csv "${quick[@]}" --device $device --csv $device.csv
+done
+check 'auto without a GPU is the processor' cmp cpu.csv auto.csv
+refused() { # refused DEVICE: exit 1, with a sentence that names it
+    "$epiq" estimate rows.csv "${quick[@]}" --device "$1" 2>"$err"
+    [ $? -eq 1 ] && says "$err" "^epiq: --device .*$1"
+}
+check 'gpu without one is refused' refused gpu
+check 'another word too' refused tpu
+finish

@@ -1,0 +1,246 @@
+/* fake_device.h - a device without a GPU: an epiq_device (epiq_device.h) whose memory is this process's and whose kernels are
+ * cuda/pair.h on the processor. It counts its matrices and calls, has as much memory as a test gives it, and fails at the call a
+ * test names.
+ *
+ *     epiq_ctx_on_device(c, fake_open, NULL);     fake.opened tells whether it was asked for
+ */
+#ifndef FAKE_DEVICE_H
+#define FAKE_DEVICE_H
+
+#include "cuda/pair.h"
+#include "la/la.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct epiq_device_matrix {
+    ptrdiff_t n;
+    double *a; /* n by n, column-major */
+};
+
+static struct {
+    epiq_device table;
+    double free;          /* bytes that it says are free */
+    const char *why;      /* if not NULL: there is no device, because */
+    int opened, matrices; /* how often; alive now */
+    int calls, fail_at;   /* the call of this number fails, from 1; 0: none does */
+} fake;
+
+static int fake_call(void)
+{
+    return ++fake.calls == fake.fail_at ? EPIQ_E_NUMERIC : EPIQ_OK;
+}
+
+static const char *fake_message(void *user)
+{
+    (void)user;
+    return "a failure that the test asked for";
+}
+
+static double fake_free(void *user)
+{
+    (void)user;
+    return fake.free;
+}
+
+static int fake_new(void *user, ptrdiff_t n, epiq_device_matrix **out)
+{
+    (void)user;
+    int status = fake_call();
+    *out = NULL;
+    if (status) return status;
+    *out = malloc(sizeof **out);
+    (*out)->n = n;
+    (*out)->a = malloc((size_t)(n * n) * sizeof(double));
+    for (ptrdiff_t k = 0; k < n * n; k++) {
+        (*out)->a[k] = NAN; /* what is read without having been written is seen */
+    }
+    fake.matrices++;
+    return EPIQ_OK;
+}
+
+static void fake_free_matrix(void *user, epiq_device_matrix *m)
+{
+    (void)user;
+    if (!m) return;
+    free(m->a);
+    free(m);
+    fake.matrices--;
+}
+
+static double fake_dot(ptrdiff_t d, const double *x, const double *y)
+{
+    double sum = 0;
+    for (ptrdiff_t f = 0; f < d; f++) {
+        sum += x[f] * y[f];
+    }
+    return sum;
+}
+
+static double fake_pair(const epiq_device_kernel *k, const double *x, const double *y, bool nngp)
+{
+    const pair_arch arch = {k->depth, k->beta * k->beta, k->v};
+    double K, Q;
+    pair_kernels(&arch, k->d, x, y, fake_dot(k->d, x, x), fake_dot(k->d, y, y), fake_dot(k->d, x, y), x == y, &K, &Q);
+    return nngp ? Q : K;
+}
+
+static int fake_fill(void *user, epiq_device_matrix *m, const epiq_device_kernel *k, int nngp)
+{
+    (void)user;
+    for (ptrdiff_t j = 0; j < m->n; j++) {
+        for (ptrdiff_t i = j; i < m->n; i++) {
+            m->a[i + j * m->n] = fake_pair(k, k->x + i * k->d, k->x + j * k->d, nngp);
+        }
+    }
+    return fake_call();
+}
+
+static int fake_put(void *user, epiq_device_matrix *m, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols,
+                    const double *a, ptrdiff_t ld)
+{
+    (void)user;
+    for (ptrdiff_t j = 0; j < cols; j++) {
+        memcpy(m->a + i0 + (j0 + j) * m->n, a + j * ld, (size_t)rows * sizeof *a);
+    }
+    return fake_call();
+}
+
+static int fake_get(void *user, const epiq_device_matrix *m, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols,
+                    double *a, ptrdiff_t ld)
+{
+    (void)user;
+    for (ptrdiff_t j = 0; j < cols; j++) {
+        memcpy(a + j * ld, m->a + i0 + (j0 + j) * m->n, (size_t)rows * sizeof *a);
+    }
+    return fake_call();
+}
+
+static int fake_diagonal(void *user, epiq_device_matrix *m, double add, double *out)
+{
+    (void)user;
+    for (ptrdiff_t i = 0; i < m->n; i++) {
+        out[i] = m->a[i + i * m->n] += add;
+    }
+    return fake_call();
+}
+
+static int fake_factor(void *user, epiq_device_matrix *m, ptrdiff_t *pivot)
+{
+    (void)user;
+    *pivot = epiqp_la_ref.potrf(m->n, m->a, m->n);
+    return fake_call();
+}
+
+static int fake_solve(void *user, const epiq_device_matrix *m, ptrdiff_t cols, double *b)
+{
+    (void)user;
+    epiqp_la_solve(&epiqp_la_ref, m->n, m->a, cols, b);
+#pragma omp critical(fake)
+    fake.calls++;
+    return fake.calls == fake.fail_at ? EPIQ_E_NUMERIC : EPIQ_OK;
+}
+
+static int fake_invert(void *user, epiq_device_matrix *m)
+{
+    (void)user;
+    const ptrdiff_t n = m->n;
+    double *b = calloc((size_t)(n * n), sizeof *b);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        b[i + i * n] = 1;
+    }
+    epiqp_la_solve(&epiqp_la_ref, n, m->a, n, b);
+    free(m->a);
+    m->a = b;
+    return fake_call();
+}
+
+static double fake_at(const epiq_device_matrix *m, ptrdiff_t i, ptrdiff_t j)
+{
+    return i >= j ? m->a[i + j * m->n] : m->a[j + i * m->n];
+}
+
+static int fake_times(void *user, const epiq_device_matrix *m, int squared, ptrdiff_t cols, const double *s,
+                      double *out)
+{
+    (void)user;
+    for (ptrdiff_t c = 0; c < cols; c++) {
+        for (ptrdiff_t i = 0; i < m->n; i++) {
+            double sum = 0;
+            for (ptrdiff_t j = 0; j < m->n; j++) {
+                double a = fake_at(m, i, j);
+                sum += (squared ? a * a : a) * s[j + c * m->n];
+            }
+            out[i + c * m->n] = sum;
+        }
+    }
+    return fake_call();
+}
+
+static int fake_part(void *user, const epiq_device_matrix *m, ptrdiff_t rows, const ptrdiff_t *row, ptrdiff_t cols,
+                     const ptrdiff_t *col, double *out)
+{
+    (void)user;
+    for (ptrdiff_t k = 0; k < rows * cols; k++) {
+        out[k] = fake_at(m, row[k % rows], col[k / rows]);
+    }
+    int failed;
+#pragma omp critical(fake)
+    failed = fake_call();
+    return failed;
+}
+
+static int fake_variance(void *user, const epiq_device_kernel *k, ptrdiff_t points, const double *at, const double *c,
+                         double *tau2)
+{
+    (void)user;
+    for (ptrdiff_t p = 0; p < points; p++) {
+        const double *x0 = at + p * k->d, *own = c + p * k->n;
+        tau2[p] = fake_pair(k, x0, x0, true);
+        for (ptrdiff_t i = 0; i < k->n; i++) {
+            double sum = -2 * fake_pair(k, k->x + i * k->d, x0, true);
+            for (ptrdiff_t j = 0; j < k->n; j++) {
+                sum += fake_pair(k, k->x + i * k->d, k->x + j * k->d, true) * own[j];
+            }
+            tau2[p] += own[i] * sum;
+        }
+    }
+    return fake_call();
+}
+
+static const epiq_device *fake_open(void *user, char *why, size_t room)
+{
+    (void)user;
+    fake.opened++;
+    snprintf(why, room, "%s", fake.why ? fake.why : "");
+    if (fake.why) return NULL;
+    fake.table = (epiq_device){.size = sizeof fake.table,
+                               .name = "fake",
+                               .model = "a fake",
+                               .bytes = fake.free,
+                               .message = fake_message,
+                               .bytes_free = fake_free,
+                               .matrix_new = fake_new,
+                               .matrix_free = fake_free_matrix,
+                               .fill = fake_fill,
+                               .put = fake_put,
+                               .get = fake_get,
+                               .diagonal = fake_diagonal,
+                               .factor = fake_factor,
+                               .solve = fake_solve,
+                               .invert = fake_invert,
+                               .times = fake_times,
+                               .part = fake_part,
+                               .variance = fake_variance};
+    return &fake.table;
+}
+
+/* As if there had been none: this much memory, nothing counted. */
+static void fake_reset(double bytes)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.free = bytes;
+}
+
+#endif

@@ -1,0 +1,467 @@
+/* gpu_agrees.c - what libepiq_cuda.so computes on this machine's GPU against the library's own code on its processor: kernels to
+ * 1e-12; factors, solves, inverses and variances to 1e-8; the same bits when asked again; and how long it takes. It is no part of
+ * `make check`, which has no GPU: tools/check-gpu runs it. Usage: gpu_agrees LIBRARY [most rows of a timed matrix]
+ */
+#include "cuda/epiq_cuda.h"
+#include "engine/engine.h"
+#include "rng/rng.h"
+#include "usual.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int passed, failed;
+static const epiq_device *gpu;
+static epiq_ctx *c;
+static epiqp_env host;
+
+__attribute__((format(printf, 3, 4))) static void judge(double error, double most, const char *format, ...)
+{
+    va_list args;
+    const bool fine = error <= most; /* NaN fails */
+    fine ? passed++ : failed++;
+    printf("%s  ", fine ? "ok    " : "FAILED");
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf(": %.2g (at most %.0e)\n", error, most);
+    fflush(stdout);
+}
+
+static void must(int status, const char *what)
+{
+    if (!status) return;
+    printf("FAILED  %s: status %d, GPU: %s, library: %s\n", what, status, gpu ? gpu->message(gpu->user) : "",
+           epiq_message(c));
+    failed++;
+    epiqp_clear(c);
+}
+#define MUST(call) must(call, #call)
+
+static double *numbers(ptrdiff_t count)
+{
+    double *p = malloc((size_t)(count > 0 ? count : 1) * sizeof *p);
+    if (!p) {
+        printf("FAILED  no memory for %td numbers\n", count);
+        exit(1);
+    }
+    return p;
+}
+
+static double *normals(uint64_t stream, ptrdiff_t count)
+{
+    double *p = numbers(count);
+    epiqp_normals((epiqp_stream){17, stream, 0}, count, p);
+    return p;
+}
+
+/* The largest difference over the largest number wanted. */
+static double apart(ptrdiff_t n, const double *got, const double *want)
+{
+    double most = 0, largest = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double off = fabs(got[i] - want[i]);
+        most = off <= most ? most : off; /* NaN stays */
+        largest = fmax(largest, fabs(want[i]));
+    }
+    return most / largest;
+}
+
+/* ---- kernels ---- */
+
+/* Some rows equal, nearly equal, opposite, zero, large and small among ordinary ones. */
+static void spoil(ptrdiff_t d, double *x)
+{
+    for (ptrdiff_t f = 0; f < d; f++) {
+        x[1 * d + f] = x[f];
+        x[2 * d + f] = x[f] * (1 + 1e-9) + (f == 1 ? 1e-12 : 0);
+        x[3 * d + f] = -x[f];
+        x[4 * d + f] = -x[f] + (f == 0 ? 1e-8 : 0);
+        x[5 * d + f] = 0;
+        x[6 * d + f] = 1e8 * x[f] + (f == 0);
+        x[8 * d + f] = 1e-3 * x[f];
+    }
+}
+
+static void kernels_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t depth, double beta, double bias_sd)
+{
+    double *x = normals(1, n * d), *got = numbers(n * n), *again = numbers(n * n), *want = numbers(n * n);
+    const epiqp_arch arch = {depth, beta, beta * beta * bias_sd * bias_sd};
+    epiqp_rows rows;
+    epiq_device_matrix *m = NULL;
+    spoil(d, x);
+    MUST(epiqp_rows_new(c, n, d, x, &rows));
+    const epiq_device_kernel k = epiqp_kernel_described(&arch, &rows);
+    MUST(gpu->matrix_new(gpu->user, n, &m));
+    for (int nngp = 0; nngp < 2; nngp++) {
+        MUST(gpu->fill(gpu->user, m, &k, nngp));
+        MUST(gpu->get(gpu->user, m, 0, n, 0, n, got, n));
+        MUST(gpu->fill(gpu->user, m, &k, nngp));
+        MUST(gpu->get(gpu->user, m, 0, n, 0, n, again, n));
+        epiqp_kernel_cross(&host, &arch, &rows, &rows, nngp ? NULL : want, nngp ? want : NULL);
+        double most = 0;
+        bool same = true;
+        for (ptrdiff_t j = 0; j < n; j++) {
+            for (ptrdiff_t i = j; i < n; i++) {
+                /* K changes its sign between some rows, where it is small beside its terms */
+                const double w = want[i + j * n], off = fabs(got[i + j * n] - w),
+                             scale = fmax(fabs(w), 1e-3 * sqrt(want[i + i * n] * want[j + j * n])),
+                             relative = scale == 0 ? off : off / scale;
+                most = relative <= most ? most : relative;
+                same = same && memcmp(&got[i + j * n], &again[i + j * n], sizeof(double)) == 0;
+            }
+        }
+        judge(most, 1e-12, "kernel %c, %td rows, %td features, depth %td, bias %g, bias-sd %g", "KQ"[nngp], n, d, depth,
+              beta, bias_sd);
+        judge(!same, 0, "  the same bits again");
+    }
+    gpu->matrix_free(gpu->user, m);
+    epiqp_rows_free(c, &rows);
+    free(x), free(got), free(again), free(want);
+}
+
+/* ---- matrices ---- */
+
+typedef struct {
+    ptrdiff_t n, d, points;
+    double *x, *y, *at;
+    epiqp_rows rows, there;
+    epiqp_arch arch;
+    epiqp_population population;
+    epiqp_device device;
+    epiqp_env env;
+} problem;
+
+static problem problem_new(ptrdiff_t n, ptrdiff_t d, ptrdiff_t points, ptrdiff_t depth)
+{
+    problem p = {.n = n, .d = d, .points = points, .arch = {depth, 1, 1}};
+    p.x = normals(1, n * d);
+    p.y = normals(2, n);
+    p.at = normals(3, points * d);
+    MUST(epiqp_rows_new(c, n, d, p.x, &p.rows));
+    MUST(epiqp_rows_new(c, points, d, p.at, &p.there));
+    p.device = (epiqp_device){gpu, gpu->bytes_free(gpu->user), true};
+    return p;
+}
+
+static void problem_end(problem *p)
+{
+    epiqp_rows_free(c, &p->rows);
+    epiqp_rows_free(c, &p->there);
+    free(p->x), free(p->y), free(p->at);
+}
+
+static int solve(const epiqp_env *e, problem *p, epiqp_ridge *out)
+{
+    double *k0 = epiqp_alloc(c, p->n * p->points, sizeof *k0);
+    epiqp_kernel_cross(&host, &p->arch, &p->rows, &p->there, k0, NULL);
+    p->population = (epiqp_population){&p->arch, &p->rows};
+    const epiqp_source source = epiqp_source_ntk(&p->population);
+    return epiqp_ridge_new(e, p->n, &source, 1e-3, p->y, p->points, k0, out);
+}
+
+static void ridge_agrees(ptrdiff_t n, ptrdiff_t depth)
+{
+    enum { POINTS = 40 };
+    problem p = problem_new(n, 5, POINTS, depth);
+    epiqp_env there = host;
+    there.device = &p.device;
+    epiqp_ridge want, got, again;
+    double start = epiqp_now();
+    MUST(solve(&host, &p, &want));
+    double host_s = epiqp_now() - start;
+    MUST(solve(&there, &p, &got));
+    start = epiqp_now();
+    MUST(solve(&there, &p, &again)); /* the second time nothing has to be started */
+    double there_s = epiqp_now() - start;
+    judge(apart(n, got.alpha, want.alpha), 1e-8, "%td rows, depth %td: alpha", n, depth);
+    judge(apart(n * POINTS, got.c, want.c), 1e-8, "  c");
+    judge(fabs(got.loss / want.loss - 1), 1e-6, "  growth of rounding errors %.3g", want.loss);
+    judge(memcmp(got.c, again.c, (size_t)(n * POINTS) * sizeof *got.c) != 0, 0, "  the same bits again");
+    epiqp_tri copy = {0};
+    MUST(epiqp_factor_copy(&there, &got.factor, &copy));
+    double off = 0;
+    for (ptrdiff_t i = 0; copy.a && i < n; i += 1 + n / 500) {
+        for (ptrdiff_t j = 0; j <= i; j += 1 + n / 500) {
+            off = fmax(off, fabs(epiqp_tri_get(&copy, i, j) - epiqp_tri_get(&want.factor.here, i, j)));
+        }
+    }
+    judge(off, 1e-8, "  factor copied to the processor");
+    epiqp_tri_free(c, &copy);
+    start = epiqp_now();
+    MUST(epiqp_ridge_leverage(&host, &want));
+    host_s += epiqp_now() - start;
+    start = epiqp_now();
+    MUST(epiqp_ridge_leverage(&there, &got));
+    there_s += epiqp_now() - start;
+    MUST(epiqp_ridge_leverage(&there, &again));
+    judge(apart(n, got.diagonal, want.diagonal), 1e-8, "  diagonal of the inverse");
+    judge(apart(n, got.norm2, want.norm2), 1e-8, "  row norms of the inverse");
+    judge(memcmp(got.norm2, again.norm2, (size_t)n * sizeof *got.norm2) != 0, 0, "  the same bits again");
+    double *a = numbers(3 * n), *b = numbers(3 * n), *s = normals(9, 3 * n);
+    for (int squared = 0; squared < 2; squared++) {
+        MUST(epiqp_inverse_times(&there, &got.inverse, squared, squared ? 1 : 3, s, a));
+        MUST(epiqp_inverse_times(&host, &want.inverse, squared, squared ? 1 : 3, s, b));
+        judge(apart((squared ? 1 : 3) * n, a, b), 1e-8, "  inverse%s times vectors", squared ? ", squared," : "");
+    }
+    const ptrdiff_t row[3] = {n - 1, n / 3, 0}, col[2] = {n / 2, n / 3};
+    MUST(epiqp_inverse_part(&there, &got.inverse, 0, 3, row, 2, col, a));
+    MUST(epiqp_inverse_part(&host, &want.inverse, 0, 3, row, 2, col, b));
+    off = 0;
+    for (int k = 0; k < 6; k++) {
+        off = fmax(off, fabs(a[k] - b[k]));
+    }
+    judge(off / want.diagonal[0], 1e-8, "  parts of the inverse");
+    printf("        processor %.3f s, GPU %.3f s\n", host_s, there_s);
+    epiqp_ridge_free(c, &want);
+    epiqp_ridge_free(c, &got);
+    epiqp_ridge_free(c, &again);
+    free(a), free(b), free(s);
+    problem_end(&p);
+}
+
+/* Matrices that only the processor can compute go there in strips; one that is not positive definite has its pivot named. */
+static void strips_agree(void)
+{
+    enum { N = 700 };
+    double *x = normals(4, N), *a = numbers(N * N), *b = numbers(N * N);
+    epiq_device_matrix *m = NULL;
+    ptrdiff_t pivot = 0;
+    for (ptrdiff_t k = 0; k < N * N; k++) {
+        a[k] = exp(-fabs(x[k % N] - x[k / N])) + (k % N == k / N);
+    }
+    MUST(gpu->matrix_new(gpu->user, N, &m));
+    for (ptrdiff_t j = 0; j < N; j += 128) {
+        const ptrdiff_t cols = epiqp_min(128, N - j);
+        MUST(gpu->put(gpu->user, m, j, N - j, j, cols, a + j + j * N, N));
+    }
+    MUST(gpu->factor(gpu->user, m, &pivot));
+    judge((double)pivot, 0, "%d rows in strips, positive definite", N);
+    MUST(gpu->get(gpu->user, m, 0, N, 0, N, b, N));
+    const ptrdiff_t at = host.la->potrf(N, a, N);
+    double off = 0;
+    for (ptrdiff_t j = 0; j < N; j++) {
+        for (ptrdiff_t i = j; i < N; i++) {
+            off = fmax(off, fabs(a[i + j * N] - b[i + j * N]));
+        }
+    }
+    judge(off + (double)at, 1e-12, "  its factor");
+    for (ptrdiff_t k = 0; k < N * N; k++) {
+        b[k] = k % N == k / N ? k % N == 400 ? -1 : 1 : 0;
+    }
+    MUST(gpu->put(gpu->user, m, 0, N, 0, N, b, N));
+    MUST(gpu->factor(gpu->user, m, &pivot));
+    judge(fabs((double)pivot - 401), 0, "  the pivot that is not positive");
+    gpu->matrix_free(gpu->user, m);
+    free(x), free(a), free(b);
+}
+
+static void variance_agrees(ptrdiff_t n, ptrdiff_t points, ptrdiff_t depth)
+{
+    problem p = problem_new(n, 6, points, depth);
+    epiqp_env there = host;
+    there.device = &p.device;
+    epiq_options o = usual_options();
+    o.depth = depth;
+    epiqp_fit fit;
+    MUST(epiqp_fit_new(&host, &o, n, p.d, p.x, p.y, points, p.at, &fit));
+    MUST(epiqp_fit_solve(&host, &fit));
+    double *got = numbers(points), *again = numbers(points), *want = numbers(points), *at = numbers(points);
+    MUST(epiqp_infinite_variance(&host, &fit, fit.ridge.c, want));
+    MUST(epiqp_infinite_variance(&there, &fit, fit.ridge.c, got));
+    MUST(epiqp_infinite_variance(&there, &fit, fit.ridge.c, again));
+    epiqp_kernel_diagonal(&fit.arch, &fit.at, NULL, at);
+    double most = 0, rounding = 0;
+    for (ptrdiff_t k = 0; k < points; k++) {
+        const double off = fabs(got[k] - want[k]);
+        most = off / want[k] <= most ? most : off / want[k];
+        rounding = fmax(rounding, off / at[k]);
+    }
+    judge(most, 1e-8, "tau^2 of %td points, %td rows, depth %td", points, n, depth);
+    judge(rounding, 1e-12, "  beside the variance before training");
+    judge(memcmp(got, again, (size_t)points * sizeof *got) != 0, 0, "  the same bits again");
+    epiqp_fit_free(c, &fit);
+    free(got), free(again), free(want), free(at);
+    problem_end(&p);
+}
+
+/* ---- whole estimates ---- */
+
+static const epiq_device *open_gpu(void *user, char *why, size_t room)
+{
+    (void)user;
+    *why = room ? '\0' : *why;
+    return gpu;
+}
+
+static void estimates_agree(const char *what, ptrdiff_t n, ptrdiff_t d, bool grouped, const char *where, epiq_options o)
+{
+    double *x = numbers(n * d), *y = numbers(n);
+    int64_t *group = malloc((size_t)n * sizeof *group);
+    epiq_data *data = NULL;
+    epiq_points *at = NULL;
+    epiq_result *r[2] = {NULL, NULL};
+    double seconds[2];
+    MUST(epiq_synth(c, 1, n, d, 3, x, y));
+    for (ptrdiff_t i = 0; i < n; i++) {
+        group[i] = i / 4;
+    }
+    o.scale = EPIQ_SCALE_STANDARD;
+    MUST(epiq_data_new(c, n, d, x, y, grouped ? group : NULL, &o, &data));
+    MUST(epiq_points_new(c, data, &at));
+    MUST(where ? epiq_points_add(c, at, where) : epiq_points_add_rows(c, at, 20, x));
+    for (int k = 0; k < 2; k++) {
+        o.device = k ? EPIQ_DEVICE_GPU : EPIQ_DEVICE_CPU;
+        const double start = epiqp_now();
+        MUST(epiq_estimate(c, data, at, &o, &r[k]));
+        seconds[k] = epiqp_now() - start;
+    }
+    double most[3] = {0, 0, 0};
+    for (ptrdiff_t p = 0; r[0] && r[1] && p < r[0]->point_count; p++) {
+        const epiq_point *a = r[1]->points[p], *b = r[0]->points[p];
+        const double off[3] = {fabs(a->prediction - b->prediction) / fabs(b->prediction),
+                               fabs(a->data.variance / b->data.variance - 1),
+                               fabs(a->procedural.variance / b->procedural.variance - 1)};
+        for (int k = 0; k < 3; k++) {
+            most[k] = off[k] <= most[k] ? most[k] : off[k];
+        }
+    }
+    printf("%s, %td rows, %td features, %td points: processor %.2f s, GPU %.2f s (%s)\n", what, n, d,
+           r[0] ? r[0]->point_count : 0, seconds[0], seconds[1], r[1] ? r[1]->backend : "none");
+    judge(most[0], 1e-8, "  predictions");
+    judge(most[1], 1e-8, "  data variance");
+    judge(most[2], 1e-8, "  procedural variance");
+    epiq_result_free(c, r[0]);
+    epiq_result_free(c, r[1]);
+    epiq_points_free(c, at);
+    epiq_data_free(c, data);
+    free(x), free(y), free(group);
+}
+
+static void all_estimates(void)
+{
+    static const char *const NAMES[] = {"moderated", "rowwise", "unbiased", "jackknife", "none"};
+    epiq_options o = usual_options();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    for (int k = 0; k < EPIQ_CORRECTIONS; k++) {
+        o.correction = k;
+        estimates_agree(NAMES[k], 2500, 4, false, NULL, o);
+    }
+    o.correction = EPIQ_CORRECTION_MODERATED;
+    estimates_agree("groups", 1200, 4, true, NULL, o);
+    estimates_agree("rows left out", 2000, 6, false, "rows", o);
+    o.depth = 3;
+    estimates_agree("three layers", 1500, 4, false, NULL, o);
+    o.depth = 1;
+    o.engine = EPIQ_ENGINE_LINEAR;
+    o.width = 256;
+    o.members = 10;
+    estimates_agree("linearised networks", 2200, 4, false, NULL, o);
+}
+
+/* ---- sizes ---- */
+
+/* Too many rows to compare with the processor: A^-1 (A s) = s by the inverse and by solves. */
+static void large(ptrdiff_t n)
+{
+    enum { SOLVES = 64 };
+    const double need = epiqp_gmat_bytes(n), have = gpu->bytes_free(gpu->user);
+    if (need > 0.94 * have) {
+        printf("        %td rows: left out, %.1f GB needed and %.1f free\n", n, need / 1e9, have / 1e9);
+        return;
+    }
+    problem p = problem_new(n, 13, 1, 1);
+    const epiq_device_kernel k = epiqp_kernel_described(&p.arch, &p.rows);
+    epiq_device_matrix *m = NULL;
+    double *s = normals(11, n), *as = numbers(n * SOLVES), *back = numbers(n), *diagonal = numbers(n);
+    ptrdiff_t pivot = 0;
+    double t[6];
+    t[0] = epiqp_now();
+    MUST(gpu->matrix_new(gpu->user, n, &m));
+    MUST(gpu->fill(gpu->user, m, &k, 0));
+    MUST(gpu->diagonal(gpu->user, m, 1e-3 * (double)n, diagonal));
+    t[1] = epiqp_now();
+    MUST(gpu->times(gpu->user, m, 0, 1, s, as));
+    for (int j = 1; j < SOLVES; j++) {
+        memcpy(as + j * n, as, (size_t)n * sizeof *as);
+    }
+    memcpy(back, as, (size_t)n * sizeof *as);
+    t[2] = epiqp_now();
+    MUST(gpu->factor(gpu->user, m, &pivot));
+    t[3] = epiqp_now();
+    MUST(gpu->solve(gpu->user, m, SOLVES, as));
+    t[4] = epiqp_now();
+    MUST(gpu->invert(gpu->user, m));
+    t[5] = epiqp_now();
+    double *product = numbers(n);
+    MUST(gpu->times(gpu->user, m, 0, 1, back, product));
+    printf("        %td rows: kernel %.3f s, factor %.3f s (%.1f TFLOP/s), %d solves %.3f s, inverse %.3f s\n", n,
+           t[1] - t[0], t[3] - t[2], (double)n * (double)n * (double)n / 3 / (t[3] - t[2]) / 1e12, (int)SOLVES,
+           t[4] - t[3], t[5] - t[4]);
+    judge(apart(n, as + (SOLVES - 1) * n, s) + (double)pivot, 1e-8, "%td rows: solves", n);
+    judge(apart(n, product, s), 1e-8, "%td rows: inverse", n);
+    gpu->matrix_free(gpu->user, m);
+    free(s), free(as), free(back), free(product), free(diagonal);
+    problem_end(&p);
+}
+
+int main(int argc, char **argv)
+{
+    char why[512] = "";
+    const char *better = epiq_machine_describe().better_core; /* as the command does, for fair times */
+    if (better && !getenv("OPENBLAS_CORETYPE") && setenv("OPENBLAS_CORETYPE", better, 1) == 0) {
+        execv("/proc/self/exe", argv);
+    }
+    if (argc < 2) {
+        fprintf(stderr, "usage: gpu_agrees libepiq_cuda.so [most rows]\n");
+        return 2;
+    }
+    const ptrdiff_t most = argc > 2 ? atol(argv[2]) : 50000;
+    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 2;
+    }
+    void *begin = dlsym(library, "epiq_cuda_begin");
+    epiq_cuda_begin_fn begin_cuda = NULL;
+    memcpy(&begin_cuda, &begin, sizeof begin);
+    double start = epiqp_now();
+    gpu = begin_cuda ? begin_cuda(EPIQ_VERSION, why, sizeof why) : NULL;
+    if (!gpu) {
+        fprintf(stderr, "no GPU: %s\n", why);
+        return 77;
+    }
+    printf("%s, %.1f GB, %.1f free, compute capability %d.%d; started in %.2f s; %d threads\n", gpu->model,
+           gpu->bytes / 1e9, gpu->bytes_free(gpu->user) / 1e9, gpu->capability / 10, gpu->capability % 10,
+           epiqp_now() - start, omp_get_max_threads());
+    if (epiq_ctx_new(&c) < 0) return 2;
+    epiq_options o = usual_options();
+    host = epiqp_run_begin(c, &o);
+    kernels_agree(700, 5, 1, 1, 1);
+    kernels_agree(700, 70, 1, 1, 0);
+    kernels_agree(300, 3, 1, 0, 0);
+    kernels_agree(700, 13, 2, 1, 1);
+    kernels_agree(500, 1, 5, 0.5, 2);
+    strips_agree();
+    for (int k = 0; k < 7; k++) {
+        static const ptrdiff_t SIZES[] = {2, 63, 65, 500, 1025, 2500, 6000};
+        ridge_agrees(SIZES[k], 1 + k % 2);
+    }
+    variance_agrees(1500, 300, 1);
+    variance_agrees(900, 2100, 3);
+    epiq_ctx_on_device(c, open_gpu, NULL);
+    all_estimates();
+    for (ptrdiff_t n = 10000; n <= most; n = n < 20000 ? 20000 : n < 50000 ? 50000 : 2 * n) {
+        large(n);
+    }
+    epiqp_run_end();
+    epiq_ctx_free(c);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}

@@ -1,0 +1,163 @@
+/* Forecasts: what training usually takes against what it takes, and that the time foreseen follows what is asked. How near it
+ * is to the time taken depends on the machine, and is measured by bench/run forecast. */
+#include "epiq_decide.h"
+#include "epiq_details.h"
+#include "epiq_model.h"
+#include "run/run.h"
+#include "test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 120, D = 3 };
+static epiq_ctx *c;
+static epiq_data *data;
+static epiq_points *at;
+static epiq_options o;
+
+static void start(void)
+{
+    static double x[N * D], y[N];
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    epiqp_normals((epiqp_stream){5, 1, 0}, N * D, x);
+    for (int i = 0; i < N; i++) {
+        y[i] = sin(x[i * D]) + x[i * D + 1] * x[i * D + 2];
+    }
+    o = epiq_options_default();
+    o.width = 32;
+    o.lambda = 1e-3;
+    o.members = 10;
+    o.threads = 1;
+    EQ(epiq_data_new(c, N, D, x, y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "mean"), EPIQ_OK);
+}
+
+static void end(void)
+{
+    epiq_points_free(c, at);
+    epiq_data_free(c, data);
+    epiq_ctx_free(c);
+}
+
+static double seconds_of(epiq_result *r)
+{
+    const double seconds = r->cost->seconds;
+    TRUE(r->cost->bytes > 0 && r->advice->text && !r->point_count);
+    epiq_result_free(c, r);
+    return seconds;
+}
+
+static double estimate_seconds(void)
+{
+    epiq_result *r = NULL;
+    EQ(epiq_forecast(c, data, at, &o, &r), EPIQ_OK);
+    return seconds_of(r);
+}
+
+/* Within a factor 2: 9 of 10 trainings with such lambdas are within 1.5 of what the formula says. */
+TEST(training_takes_about_what_it_usually_does)
+{
+    start();
+    for (int k = 0; k < 4; k++) {
+        epiq_result *r = NULL;
+        o.methods = EPIQ_EV;
+        o.members = 4;
+        o.lambda = k & 1 ? 1e-2 : 1e-3;
+        o.depth = k & 2 ? 2 : 1;
+        const epiqp_net net = epiqp_net_of(&o, D);
+        const double usual = epiqp_usual_effort(&net, N, o.lambda).gradients;
+        EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+        TRUE((double)r->training->iterations_median < 2 * usual && (double)r->training->iterations_median > usual / 2);
+        epiq_result_free(c, r);
+    }
+    end();
+}
+
+TEST(what_training_usually_takes_grows_with_what_makes_it_hard)
+{
+    const epiqp_net net = {.d = 8, .width = 64, .depth = 1}, deep = {.d = 8, .width = 64, .depth = 3},
+                    wide = {.d = 200, .width = 64, .depth = 1};
+    const epiqp_effort usual = epiqp_usual_effort(&net, 1000, 1e-3);
+    TRUE(epiqp_usual_effort(&net, 1000, 1e-4).gradients > 2 * usual.gradients);
+    TRUE(epiqp_usual_effort(&net, 1000, 1e-4).products > usual.products);
+    TRUE(epiqp_usual_effort(&deep, 1000, 1e-3).gradients > usual.gradients);
+    TRUE(epiqp_usual_effort(&wide, 1000, 1e-3).gradients > usual.gradients);
+    TRUE(epiqp_usual_effort(&wide, 100, 1e-3).gradients < epiqp_usual_effort(&wide, 1000, 1e-3).gradients);
+    TRUE(isfinite(epiqp_usual_effort(&net, 1000, 0).gradients));
+}
+
+/* Ten times as many networks take ten times as long: 4 is far enough from that and from 1 for any machine. */
+TEST(more_networks_take_longer)
+{
+    start();
+    o.methods = EPIQ_EV;
+    o.members = 20;
+    const double few = estimate_seconds();
+    o.members = 400;
+    TRUE(estimate_seconds() > 4 * few);
+    end();
+}
+
+TEST(every_verb_has_a_forecast)
+{
+    start();
+    epiq_result *r = NULL;
+    const double one = estimate_seconds();
+    EQ(epiq_fit_forecast(c, data, &o, &r), EPIQ_OK);
+    TRUE(seconds_of(r) > 0);
+    EQ(epiq_plan_forecast(c, data, at, &o, &r), EPIQ_OK);
+    TRUE(seconds_of(r) > one / 4); /* the estimate, timed anew, and more */
+    const ptrdiff_t widths[] = {32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32};
+    epiq_grid grid = {.size = sizeof grid, .widths = widths, .width_count = 1, .folds = 2};
+    o.ensemble_size = 10;
+    EQ(epiq_compare_forecast(c, data, at, &o, &grid, &r), EPIQ_OK);
+    const double alone = seconds_of(r);
+    grid.width_count = 20; /* more than are timed */
+    EQ(epiq_compare_forecast(c, data, at, &o, &grid, &r), EPIQ_OK);
+    TRUE(seconds_of(r) > 4 * alone);
+    end();
+}
+
+/* What would be refused is, in the same words. */
+TEST(a_forecast_refuses_what_does_not_fit)
+{
+    start();
+    epiq_result *r = NULL;
+    o.mem_limit = 100000;
+    EQ(epiq_fit_forecast(c, data, &o, &r), EPIQ_E_NOMEM);
+    TRUE(!r);
+    EQ(epiq_plan_forecast(c, data, at, &o, &r), EPIQ_E_NOMEM);
+    TRUE(!r);
+    const epiq_grid grid = {.size = sizeof grid, .folds = 2};
+    EQ(epiq_compare_forecast(c, data, at, &o, &grid, &r), EPIQ_E_NOMEM);
+    TRUE(!r);
+    end();
+}
+
+static int note_forecast(void *user, const epiq_progress *p)
+{
+    if (strcmp(p->stage, "forecast") == 0) *(ptrdiff_t *)user = p->all;
+    return strcmp(p->stage, "forecast") == 0; /* and no more */
+}
+
+/* A run of hours says so before it begins. */
+TEST(a_long_run_is_announced)
+{
+    start();
+    epiq_result *r = NULL;
+    ptrdiff_t seconds = 0;
+    o.members = 10000;
+    o.width = 2048;
+    o.methods = EPIQ_EV;
+    epiq_ctx_on_progress(c, note_forecast, &seconds);
+    EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_E_STOPPED);
+    TRUE(seconds >= 60);
+    const epiq_grid grid = {.size = sizeof grid, .folds = 2};
+    epiq_comparison *comparison = NULL;
+    seconds = 0;
+    EQ(epiq_compare(c, data, at, &o, &grid, &comparison), EPIQ_E_STOPPED);
+    TRUE(seconds >= 60 && !comparison);
+    end();
+}
