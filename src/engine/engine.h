@@ -14,6 +14,7 @@ typedef struct {
     epiqp_net net;
     epiqp_arch arch;
     epiqp_rows rows, at;
+    epiqp_left left; /* of the rows, where networks are trained to the minimum */
     const double *y; /* rows.n */
     double lambda;   /* o->lambda unless these are some of the rows, */
     int solver;      /* and o->solver */

@@ -69,9 +69,11 @@ int epiqp_fit_new(const epiqp_env *e, const epiq_options *o, ptrdiff_t n, ptrdif
     *out = (epiqp_fit){.o = o, .net = epiqp_net_of(o, d), .y = y, .lambda = o->lambda, .solver = o->solver};
     out->arch = epiqp_arch_of(&out->net);
     int status = epiqp_rows_new(e->c, n, d, x, &out->rows);
-    if (!status && (status = epiqp_rows_new(e->c, points, d, at, &out->at))) {
-        epiqp_rows_free(e->c, &out->rows);
+    if (!status) status = epiqp_rows_new(e->c, points, d, at, &out->at);
+    if (!status && o->engine == EPIQ_ENGINE_NETWORK && o->optimizer == EPIQ_OPTIMIZER_AUTO) {
+        status = epiqp_left_new(e, &out->net, n, x, &out->left);
     }
+    if (status) epiqp_fit_free(e->c, out);
     return status;
 }
 
@@ -104,4 +106,5 @@ void epiqp_fit_free(epiq_ctx *c, epiqp_fit *f)
     epiqp_ridge_free(c, &f->ridge);
     epiqp_rows_free(c, &f->rows);
     epiqp_rows_free(c, &f->at);
+    epiqp_left_free(c, &f->left);
 }

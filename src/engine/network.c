@@ -7,7 +7,7 @@ static int train(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw,
                  epiqp_training *report)
 {
     const epiq_options *o = f->o;
-    epiqp_task task = {&f->net, f->rows.n, f->rows.x, f->y, f->lambda, theta0};
+    epiqp_task task = {&f->net, f->rows.n, f->rows.x, f->y, f->lambda, theta0, &f->left, false};
     if (o->optimizer == EPIQ_OPTIMIZER_AUTO) return epiqp_minimise(e, &task, o->steps, theta, report);
     epiqp_descent how = {o->lr, o->steps, o->optimizer == EPIQ_OPTIMIZER_SGD ? o->batch_size : 0, draw->order};
     return epiqp_descend(e, &task, &how, theta, report);

@@ -286,6 +286,23 @@ void epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const do
     }
 }
 
+void epiqp_net_pulls(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count, const double *u,
+                     double *out)
+{
+    const ptrdiff_t most = at_once(w), p = epiqp_net_params(w->net);
+    double h[CHUNK32];
+    memset(out, 0, (size_t)(count * p) * sizeof *out);
+    begin(w, theta);
+    for (ptrdiff_t i = 0; i < n; i += most, x += most * w->net->d) {
+        ptrdiff_t rows = epiqp_min(most, n - i);
+        forward(w, theta, rows, x, h);
+        for (ptrdiff_t k = 0; k < count; k++) {
+            reverse(w, theta, rows, x, u + k * n + i, out + k * p);
+            end(w, out + k * p);
+        }
+    }
+}
+
 int epiqp_features_new(const epiqp_env *e, const epiqp_net *net, const double *theta, ptrdiff_t n, const double *x,
                        epiqp_features *out)
 {

@@ -65,6 +65,10 @@ void epiqp_net_jvp(epiqp_pass *w, const double *theta, const double *v, ptrdiff_
 void epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
                        const float *v, double *out, double *scratch);
 
+/* out = J'u for each of `count` vectors u, n numbers each */
+void epiqp_net_pulls(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count, const double *u,
+                     double *out);
+
 /* The predictions of many networks in single precision (shallow32.h), and the size of their rounding error. */
 typedef struct {
     ptrdiff_t count, size;

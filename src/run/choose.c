@@ -293,15 +293,20 @@ static double run_work(const race *r, const model *m, ptrdiff_t width, double la
     return expected_work(r, width, lambda, m, 1) / share / (double)r->folds * networks_of(&r->o) * all;
 }
 
+/* The most work that choosing may take for this model to be chosen. A run of few networks counts as one of the usual number. */
+static double limit_of(const race *r, const model *m, ptrdiff_t width, double lambda)
+{
+    return OF_RUN * fmax(1, USUAL_NETWORKS / networks_of(&r->o)) * run_work(r, m, width, lambda);
+}
+
 /* The most work that choosing may take: what the rest of the run would with the model that would be chosen now, less what is
- * not counted, so that choosing takes no longer than what it is for. A run of few networks counts as one of the usual number. */
+ * not counted, so that choosing takes no longer than what it is for. */
 static int work_limit(const race *r, double *out)
 {
     const model *now = NULL;
     const int s = r->count ? choose(r, &now) : EPIQ_OK;
     const ptrdiff_t width = now && now->is.width ? now->is.width : r->o.width; /* the usual one, where any may be */
-    const double few = fmax(1, USUAL_NETWORKS / networks_of(&r->o));
-    *out = s ? 0 : OF_RUN * few * run_work(r, now, width, now ? now->is.lambda : r->o.lambda);
+    *out = s ? 0 : limit_of(r, now, width, now ? now->is.lambda : r->o.lambda);
     return s;
 }
 
@@ -431,8 +436,8 @@ static int drop(const race *r, lane *lanes, ptrdiff_t count)
     return s;
 }
 
-/* The next model of every lane that goes on and whose work is within the limit; the first one of all is. A lane whose next
- * model costs too much goes on when one is in front whose run would cost more. */
+/* The next model of every lane that goes on and whose work is within the limit, or would be if it were chosen; the first one of
+ * all is. A lane whose next model costs too much goes on when one is in front whose run would cost more. */
 static int next_models(race *r, lane *lanes, ptrdiff_t count, model **now, lane **of, ptrdiff_t *models)
 {
     double work = r->spent, limit;
@@ -441,8 +446,8 @@ static int next_models(race *r, lane *lanes, ptrdiff_t count, model **now, lane 
     *models = 0;
     for (lane *l = lanes; !s && l < lanes + count; l++) {
         if (l->done) continue;
-        const double more = expected_work(r, l->width, lambda_of(r, l->next), l->best, FIRST);
-        const bool dear = work + more > limit && r->count > 0;
+        const double lambda = lambda_of(r, l->next), more = expected_work(r, l->width, lambda, l->best, FIRST);
+        const bool dear = work + more > fmax(limit, limit_of(r, l->best, l->width, lambda)) && r->count > 0;
         limited |= dear;
         if (dear) continue;
         work += more;

@@ -1,11 +1,22 @@
 /* train.h - training of one network on the regularised loss of docs/method.md section 2
  *     R(theta) = (1/n) sum_i (h(x_i) - y_i)^2 + lambda |theta - theta0|^2
- * to the minimum that gradient flow reaches (flow.c), or by plain descent with a fixed step (descent.c).
+ * to the minimum that gradient flow leads to (flow.c), or by plain descent with a fixed step (descent.c).
  */
 #ifndef EPIQP_TRAIN_H
 #define EPIQP_TRAIN_H
 
 #include "net/net.h"
+
+/* The leading eigenvectors of the tangent kernel of infinitely wide networks at some of the rows, from which the
+ * directions of largest curvature are found (leading.c). They depend on the rows alone: networks share them. */
+enum { EPIQP_LEFT_ROWS = 256, EPIQP_LEADING = 40 };
+typedef struct {
+    ptrdiff_t rows, count;           /* at most EPIQP_LEFT_ROWS, EPIQP_LEADING */
+    double *x, *u;                   /* rows by d; count by rows, orthonormal */
+    double curvature[EPIQP_LEADING]; /* of the squared error's mean in these directions, descending */
+} epiqp_left;
+int epiqp_left_new(const epiqp_env *e, const epiqp_net *net, ptrdiff_t n, const double *x, epiqp_left *out);
+void epiqp_left_free(epiq_ctx *c, epiqp_left *left);
 
 typedef struct {
     const epiqp_net *net;
@@ -13,6 +24,8 @@ typedef struct {
     const double *x, *y; /* n by d, n */
     double lambda;
     const double *theta0;
+    const epiqp_left *left; /* of these rows, for epiqp_minimise; NULL: it computes its own */
+    bool fine;              /* follow the flow in fine steps to the end: what the usual way is held to */
 } epiqp_task;
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* usual.c - what training to the minimum (flow.c) usually takes, for forecasts and for limits of work that must not depend on
- * a clock. Fitted to 515 trainings: the five tables of CONTRIBUTING.md and made-up ones of 50 to 4000 rows and 1 to 300
- * features, widths 16 to 1024, depths 1 to 3. The gradients taken are within a factor 1.5 of the formula in 9 of 10
- * trainings with lambda 1e-3 and above, in two thirds with 1e-4 and in half with 1e-5, where they depend on the targets.
+ * a clock. The powers are fitted to 515 trainings along the flow to its end: the five tables of CONTRIBUTING.md and made-up ones of 50
+ * to 4000 rows and 1 to 300 features, widths 16 to 1024, depths 1 to 3; the factors to 14 ensembles trained as it is done now
+ * (docs/method.md section 5). At lambda 1e-4 and below the gradients taken depend on the targets, by a factor 2.
  */
 #include "train/train.h"
 
@@ -9,10 +9,11 @@
 
 /* Gradients: of the first steps, whatever lambda is; then with the powers of 1/lambda, depth and features (of which rows
  * span no more than there are rows) that fit. Narrow networks take more. */
-static const double FIRST = 37, LAMBDA_FACTOR = 2, LAMBDA_POWER = 0.59, DEPTH_POWER = 0.575, FEATURES = 80,
+static const double FIRST = 50, LAMBDA_FACTOR = 1, LAMBDA_POWER = 0.59, DEPTH_POWER = 0.575, FEATURES = 80,
                     FEATURES_POWER = 0.84, NARROW = 6, MOST = 25000;
-/* Products J'J v: searches for leading directions recur as the time, in units of 1/lambda at the end, grows 64-fold. */
-static const double PRODUCTS = 45, STRONG = 0.1, PRODUCTS_POWER = 0.14, PRODUCTS_DEPTH = 0.35;
+/* Products J'J v, and J'u over some of the rows, which cost half as much: searches for leading directions recur as the time, in
+ * units of 1/lambda at the end, grows 64-fold. */
+static const double PRODUCTS = 18, STRONG = 0.1, PRODUCTS_POWER = 0.14, PRODUCTS_DEPTH = 0.35;
 
 epiqp_effort epiqp_usual_effort(const epiqp_net *net, ptrdiff_t n, double lambda)
 {

@@ -78,7 +78,7 @@ expect_exit 3 '--solver iterative \(0\.0[0-9] GB' \
 expect_exit 3 '--scratch DIR \(0.04 GB' "$epiq" estimate "${printed[@]}" --mem-limit 34M
 expect_exit 3 '--scratch DIR --probes 64' "$epiq" estimate "${asked[@]}" --mem-limit 36M
 expect_exit 3 '0\.0000 ' "$epiq" estimate "${printed[@]}" --mem-limit 1K
-expect_exit 3 '' "$epiq" estimate "${printed[@]}" --solver iterative --mem-limit 15M
+expect_exit 3 '' "$epiq" estimate "${printed[@]}" --solver iterative --mem-limit 22M
 expect_exit 2 '' "$epiq" estimate "${printed[@]}" --scratch nowhere --mem-limit 34M
 expect_exit 2 '' bash -c 'ulimit -f 100; exec "$@"' x "$epiq" estimate "${printed[@]}" \
     --scratch disk --mem-limit 34M

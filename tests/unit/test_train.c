@@ -26,8 +26,14 @@ TEST(the_loss_and_its_gradient_match_the_script)
         char name[64];
 #define GET(what) (snprintf(name, sizeof name, what "_depth%d", depth), golden_get(name, NULL, NULL))
         epiqp_net net = {(ptrdiff_t)config[1], (ptrdiff_t)config[2], depth, config[3], 1};
-        epiqp_task t = {&net,      (ptrdiff_t)config[0], golden_get("X", NULL, NULL), golden_get("y", NULL, NULL),
-                        config[4], GET("theta0")};
+        epiqp_task t = {&net,
+                        (ptrdiff_t)config[0],
+                        golden_get("X", NULL, NULL),
+                        golden_get("y", NULL, NULL),
+                        config[4],
+                        GET("theta0"),
+                        NULL,
+                        false};
         epiqp_pass pass;
         EQ(epiqp_pass_new(&e, &net, &pass), EPIQ_OK);
         double grad[128], rel;
@@ -123,7 +129,7 @@ static double train_and_predict(const epiqp_env *e, const toy *s, ptrdiff_t n, u
     double *theta0 = malloc((size_t)p * 16), *theta = theta0 + p, x0[8] = {0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, h;
     epiqp_net_init(&s->net, (epiqp_stream){1, EPIQP_FOR_MEMBER, member}, theta0);
     memcpy(theta, theta0, (size_t)p * 8);
-    epiqp_task task = {&s->net, n, s->x, s->y, 1e-3, theta0};
+    epiqp_task task = {&s->net, n, s->x, s->y, 1e-3, theta0, NULL, false};
     epiqp_descent how = {step, step > 0 ? (ptrdiff_t)(3000 / step) : 0, 0, {0}};
     EQ(step > 0 ? epiqp_descend(e, &task, &how, theta, report) : epiqp_minimise(e, &task, 0, theta, report), EPIQ_OK);
     epiqp_pass pass;
@@ -170,6 +176,57 @@ TEST(the_fast_way_ends_where_descent_left_to_run_does)
     NEAR(epiqp_mean(fast, MEMBERS), epiqp_mean(slow, MEMBERS), 0.2 * tau);
 }
 
+/* What an ensemble must have right is the law of its predictions. The same starts trained in the usual way and along the
+ * flow in fine steps: the mean of 60 differs by less than its own error, tau/sqrt(60) = 0.13 tau, and by less than a third of
+ * that on average over points; tau^2 by 10 % on average, where 60 networks know it to 18 % at a point. Rows as the paper's,
+ * whose features are small beside the bias; of ordinary size; and with two hidden layers. */
+TEST(ensembles_have_the_law_of_the_flow_in_fine_steps)
+{
+    epiqp_env e = env();
+    enum { MEMBERS = 60, N = 60, POINTS = 10 };
+    const struct {
+        double size;
+        ptrdiff_t d, width, depth;
+    } cases[] = {{1, 2, 256, 1}, {1, 8, 256, 1}, {10, 4, 256, 1}, {10, 3, 64, 2}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        toy s;
+        toy_new(&s, N + POINTS, cases[k].d, cases[k].width, cases[k].depth);
+        const ptrdiff_t d = cases[k].d, p = epiqp_net_params(&s.net);
+        for (ptrdiff_t i = 0; i < (N + POINTS) * d; i++) {
+            s.x[i] = (s.x[i] - 0.1) * cases[k].size + 0.1 / cases[k].size;
+        }
+        static double h[2][POINTS][MEMBERS];
+#pragma omp parallel for schedule(dynamic)
+        for (int m = 0; m < 2 * MEMBERS; m++) {
+            const int fine = m % 2;
+            double *theta0 = malloc((size_t)p * 16), *theta = theta0 + p, at[POINTS];
+            epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, (uint64_t)(m / 2)}, theta0);
+            memcpy(theta, theta0, (size_t)p * 8);
+            epiqp_task task = {&s.net, N, s.x, s.y, 1e-3, theta0, NULL, fine};
+            epiqp_training r;
+            EQ(epiqp_minimise(&e, &task, 0, theta, &r), EPIQ_OK);
+            TRUE(r.converged);
+            epiqp_pass pass;
+            EQ(epiqp_pass_new(&e, &s.net, &pass), EPIQ_OK);
+            epiqp_net_forward(&pass, theta, POINTS, s.x + N * d, at);
+            for (int q = 0; q < POINTS; q++) {
+                h[fine][q][m / 2] = at[q];
+            }
+            epiqp_pass_free(e.c, &pass);
+            free(theta0);
+        }
+        double apart = 0, ratio = 0;
+        for (int q = 0; q < POINTS; q++) {
+            double tau2 = epiqp_variance(h[1][q], MEMBERS),
+                   off = epiqp_mean(h[0][q], MEMBERS) - epiqp_mean(h[1][q], MEMBERS);
+            apart += off * off / tau2 / POINTS;
+            ratio += epiqp_variance(h[0][q], MEMBERS) / tau2 / POINTS;
+        }
+        NEAR(sqrt(apart), 0, 0.13);
+        NEAR(ratio, 1, 0.1);
+    }
+}
+
 /* Little is left to gain where training ends, half a percent of the loss at most: not by the flow itself going on for
  * ten times as many gradients, nor by as many steps of plain descent. */
 TEST(where_training_ends_little_is_left_to_gain)
@@ -185,12 +242,12 @@ TEST(where_training_ends_little_is_left_to_gain)
         epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, (uint64_t)k}, theta0);
         memcpy(theta, theta0, (size_t)p * 8);
         memcpy(on, theta0, (size_t)p * 8);
-        epiqp_task task = {&s.net, N, s.x, s.y, 1e-3, theta0};
+        epiqp_task task = {&s.net, N, s.x, s.y, 1e-3, theta0, NULL, false};
         epiqp_training ended, later;
         EQ(epiqp_minimise(&e, &task, 0, theta, &ended), EPIQ_OK);
         TRUE(ended.converged);
         EQ(epiqp_minimise(&e, &task, -10 * ended.iterations, on, &later), EPIQ_OK);
-        EQ(later.iterations, 10 * ended.iterations);
+        TRUE(later.iterations > ended.iterations && later.iterations <= 10 * ended.iterations);
         NEAR(ended.loss, later.loss, 5e-3 * later.loss);
         epiqp_descent how = {0.05, 10 * ended.iterations, 0, {0}};
         EQ(epiqp_descend(&e, &task, &how, theta, &later), EPIQ_OK);
@@ -228,7 +285,7 @@ TEST(unusual_sizes_stay_in_double)
         double *theta = malloc((size_t)p * 24), *theta0 = theta + p, *grad = theta + 2 * p;
         epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta0);
         memcpy(theta, theta0, (size_t)p * 8);
-        epiqp_task task = {&s.net, N, s.x, s.y, cases[k].lambda, theta0};
+        epiqp_task task = {&s.net, N, s.x, s.y, cases[k].lambda, theta0, NULL, false};
         epiqp_pass chosen, plain;
         EQ(epiqp_task_pass(&e, &task, &chosen), EPIQ_OK);
         EQ(epiqp_pass_new(&e, &s.net, &plain), EPIQ_OK);
@@ -259,7 +316,7 @@ TEST(a_network_far_from_its_kinks_is_ridge_regression)
     }
     memcpy(theta, theta0, (size_t)p * 8);
     double lambda = 50;
-    epiqp_task task = {&s.net, N, s.x, s.y, lambda, theta0};
+    epiqp_task task = {&s.net, N, s.x, s.y, lambda, theta0, NULL, false};
     epiqp_training r;
     EQ(epiqp_minimise(&e, &task, 0, theta, &r), EPIQ_OK);
     TRUE(r.converged);
@@ -276,7 +333,7 @@ TEST(mini_batches_reach_about_the_same_loss_and_order_matters)
     ptrdiff_t p = epiqp_net_params(&s.net);
     double *theta0 = malloc((size_t)p * 8), *theta[3];
     epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta0);
-    epiqp_task task = {&s.net, N, s.x, s.y, 1e-2, theta0};
+    epiqp_task task = {&s.net, N, s.x, s.y, 1e-2, theta0, NULL, false};
     epiqp_training full, r[3];
     for (int k = 0; k < 3; k++) {
         theta[k] = malloc((size_t)p * 8);
@@ -304,7 +361,7 @@ TEST(a_step_too_long_is_a_sentence_and_one_too_few_is_not_convergence)
     double *theta0 = malloc((size_t)p * 16), *theta = theta0 + p;
     epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta0);
     memcpy(theta, theta0, (size_t)p * 8);
-    epiqp_task task = {&s.net, 50, s.x, s.y, 1e-3, theta0};
+    epiqp_task task = {&s.net, 50, s.x, s.y, 1e-3, theta0, NULL, false};
     epiqp_training r;
     epiqp_descent how = {10, 1000, 0, {0}};
     EQ(epiqp_descend(&e, &task, &how, theta, &r), EPIQ_E_NUMERIC);

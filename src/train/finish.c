@@ -1,0 +1,210 @@
+/* finish.c - the end of training: quasi-Newton steps (limited-memory BFGS, Nocedal and Wright, section 7.2), whose first
+ * guess of the inverse Hessian is gamma P, P = I - sum_l c_l v_l v_l' with the leading directions v_l slowed down as
+ * along the flow. All that one step computes with long vectors are the products of the gradient with each s_j, y_j and
+ * v_l, and one sum of them; the rest is done with the products of pairs, which are kept.
+ */
+#include "train/flow.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TRIES = 6 };                        /* shorter and shorter steps, before the pairs are given up */
+enum { WINDOW = 10, LONGEST_WINDOW = 64 }; /* gradients over which the loss is to fall: an eighth of all */
+static const double ENOUGH = 1e-4;         /* of the fall that the slope promises (Armijo) */
+
+typedef struct {
+    epiqp_flow *f;
+    ptrdiff_t p;
+    int room, count, at;                   /* pairs there is memory for; pairs; where the next one goes */
+    float *s, *y;                          /* room by p each */
+    double sy[EPIQP_PAIRS][EPIQP_PAIRS];   /* s_i'y_j */
+    double yy[EPIQP_PAIRS][EPIQP_PAIRS];   /* y_i'y_j */
+    double vy[EPIQP_PAIRS][EPIQP_LEADING]; /* v_l'y_j, by j */
+    double sg[EPIQP_PAIRS], yg[EPIQP_PAIRS], vg[EPIQP_LEADING]; /* of the gradient */
+    double yd[EPIQP_PAIRS];                                     /* y_j'(direction) */
+    double gamma;
+} memory;
+
+static void forget(memory *m)
+{
+    m->count = m->at = 0;
+    m->gamma = 1 / m->f->curvature;
+}
+
+/* The pair k steps ago, from 1. */
+static int slot(const memory *m, int k)
+{
+    return (m->at - k + m->room) % m->room;
+}
+
+enum { SPAN = 2048 }; /* numbers at a time, which stay in the cache */
+
+/* The products of g with all that is kept. */
+static void products(memory *m, const double *g)
+{
+    const epiqp_flow *f = m->f;
+    memset(m->sg, 0, sizeof m->sg);
+    memset(m->yg, 0, sizeof m->yg);
+    memset(m->vg, 0, sizeof m->vg);
+    for (ptrdiff_t k = 0; k < m->p; k += SPAN) {
+        const ptrdiff_t some = epiqp_min(SPAN, m->p - k);
+        for (int j = 0; j < m->count; j++) {
+            const ptrdiff_t at = slot(m, j + 1);
+            m->sg[at] += epiqp_dot_single(some, m->s + at * m->p + k, g + k);
+            m->yg[at] += epiqp_dot_single(some, m->y + at * m->p + k, g + k);
+        }
+        for (int l = 0; l < f->slowed; l++) {
+            m->vg[l] += epiqp_dot_single(some, f->leading + l * m->p + k, g + k);
+        }
+    }
+}
+
+/* direction = H g; returns its product with g. */
+static double direct(memory *m, const double *g, double *direction)
+{
+    const epiqp_flow *f = m->f;
+    double alpha[EPIQP_PAIRS] = {0}, more[EPIQP_PAIRS] = {0}, v[EPIQP_LEADING], slope = 0;
+    for (int k = 1; k <= m->count; k++) { /* from the newest pair: q = g - sum alpha_j y_j */
+        const int j = slot(m, k);
+        double sq = m->sg[j];
+        for (int i = 1; i < k; i++) {
+            sq -= alpha[slot(m, i)] * m->sy[j][slot(m, i)];
+        }
+        alpha[j] = sq / m->sy[j][j];
+    }
+    for (int l = 0; l < f->slowed; l++) { /* gamma P q = gamma (q - sum v_l v[l]) */
+        v[l] = m->vg[l];
+        for (int k = 1; k <= m->count; k++) {
+            v[l] -= alpha[slot(m, k)] * m->vy[slot(m, k)][l];
+        }
+        v[l] *= f->c[l];
+    }
+    for (int k = 1; k <= m->count; k++) {
+        const int j = slot(m, k);
+        double yr = m->yg[j];
+        for (int i = 1; i <= m->count; i++) {
+            yr -= alpha[slot(m, i)] * m->yy[j][slot(m, i)];
+        }
+        for (int l = 0; l < f->slowed; l++) {
+            yr -= v[l] * m->vy[j][l];
+        }
+        m->yd[j] = m->gamma * yr;
+    }
+    for (int k = m->count; k >= 1; k--) { /* from the oldest pair: + sum more_j s_j */
+        const int j = slot(m, k);
+        more[j] = alpha[j] - m->yd[j] / m->sy[j][j];
+        for (int i = 1; i <= m->count; i++) {
+            m->yd[slot(m, i)] += more[j] * m->sy[j][slot(m, i)];
+        }
+    }
+    for (ptrdiff_t k = 0; k < m->p; k += SPAN) {
+        const ptrdiff_t some = epiqp_min(SPAN, m->p - k);
+        double *to = direction + k;
+        memset(to, 0, (size_t)some * sizeof *to);
+        epiqp_axpy(some, m->gamma, g + k, to);
+        for (int i = 1; i <= m->count; i++) {
+            const ptrdiff_t j = slot(m, i);
+            epiqp_axpy_single(some, -m->gamma * alpha[j], m->y + j * m->p + k, to);
+            epiqp_axpy_single(some, more[j], m->s + j * m->p + k, to);
+        }
+        for (int l = 0; l < f->slowed; l++) {
+            epiqp_axpy_single(some, -m->gamma * v[l], f->leading + l * m->p + k, to);
+        }
+        slope += epiqp_dot(some, to, g + k);
+    }
+    return slope;
+}
+
+/* Takes up the step from g to next, -length times direction, as a pair, and makes next's products the current ones. */
+static void remember(memory *m, double length, const double *direction, const double *g, const double *next)
+{
+    const memory was = *m;
+    const ptrdiff_t n = m->at, p = m->p;
+    float *s = m->s + n * p, *y = m->y + n * p;
+    double sy = 0, yy = 0, sg = 0, yg = 0;
+    products(m, next); /* of the oldest pair too, which the new one replaces if there is no more room */
+    for (ptrdiff_t k = 0; k < p; k++) {
+        const double step = -length * direction[k], change = next[k] - g[k];
+        sy += step * change;
+        yy += change * change;
+        sg += step * next[k];
+        yg += change * next[k];
+        s[k] = (float)step;
+        y[k] = (float)change;
+    }
+    if (!(sy > 0 &&
+          yy > 0)) { /* no pair: the curvature along the step is not positive. Its slot may be the oldest's. */
+        if (m->count == m->room) m->count--;
+        return;
+    }
+    for (int j = 0; j < m->room; j++) {
+        m->sy[j][n] = m->sg[j] - was.sg[j];
+        m->yy[j][n] = m->yy[n][j] = m->yg[j] - was.yg[j];
+        m->sy[n][j] = -length * was.yd[j];
+    }
+    for (int l = 0; l < m->f->slowed; l++) {
+        m->vy[n][l] = m->vg[l] - was.vg[l];
+    }
+    m->sy[n][n] = sy;
+    m->yy[n][n] = yy;
+    m->sg[n] = sg;
+    m->yg[n] = yg;
+    double slowed = yy; /* y'P y */
+    for (int l = 0; l < m->f->slowed; l++) {
+        slowed -= m->f->c[l] * m->vy[n][l] * m->vy[n][l];
+    }
+    if (slowed > 1e-12 * yy) m->gamma = sy / slowed;
+    m->at = (m->at + 1) % m->room;
+    if (m->count < m->room) m->count++;
+}
+
+int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t limit, bool on, double *theta,
+                 epiqp_training *report)
+{
+    memory m = {.f = f, .p = f->p, .room = EPIQP_PAIRS};
+    double *direction = f->before, *end = f->y, *next = f->old, past[LONGEST_WINDOW];
+    m.s = (void *)f->image; /* the search for leading directions is over */
+    m.y = m.s + m.room * f->p;
+    forget(&m);
+    products(&m, f->grad);
+    for (ptrdiff_t steps = 0; report->iterations < limit; steps++) {
+        past[steps % LONGEST_WINDOW] = report->loss;
+        const double slope = direct(&m, f->grad, direction);
+        double length = 1, loss = INFINITY, rel = 0;
+        int tries = 0;
+        bool lower = false;
+        while (slope > 0 && !lower && tries++ < TRIES && report->iterations < limit) {
+            if (epiqp_cancel_requested(e->c)) break;
+            for (ptrdiff_t k = 0; k < f->p; k++) {
+                end[k] = theta[k] - length * direction[k];
+            }
+            loss = epiqp_loss(f->task, end, next, &rel, &f->pass);
+            report->iterations++;
+            lower = loss <= report->loss - ENOUGH * length * slope;
+            const double least = slope * length * length / (2 * (loss - report->loss + slope * length));
+            if (!lower) length = least >= 0.1 * length ? fmin(least, 0.6 * length) : 0.1 * length;
+        }
+        int status = epiqp_check_cancel(e);
+        if (status) return status;
+        if (!lower) {
+            if (m.count == 0) { /* not even along the gradient: a minimum, or a kink that is one */
+                report->converged = report->iterations < limit && !on;
+                return EPIQ_OK;
+            }
+            forget(&m);
+            products(&m, f->grad);
+            continue;
+        }
+        remember(&m, length, direction, f->grad, next);
+        memcpy(theta, end, (size_t)f->p * sizeof *theta);
+        memcpy(f->grad, next, (size_t)f->p * sizeof *next);
+        report->loss = loss;
+        report->gradient_rel = rel;
+        const ptrdiff_t window = epiqp_min(LONGEST_WINDOW, epiqp_max(WINDOW, steps / 8));
+        if (!on && steps + 1 >= window && past[(steps + 1 - window) % LONGEST_WINDOW] - loss <= settled * loss) {
+            report->converged = true;
+            return EPIQ_OK;
+        }
+    }
+    return EPIQ_OK;
+}
