@@ -93,4 +93,4 @@ wheel: deps
 	@$(BUILD)/makers/bin/python tools/wheel
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0 $(BUILD)-fuzz $(BUILD)-coverage $(BUILD)-static
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-arm64 $(BUILD)-tsan $(BUILD)-O0 $(BUILD)-fuzz $(BUILD)-coverage $(BUILD)-static $(BUILD)-cuda

@@ -160,8 +160,8 @@ static const row TABLE[] = {
     CHOICE(backend, "backend", TRAINED | BY_NAME | KERNEL | COMBINE, "blas", "blas|ref",
            "linear algebra: OpenBLAS, or plain C to compare with"),
     CHOICE(device, "device", PROCESS | NETWORKS, "auto", "auto|gpu|cpu",
-           "where kernel matrices are solved with and networks trained: a GPU where there is one and it saves time, "
-           "always, or never (docs/gpu.md)"),
+           "where kernel matrices are solved with: a GPU where there is one and it saves time, always, or never "
+           "(docs/gpu.md); networks are trained by the processor"),
 #undef SECTION
 };
 #define ROWS ((ptrdiff_t)(sizeof TABLE / sizeof *TABLE))

@@ -125,6 +125,7 @@ def test_parameters_are_the_options_of_fit():
     columns = {"target", "features", "drop", "onehot", "group", "missing", "na"}  # the arrays say
     asking = {"level", "influential", "sweep", "time", "kernel"}  # not of models: epiq fit has none of them
     asking |= {"state", "preset"}  # a file of one run; a name for several options
+    asking |= {"device"}  # the package has no part for GPUs
     asking |= {"solver", "rank", "tolerance", "parts", "scratch", "mem_limit"}  # a model needs the factor in memory
     library = {name.replace("-", "_"): default for name, *_, default, _ in _epiq.options()}
     library["lambda_"] = library.pop("lambda")
@@ -309,9 +310,9 @@ def test_scikit_learn_tools(rows, points):
     clone = sklearn.base.clone(small.fit(*rows))
     assert not hasattr(clone, "model_") and clone.get_params() == small.get_params()
     assert sklearn.base.is_regressor(small)
-    # scaled before or inside, the networks see the same rows; retrained ones have targets that differ in the last digits, and
-    # one of these 20 comes to rest elsewhere (0.2 % of a deviation)
-    for data_by, rtol in (("auto", 0.02), ("if", 1e-6)):
+    # scaled before or inside, the networks see the same rows but for the last digits; quasi-Newton steps among kinks make a
+    # thousandth of a deviation of that, and one of 20 retrained networks comes to rest elsewhere (0.2 % of a deviation)
+    for data_by, rtol in (("auto", 0.02), ("if", 1e-3)):
         small.set_params(data_by=data_by).fit(*rows)
         pipe = make_pipeline(StandardScaler(), sklearn.base.clone(small)).fit(*rows)
         np.testing.assert_allclose(
