@@ -165,9 +165,17 @@ int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t li
     double *direction = f->before, *end = f->y, *next = f->old, past[LONGEST_WINDOW];
     m.s = (void *)f->image; /* the search for leading directions is over */
     m.y = m.s + m.room * f->p;
+    bool single = f->pass.single;
     forget(&m);
     products(&m, f->grad);
     for (ptrdiff_t steps = 0; report->iterations < limit; steps++) {
+        if (single && !f->pass.single) { /* the loss has become too small for it: rounding would look like a rise */
+            report->loss = epiqp_loss(f->task, theta, f->grad, &report->gradient_rel, &f->pass);
+            report->iterations++;
+            forget(&m);
+            products(&m, f->grad);
+        }
+        single = f->pass.single;
         past[steps % LONGEST_WINDOW] = report->loss;
         const double slope = direct(&m, f->grad, direction);
         double length = 1, loss = INFINITY, rel = 0;
@@ -187,7 +195,7 @@ int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t li
         int status = epiqp_check_cancel(e);
         if (status) return status;
         if (!lower) {
-            if (m.count == 0) { /* not even along the gradient: a minimum, or a kink that is one */
+            if (m.count == 0 && single == f->pass.single) { /* not even along the gradient: a minimum, or a kink */
                 report->converged = report->iterations < limit && !on;
                 return EPIQ_OK;
             }
