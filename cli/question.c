@@ -177,6 +177,7 @@ static int estimate(question *q, cli *c)
     }
     bool dry = args_value(c, "dry-run");
     if (!dry) look_first(q, c);
+    if (watch_signal()) return EPIQ_E_STOPPED; /* by a request that looking has used up */
     if (!dry) watch_finish();
     int status = (dry ? epiq_forecast : epiq_estimate)(c->ctx, q->data, q->at, &c->options, &q->result);
     q->answer.found.result = q->result;

@@ -115,7 +115,9 @@ static int empirical_ridge(const epiqp_problem *pb, const epiqp_fit *fit, ptrdif
     }
     if ((s = empirical_near(pb, &sum.here, &sum.ranks, near))) goto end;
     epiqp_source stored = e->cluster ? epiqp_dmat_source(&sum.ranks) : epiqp_source_stored(&sum.here);
-    s = epiqp_ridge_new(e, n, &stored, pb->plan->ran.lambda, pb->data->y, pb->points, k0, out); /* takes k0 over */
+    epiqp_env here = *e;
+    if (fit->ridge.factor.device.a) here.device = NULL; /* where there is room for that one, but perhaps not for two */
+    s = epiqp_ridge_new(&here, n, &stored, pb->plan->ran.lambda, pb->data->y, pb->points, k0, out); /* takes k0 over */
     k0 = NULL;
 end:
     epiqp_tri_free(e->c, &sum.here);

@@ -53,7 +53,8 @@ static int take_buffers(int threads)
     void *taken[MOST_BUFFERS];
     int count = 0;
     while (blas_buffers < threads && count < threads && (count < blas_buffers || room_for_buffer())) {
-        taken[count++] = blas_memory_alloc(0);
+        if (!(taken[count] = blas_memory_alloc(0))) break;
+        count++;
     }
     blas_buffers = (int)epiqp_max(blas_buffers, count);
     while (count > 0) {

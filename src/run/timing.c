@@ -134,7 +134,7 @@ static double gradient_seconds(const epiqp_task *t, const double *theta, double 
         epiqp_loss(t, theta, grad, NULL, pass);
         least = fmin(least, worked() - start);
     }
-    return least;
+    return fmax(least, 1e-7);
 }
 
 /* One thread's part: from a start of its own, the seconds of gradients and, if `whole`, of training to the end. */

@@ -165,7 +165,7 @@ int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t li
     double *direction = f->before, *end = f->y, *next = f->old, past[LONGEST_WINDOW];
     m.s = (void *)f->image; /* the search for leading directions is over */
     m.y = m.s + m.room * f->p;
-    bool single = f->pass.single;
+    bool single = f->rough; /* the precision of report->loss and f->grad */
     forget(&m);
     products(&m, f->grad);
     for (ptrdiff_t steps = 0; report->iterations < limit; steps++) {

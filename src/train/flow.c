@@ -24,6 +24,8 @@ static const double FIRST = 0.1;    /* first steps, in units of the time of the 
 /* Leading directions are computed again when the time has grown by a factor RENEWED or the loss has risen by a fraction
  * STRAYED, which shows that they have changed. */
 static const double RENEWED = 64, STRAYED = 1e-3;
+static const double MOST_MARGIN =
+    100; /* on the largest curvature, before the flow is given up for quasi-Newton steps */
 
 /* How the flow is followed. Networks whose curvatures fall off fast, as with one or two features or features that are
  * small beside the bias, have few kinks among the rows, and which rows they end at decides much: their flow is followed
@@ -61,18 +63,19 @@ static manner manner_of(const epiqp_task *t, const epiqp_left *left)
  * gradients, costs what EACH rows cost one gradient. */
 static int leads(const epiqp_task *t, const epiqp_left *left)
 {
-    static const double SHARE = 1.1, EACH = 1000;
+    static const double SHARE = 1.1, EACH = 1000, FEWEST = 50; /* FEWEST: rows that it holds for */
     enum {
         FEW_UNITS_LEADS = 8,
         UNITS_EACH = 16
     }; /* with fewer units the vectors are those of infinitely many less and less */
     ptrdiff_t most = epiqp_min(left->count, epiqp_leading_most(epiqp_net_params(t->net)));
     most = epiqp_min(most, epiqp_max(FEW_UNITS_LEADS, t->net->width / UNITS_EACH));
+    const double each = EACH / fmax(FEWEST, (double)t->n);
     ptrdiff_t best = 0;
     double least = INFINITY;
     for (ptrdiff_t k = 0; left->count && k <= most; k++) {
         double rest = k < left->count ? left->curvature[k] : 0,
-               cost = SHARE * sqrt(rest / t->lambda) + EACH / (double)t->n * (double)k;
+               cost = SHARE * sqrt(rest / t->lambda) + each * (double)k;
         if (cost < least) {
             least = cost;
             best = k;
@@ -160,6 +163,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
     bool strayed = false;
     double time = 0, checked_time = 0, checked_loss = INFINITY;
     f.curvature = epiqp_leading_first(&f, theta);
+    f.rough = f.pass.single;
     report->loss = epiqp_loss(t, theta, f.grad, &report->gradient_rel, &f.pass);
     report->iterations = 1;
     if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
@@ -177,6 +181,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
         memcpy(f.old, f.grad, (size_t)f.p * sizeof *f.old);
         chebyshev_step(e, &f, theta, h, s);
         if ((status = epiqp_check_cancel(e))) goto end;
+        const bool rough = f.pass.single;
         double rel, loss = epiqp_loss(t, f.y, f.grad, &rel, &f.pass);
         report->iterations += s;
         if (!(loss <= 1.01 * report->loss)) { /* the flow only descends, so the curvature must have grown, */
@@ -184,6 +189,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             strayed = f.slowed && f.searched < time;
             if (strayed) continue; /* or the slowed directions have changed */
             f.margin *= 1.5;
+            if (f.margin > MOST_MARGIN) break; /* no curvature: a kink, which shorter steps do not pass */
             if (f.searched == 0) f.curvature = f.margin * epiqp_leading_curvature(&f, theta, 0, 5);
             if ((status = epiqp_check_size(e, f.margin * f.curvature <= 1e100))) goto end;
             continue;
@@ -193,6 +199,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
         time += h;
         report->loss = loss;
         report->gradient_rel = rel;
+        f.rough = rough;
         if (time >= 2 * checked_time) {
             report->converged =
                 most_steps >= 0 && report->iterations >= PATIENCE && checked_loss - loss <= SETTLED * loss;

@@ -25,6 +25,7 @@ typedef struct {
     float *leading; /* leads by p: v_j */
     float *probe;   /* p: the current vector of the power iteration */
     epiqp_pass pass;
+    bool rough; /* whether the last loss was computed in single precision */
 } epiqp_flow;
 
 /* How many leading directions there is memory for in a network of p weights. */

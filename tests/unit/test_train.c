@@ -94,6 +94,13 @@ TEST(single_precision_agrees_with_matrix_products)
             for (ptrdiff_t k = 0; k < p; k++) {
                 NEAR(image[k], normal[k], 1e-6 * (steepest + size * size));
             }
+            for (ptrdiff_t i = 0; i < n; i++) { /* J'u with u = 0.3 (h - y): the gradient, by another way */
+                h[i] = 0.3 * (h_want[i] - y[i]);
+            }
+            epiqp_net_pulls(&pass, theta, n, x, 1, h, image);
+            for (ptrdiff_t k = 0; k < p; k++) {
+                NEAR(image[k], want[k], 1e-6 * (largest + size));
+            }
         }
         epiqp_pass_free(e.c, &pass);
         free(theta);
