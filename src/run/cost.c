@@ -203,8 +203,9 @@ static double linear_seconds(const epiqp_problem *pb, const epiqp_plan *plan, co
                  units = (double)(o->width * o->depth);
     double one =
         2 * (2 * (n + points) * weights + 2 * n * points); /* products with a vector are half as fast, or slower */
-    if (o->linear_kernel == EPIQ_KERNEL_EMPIRICAL)
+    if (o->linear_kernel == EPIQ_KERNEL_EMPIRICAL) {
         one += n * n * (n / 3 + 2 * units + 2 * points) + 2 * n * points * units;
+    }
     return all_rounds(pb, plan) * one / rate->flops * pb->e.threads;
 }
 
