@@ -124,7 +124,7 @@ def goals():
          min((r["values"][0] for r in every("deep", what="gradient: share")), default=None), "x"),
         ("two and three layers, whole training: share of sgemm's rate, worst width", ">=", 0.7,
          min((r["values"][0] for r in every("deep", what="training: share")), default=None), "x"),
-        ("time foreseen, width and lambda given: farthest from taken, either way", "<=", 1.5,
+        ("forecast of time, width and lambda given: largest ratio to the time taken, either way", "<=", 1.5,
          find("forecast", "width and lambda given", what="farthest forecast from taken"), "x"),
         ("loss still to be gained by ten times as many steps of descent, worst member", "<=", 1e-3, left("descent"), ""),
         ("... by ten times as many gradients of the flow, worst member", "<=", 1e-3, left("flow"), ""),

@@ -38,16 +38,16 @@ static double lambda = EPIQ_USUAL_LAMBDA;
 
 /* Products J'J v, counted as the library makes them: the program is linked with --wrap. */
 static ptrdiff_t products;
-void __real_epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
-                              const float *v, double *out, double *scratch);
-void __wrap_epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
-                              const float *v, double *out, double *scratch);
-void __wrap_epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
-                              const float *v, double *out, double *scratch)
+void __real_epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const float *v,
+                             double *out, double *scratch);
+void __wrap_epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const float *v,
+                             double *out, double *scratch);
+void __wrap_epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const float *v,
+                             double *out, double *scratch)
 {
 #pragma omp atomic
-    products += count;
-    __real_epiqp_net_normals(w, theta, n, x, count, v, out, scratch);
+    products++;
+    __real_epiqp_net_normal(w, theta, n, x, v, out, scratch);
 }
 
 static void demand(int status)

@@ -29,7 +29,7 @@ const epiq_device *device_open(void *user, char *why, size_t room)
     (void)user;
     char path[LIBRARY_PATH];
     *why = '\0';
-    if (!library_path("libepiq_cuda.so", path)) return NULL;       /* the plain build: nobody expects a GPU */
+    if (!library_path("libepiq_cuda.so", path)) return NULL;       /* the plain build has no part for GPUs */
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL); /* small, beside what libepiq_cuda.so brings along */
     if (!driver) {
         snprintf(why, room, "there is no driver for NVIDIA GPUs on this machine");

@@ -23,10 +23,10 @@ static struct {
     bool quiet;
     char stage[32], head[160];
     double first, last; /* share done when the stage was first reported (resumed work took no time), and last time */
-    double began, heard,
+    double began, reported,
         redraw;  /* times: of the stage's first report, of the last one; when the line may be drawn again */
     double rest; /* seconds the stage still took at the last report; negative: unknown */
-    double started, foreseen; /* time of the start; seconds the whole run is expected to take, 0: unknown */
+    double started, forecast_s; /* time of the start; seconds the whole run is expected to take, 0: unknown */
 } line = {.rest = -1};
 
 static struct {
@@ -66,8 +66,8 @@ static void draw(double time_s)
     enum { BAR = 30 };
     static const char FULL[BAR + 1] = "##############################";
     char left[32] = "";
-    const double of_stage = line.rest - (time_s - line.heard), of_run = line.started + line.foreseen - time_s;
-    const bool counted = line.rest >= 0 && of_stage > 0, expected = !counted && line.foreseen > 0 && of_run > 0;
+    const double of_stage = line.rest - (time_s - line.reported), of_run = line.started + line.forecast_s - time_s;
+    const bool counted = line.rest >= 0 && of_stage > 0, expected = !counted && line.forecast_s > 0 && of_run > 0;
     if (counted || expected) {
         const double rest = counted ? of_stage : of_run;
         snprintf(left, sizeof left, rest < 100 ? "  %s%.0f s left" : "  %s%.0f min left", counted ? "" : "about ",
@@ -105,7 +105,7 @@ static void *tick(void *unused)
 }
 
 /* stage: what the time left is about; skipped: this share of the work was found finished. */
-static int heard(const char *stage, const char *head, double share, bool skipped)
+static int redraw(const char *stage, const char *head, double share, bool skipped)
 {
     pthread_mutex_lock(&ticker.lock);
     const double t = epiqp_now();
@@ -118,7 +118,7 @@ static int heard(const char *stage, const char *head, double share, bool skipped
     }
     const double spent = t - line.began;
     line.last = share;
-    line.heard = t;
+    line.reported = t;
     line.rest = share > line.first && spent > 1 ? spent * (1 - share) / (share - line.first) : -1;
     snprintf(line.head, sizeof line.head, "%s", head);
     if (line.shown && t >= line.redraw) {
@@ -136,10 +136,10 @@ static void wipe(void)
 }
 
 /* What the whole run is expected to take; said when it is long, and again when it turns out otherwise. */
-static int foresee(double seconds)
+static int show_forecast(double seconds)
 {
     pthread_mutex_lock(&ticker.lock);
-    const bool other = fabs(log(seconds / fmax(line.foreseen, 1))) > log(1.3);
+    const bool other = fabs(log(seconds / fmax(line.forecast_s, 1))) > log(1.3);
     if (!line.quiet && seconds >= WORTH_SAYING && (!line.said || other)) {
         const bool minutes = seconds < 5400;
         wipe();
@@ -147,7 +147,7 @@ static int foresee(double seconds)
                 !minutes, seconds / (minutes ? 60 : 3600), minutes ? "min" : "h");
         line.said = true;
     }
-    line.foreseen = seconds;
+    line.forecast_s = seconds;
     pthread_mutex_unlock(&ticker.lock);
     return caught && !(finishing && caught == SIGINT);
 }
@@ -156,9 +156,9 @@ int watch_progress(void *user, const epiq_progress *p)
 {
     (void)user;
     char head[64];
-    if (strcmp(p->stage, "forecast") == 0) return foresee((double)p->all);
+    if (strcmp(p->stage, "forecast") == 0) return show_forecast((double)p->all);
     snprintf(head, sizeof head, p->all > 0 ? "%-8s %td/%td" : "%-8s %td", p->stage, p->done, p->all);
-    return heard(p->stage, head, p->all > 0 ? (double)p->done / (double)p->all : -1, false);
+    return redraw(p->stage, head, p->all > 0 ? (double)p->done / (double)p->all : -1, false);
 }
 
 int watch_study(void *user, const study_progress *p)
@@ -169,7 +169,7 @@ int watch_study(void *user, const study_progress *p)
     snprintf(head, sizeof head, "cell %td/%td (%s): %td/%td", p->number, p->cells, p->cell, p->done, p->all);
     bool fresh = cell != p->number; /* what is finished when a cell begins was found so */
     cell = p->number;
-    return heard("study", head, p->fraction, fresh);
+    return redraw("study", head, p->fraction, fresh);
 }
 
 void watch_start(epiq_ctx *const *contexts, int count, bool quiet)

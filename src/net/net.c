@@ -268,21 +268,19 @@ void epiqp_net_jvp(epiqp_pass *w, const double *theta, const double *v, ptrdiff_
     }
 }
 
-void epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
-                       const float *v, double *out, double *scratch)
+void epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const float *v, double *out,
+                      double *scratch)
 {
-    const ptrdiff_t most = at_once(w), p = epiqp_net_params(w->net);
+    const ptrdiff_t most = at_once(w);
     double t[CHUNK32];
-    memset(out, 0, (size_t)(count * p) * sizeof *out);
+    memset(out, 0, (size_t)epiqp_net_params(w->net) * sizeof *out);
     begin(w, theta);
     for (ptrdiff_t i = 0; i < n; i += most, x += most * w->net->d) {
         ptrdiff_t rows = epiqp_min(most, n - i);
         forward(w, theta, rows, x, t);
-        for (ptrdiff_t k = 0; k < count; k++) {
-            tangent(w, theta, v + k * p, rows, x, t, scratch);
-            reverse(w, theta, rows, x, t, out + k * p);
-            end(w, out + k * p);
-        }
+        tangent(w, theta, v, rows, x, t, scratch);
+        reverse(w, theta, rows, x, t, out);
+        end(w, out);
     }
 }
 

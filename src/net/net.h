@@ -40,7 +40,7 @@ typedef struct {
     const epiqp_net *net; /* must live as long */
     epiqp_chunk chunk;
     double least; /* a loss below which its gradient needs double; set and used by train/loss.c */
-    bool single;  /* epiqp_net_squares and epiqp_net_normals use one of these two, of which the other is empty: */
+    bool single;  /* epiqp_net_squares, _normal and _pulls use one of these two, of which the other is empty: */
     epiqp_shallow32 shallow32;
     epiqp_chunk32 chunk32;
 } epiqp_pass;
@@ -61,9 +61,9 @@ double epiqp_net_squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const 
 void epiqp_net_vjp(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *u, double *grad);
 void epiqp_net_jvp(epiqp_pass *w, const double *theta, const double *v, ptrdiff_t n, const double *x, double *tangent);
 
-/* out = J'J v for each of `count` directions v, p numbers each; scratch: p */
-void epiqp_net_normals(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count,
-                       const float *v, double *out, double *scratch);
+/* out = J'J v; scratch: as long as v */
+void epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const float *v, double *out,
+                      double *scratch);
 
 /* out = J'u for each of `count` vectors u, n numbers each */
 void epiqp_net_pulls(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count, const double *u,

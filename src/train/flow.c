@@ -30,7 +30,7 @@ static const double MOST_MARGIN =
 /* How the flow is followed. Networks whose curvatures fall off fast, as with one or two features or features that are
  * small beside the bias, have few kinks among the rows, and which rows they end at decides much: their flow is followed
  * in shorter steps, for longer, and with less slowing down. An ensemble then has the means and variances of the flow in
- * fine steps within the error of 400 networks. */
+ * fine steps within the error of 200 networks. */
 typedef struct {
     double growth;  /* step over elapsed time */
     double pace;    /* leading directions stay so many times as fast as the elapsed time requires, */

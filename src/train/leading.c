@@ -139,7 +139,7 @@ double epiqp_leading_curvature(epiqp_flow *f, const double *theta, int but, int 
     const epiqp_task *t = f->task;
     double norm = 0;
     for (int k = 0; k < turns; k++) {
-        epiqp_net_normals(&f->pass, theta, t->n, t->x, 1, f->probe, f->y, f->before);
+        epiqp_net_normal(&f->pass, theta, t->n, t->x, f->probe, f->y, f->before);
         for (int j = 0; j < but; j++) {
             const float *v = f->leading + j * f->p;
             epiqp_axpy_single(f->p, -epiqp_dot_single(f->p, v, f->y), v, f->y);

@@ -73,7 +73,7 @@ TEST(single_precision_agrees_with_matrix_products)
         for (ptrdiff_t k = 0; k < p; k++) {
             v[k] = (float)scratch[k];
         }
-        epiqp_net_normals(&pass, theta, n, x, 1, v, normal, scratch);
+        epiqp_net_normal(&pass, theta, n, x, v, normal, scratch);
         double largest = 0, steepest = 0, size = sqrt((double)net.d + 2);
         for (ptrdiff_t k = 0; k < p; k++) {
             largest = fmax(largest, fabs(want[k]));
@@ -90,7 +90,7 @@ TEST(single_precision_agrees_with_matrix_products)
             for (ptrdiff_t i = 0; i < n; i++) {
                 NEAR(h[i], h_want[i], 1e-6 * (size + fabs(h_want[i])));
             }
-            epiqp_net_normals(&pass, theta, n, x, 1, v, image, scratch);
+            epiqp_net_normal(&pass, theta, n, x, v, image, scratch);
             for (ptrdiff_t k = 0; k < p; k++) {
                 NEAR(image[k], normal[k], 1e-6 * (steepest + size * size));
             }
