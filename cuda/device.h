@@ -11,6 +11,12 @@
 #include <cusolverDn.h>
 #include <mutex>
 
+/* Memory that grows and is used again. */
+struct buffer {
+    void *at;
+    size_t bytes;
+};
+
 struct device {
     epiq_device table; /* whose user is this */
     char model[256];
@@ -18,7 +24,9 @@ struct device {
     cublasHandle_t blas;
     cusolverDnHandle_t solver;
     cusolverDnParams_t params;
-    std::mutex busy; /* held while a function of the table works */
+    std::mutex busy;                    /* held while a function of the table works */
+    int memories;                       /* that training has; with the last one the following go */
+    buffer sent, staged, scratch, work; /* jobs; what is sent and comes back, here; partial sums; activations */
 };
 
 struct epiq_device_matrix {
@@ -100,5 +108,8 @@ int matrix_part(void *user, const epiq_device_matrix *m, ptrdiff_t rows, const p
                 const ptrdiff_t *col, double *out);
 int kernel_variance(void *user, const epiq_device_kernel *k, ptrdiff_t points, const double *at, const double *c,
                     double *tau2);
+int memory_new(void *user, double bytes, void **out);
+void memory_free(void *user, void *memory);
+int train_run(void *user, ptrdiff_t count, const epiq_device_program *programs);
 
 #endif

@@ -159,5 +159,8 @@ const epiq_device *epiq_cuda_begin(const char *version, char *why, size_t room)
     here.table.times = matrix_times;
     here.table.part = matrix_part;
     here.table.variance = kernel_variance;
+    here.table.memory_new = memory_new;
+    here.table.memory_free = memory_free;
+    here.table.run = train_run;
     return &here.table;
 }

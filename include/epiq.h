@@ -92,7 +92,7 @@ EPIQ_API void epiq_ctx_spelling(epiq_ctx *c, epiq_spelling spelling);
 
 typedef struct {
     const char *stage;   /* "kernel", "factor", "solve", "inverse", "parts", "members", "batches", "points", "picks",
-                          * "models", "networks", "folds", "retrained", "choice"; of many rows also "read", in bytes,
+                          * "models", "networks", "folds", "retrained", "resampled", "choice"; of many rows also "read", in bytes,
                           * and "rows" */
     ptrdiff_t done, all; /* finished units, units in total */
 } epiq_progress;
@@ -157,6 +157,24 @@ typedef enum {
 typedef enum { EPIQ_BACKEND_BLAS, EPIQ_BACKEND_REF } epiq_backend;
 typedef enum { EPIQ_DEVICE_AUTO, EPIQ_DEVICE_GPU, EPIQ_DEVICE_CPU } epiq_device_choice;
 typedef enum { EPIQ_PRESET_NONE, EPIQ_PRESET_PAPER } epiq_preset;
+/* What one network predicts. Shifted: trained on y + h(theta0; X), it predicts h(theta; x) - h(theta0; x). Pnc: a second
+ * network from the same start, trained on the expected output of a start, which is 0, is taken off the first. Auto: the one
+ * that takes the fewest trainings until what is left of the procedural variance is a tenth of the data part. */
+typedef enum {
+    EPIQ_PREDICTOR_ENSEMBLE,
+    EPIQ_PREDICTOR_PNC,
+    EPIQ_PREDICTOR_SHIFTED,
+    EPIQ_PREDICTOR_AUTO
+} epiq_predictor;
+
+/* How the interval of the expected prediction is found. */
+typedef enum {
+    EPIQ_CONFIDENCE_NONE,
+    EPIQ_CONFIDENCE_BATCHING,  /* networks on batches of the rows */
+    EPIQ_CONFIDENCE_BOOTSTRAP, /* networks on rows drawn with replacement */
+    EPIQ_CONFIDENCE_RETRAIN,   /* the variance of the prediction, data part and procedural part */
+    EPIQ_CONFIDENCE_JACKKNIFE  /* networks without parts of the rows; the only one that corrects what few rows bias */
+} epiq_confidence_by;
 
 /* The width and lambda where they are left to choose and nothing can be tried: too few rows, a forecast. */
 enum { EPIQ_USUAL_WIDTH = 1024 };
@@ -224,7 +242,11 @@ typedef struct {
     ptrdiff_t fold_members; /* networks trained without each part: their error, the interval of y; 0: none */
     const char *na; /* texts that mean a missing cell, besides the usual ones, in a comma-separated list; NULL: none */
     int device;     /* epiq_device_choice: whether a GPU is used (epiq_device.h) */
+    int predictor;  /* epiq_predictor: whether a network's own start is taken off its prediction */
+    int confidence; /* epiq_confidence_by: of the interval of the expected prediction */
     int reserved;   /* 0: room for the next option */
+    ptrdiff_t resamples; /* bootstrap: networks on rows drawn with replacement; jackknife: on all rows but a part */
+    ptrdiff_t budget_networks; /* trainings that all of an estimate may take; 0: as many as the options say */
 } epiq_options;
 
 EPIQ_API void epiq_options_init(epiq_options *o, size_t size); /* size: sizeof *o, as the program sees it */
@@ -361,6 +383,17 @@ typedef struct {
     double noise;  /* variance of y around the best prediction, beside which data and procedural widen the interval */
 } epiq_predictive;
 
+/* Where the expected prediction lies: what infinitely many networks would predict here, each trained on a table of its own
+ * from the law that this one came from. It is not the true function: what regularisation leaves is in both. */
+typedef struct {
+    int known;
+    int method;          /* epiq_confidence_by */
+    double lo, hi;       /* at the options' level: centre -+ t sqrt(variance), t of df degrees of freedom */
+    double centre;       /* the prediction; batching: the mean of the batches' networks; jackknife: corrected */
+    double variance, df; /* of centre; df 0: known exactly, as in the normal law */
+    ptrdiff_t networks;  /* trainings behind it */
+} epiq_confidence;
+
 typedef struct {
     const char *at;                /* name of the point */
     double prediction;             /* mean of the members; without any kernel regression's; in epiq_combine with
@@ -387,6 +420,7 @@ typedef struct {
     const struct epiq_corrected *corrected; /* for epiq_point_corrected */
     ptrdiff_t left_out;                     /* the row that is left out and asked about, from 1; 0: none is. Then the
                                              * prediction is the mean of networks, `members`, that have not seen it */
+    epiq_confidence confidence;
 } epiq_point;
 
 /* The influence function with another correction, where its cost was paid anyway; EPIQ_CORRECTION_NONE is as printed.
@@ -432,6 +466,7 @@ typedef struct {
     const struct epiq_model_choice *model_choice; /* when the width or lambda was left to choose */
     const epiq_warning *const *notes;             /* for information: nothing needs to be done */
     ptrdiff_t note_count;
+    const struct epiq_predictor_choice *predictor_choice; /* when the predictor was left to choose */
 } epiq_result;
 
 EPIQ_API int epiq_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,

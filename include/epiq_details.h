@@ -42,7 +42,8 @@ typedef struct epiq_training {
 typedef struct epiq_timing {
     double kernel, factor, influence, ev, retrain, ba; /* seconds */
     double folds;                                      /* of networks trained without a part of the rows */
-    double choice;                                     /* of width and lambda */
+    double choice;                                     /* of width, lambda and predictor */
+    double resampled;                                  /* of networks on rows drawn with replacement */
 } epiq_timing;
 
 /* How sure predictions for rows like those of the table are: over the rows that were left out ("rows" as a point). */
@@ -106,6 +107,23 @@ typedef struct epiq_model_choice {
     ptrdiff_t tried_count;
     const char *reason; /* a sentence; NULL: nothing was chosen */
 } epiq_model_choice;
+
+/* A predictor that was tried while it was chosen (docs/method.md section 4). */
+typedef struct epiq_predictor_tried {
+    int predictor;       /* epiq_predictor */
+    double procedural;   /* variance that one of it leaves, mean over the points */
+    ptrdiff_t trainings; /* until what their mean leaves is a tenth of the data part; a million: more */
+} epiq_predictor_tried;
+
+typedef struct epiq_predictor_choice {
+    int known;     /* 0: the predictor was given */
+    int predictor; /* chosen */
+    double data;   /* data part, mean over the points, from networks on halves of the rows; 0: nothing was tried */
+    const epiq_predictor_tried *const *tried; /* in the order they were tried */
+    ptrdiff_t tried_count;
+    ptrdiff_t networks; /* trained to find it */
+    const char *reason; /* a sentence; NULL: nothing was chosen */
+} epiq_predictor_choice;
 
 /* By epiq_combine: what the answer rests on. */
 typedef struct epiq_combined {

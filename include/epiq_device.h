@@ -30,6 +30,49 @@ typedef struct {
     const double *x; /* n by d */
 } epiq_device_kernel;
 
+/* Training of many networks at once. Weights, gradients and the like are vectors of p numbers, p being the number of
+ * weights of the network (docs/method.md section 2), in memory that memory_new gives. A network is trained by a program:
+ * a list of these, done in their order; those of several networks are done side by side. */
+typedef enum {
+    EPIQ_DEVICE_PUT,      /* to (count doubles) = own, the caller's */
+    EPIQ_DEVICE_COMBINE,  /* to = sum_j by_j term_j; single: to is floats. A term may be `to` itself */
+    EPIQ_DEVICE_SLOW,     /* to -= sum_j by_j term_j (term_j'to) */
+    EPIQ_DEVICE_PRODUCTS, /* own[j] = term_j'at */
+    /* to = the gradient of R(at) = (1/n) sum_i (h(x_i) - y_i)^2 + lambda |at - start|^2. own, unless it is NULL:
+     * sum_i (h(x_i) - y_i)^2, |gradient of the first part|^2, |at - start|^2, |gradient|^2. single here and below: in
+     * single precision, but for sums over many rows. */
+    EPIQ_DEVICE_LOSS,
+    EPIQ_DEVICE_NORMAL,  /* to = J'J term_0, J (n by p) being the Jacobian of the network's outputs at weights `at` */
+    EPIQ_DEVICE_PULLS,   /* to (count by p) = J'y_j for each of count vectors y_j of length n */
+    EPIQ_DEVICE_FORWARD, /* own (n) = the outputs at the rows x, in double */
+    EPIQ_DEVICE_FETCH    /* own = at (count doubles) */
+} epiq_device_op;
+
+typedef struct {
+    const void *at; /* p floats if single, else doubles */
+    int single;
+    double by;
+} epiq_device_term;
+
+typedef struct {
+    int op, single;
+    void *to;
+    const double *at, *start;
+    double lambda;
+    ptrdiff_t n;
+    const double *x, *y; /* n by d, n: in the device's memory */
+    ptrdiff_t count;     /* of terms, vectors or numbers */
+    const epiq_device_term *terms;
+    double *own;
+} epiq_device_do;
+
+typedef struct {
+    ptrdiff_t d, width, depth;
+    double beta;
+    ptrdiff_t count;
+    const epiq_device_do *list;
+} epiq_device_program;
+
 typedef struct epiq_device {
     size_t size;                        /* sizeof(epiq_device) */
     const char *name;                   /* what results call it: "cuda" */
@@ -65,6 +108,12 @@ typedef struct epiq_device {
     /* tau2 = Q00 - 2 c'Q0 + c'Q c at each of these points (points by d); c: points by n. */
     int (*variance)(void *user, const epiq_device_kernel *k, ptrdiff_t points, const double *at, const double *c,
                     double *tau2);
+
+    /* Memory of the device, for the vectors of programs and the rows they are trained on. */
+    int (*memory_new)(void *user, double bytes, void **out);
+    void (*memory_free)(void *user, void *memory); /* may be NULL */
+    /* Returns when all are done. What a program writes no other one reads. The bits of one do not depend on the others. */
+    int (*run)(void *user, ptrdiff_t count, const epiq_device_program *programs);
 } epiq_device;
 
 /* Opens the device. NULL: there is none, and `why` says so in a sentence; an empty one where nobody could expect one. */

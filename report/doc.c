@@ -91,6 +91,7 @@ void doc_choice(doc *d)
     const char *methods = option_text(&ran, "methods", &room);
     doc_when(d, d->r->choice, "methods %s: %s\n", methods ? methods : "?", d->r->choice);
     doc_when(d, d->r->model_choice->known, "chosen: %s\n", d->r->model_choice->reason);
+    doc_when(d, d->r->predictor_choice->known, "chosen: %s\n", d->r->predictor_choice->reason);
 }
 
 void doc_warnings(doc *d)

@@ -216,6 +216,20 @@ void write_observation(doc *d, const epiq_point *p)
     doc_sentence(d, true, ").");
 }
 
+void write_confidence(doc *d, const epiq_point *p)
+{
+    const epiq_confidence *c = &p->confidence;
+    const double sd = sqrt(c->variance);
+    if (!d->r->ran->confidence) return;
+    doc_sentence(d, !c->known, "The interval of the expected prediction is not known.%-s", d->page ? " " : "\n");
+    doc_sentence(d, c->known,
+                 "%.4g %% interval of the expected prediction, what infinitely many networks on tables like this would "
+                 "predict: %-s to %-s (%s, %td %s).%-s",
+                 100 * d->run->options->level, marked(d, "confidence-lo", c->lo, epiqp_rounded_end(c->lo, sd)).text,
+                 marked(d, "confidence-hi", c->hi, epiqp_rounded_end(c->hi, sd)).text, confidence_method(p),
+                 c->networks, c->networks == 1 ? "training" : "trainings", d->page ? " " : "\n");
+}
+
 /* ---- at several points, in the text ---- */
 
 static doc_cell cell_rounded(epiqp_digits r)
@@ -262,6 +276,8 @@ static void write_points(doc *d, ptrdiff_t count)
     }
     doc_table_close(d);
     doc_when(d, count > LINES_MAX, "... and %td more points; {--csv} and {--json} have all.\n", count - LINES_MAX);
+    doc_when(d, d->r->ran->confidence,
+             "{--csv} and {--json} have the intervals of the expected prediction at every point.\n");
     doc_when(d, alone, "Standard deviations are by retraining alone: what other rows would change is unknown.\n");
     if (none) {
         write_no_interval(d, false);
@@ -280,6 +296,7 @@ static void write_asked(doc *d)
     if (count > 1) write_points(d, count);
     if (count != 1) return;
     write_prediction(d, last);
+    write_confidence(d, last);
     write_observation(d, last);
     doc_say(d, "\n");
 }

@@ -81,6 +81,7 @@ static void write_answer(doc *d)
     if (d->r->summary->rows) write_rows_answer(d);
     if (d->r->point_count == 1) {
         write_prediction(d, d->r->points[0]);
+        write_confidence(d, d->r->points[0]);
         write_observation(d, d->r->points[0]);
         doc_page(d, " ");
         write_share(d, d->r->points[0]);
@@ -266,8 +267,8 @@ static void write_end(doc *d)
     doc_close(d,
               FIELDS(FIELD("rows", COUNT, &d->run->data.rows), FIELD("features", COUNT, &d->run->data.features),
                      FACT_SHA(d->run), FIELD("seed", SEED, &ran.seed), FIELD("engine", OPTION, &ran),
-                     FACT("chosen", d->r->model_choice->reason), FIELD("methods", OPTION, &ran),
-                     FACT("why these", d->r->choice), FIELD("correction", OPTION, &ran),
+                     FACT("chosen", d->r->model_choice->reason), FACT("chosen", d->r->predictor_choice->reason),
+                     FIELD("methods", OPTION, &ran), FACT("why these", d->r->choice), FIELD("correction", OPTION, &ran),
                      FIELD("networks trained", COUNT, &d->r->training->members),
                      FIELD("of these converged", COUNT, &d->r->training->converged),
                      FIELD("threads", COUNT, &d->r->ran->threads), FACT("linear algebra", d->r->backend)),

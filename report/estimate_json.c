@@ -121,6 +121,18 @@ static void write_comparisons(json *j, const epiq_fit_error *fit, const epiq_poi
         FIELDS(FIELD("variance", VARIANCE, &p->infinite), FIELD("ratio", REAL, p->procedural.known ? &ratio : NULL)));
 }
 
+static void write_confidence(json *j, const epiq_result *r, const epiq_point *p, const report_run *run)
+{
+    const epiq_confidence *c = &p->confidence;
+    const char *method = confidence_method(p), *target = "expected_prediction";
+    if (!r->ran->confidence) return;
+    json_struct(j, "confidence", c->known, JSON_FLAT,
+                FIELDS(FIELD("lo", REAL, &c->lo), FIELD("hi", REAL, &c->hi), FIELD("level", REAL, &run->options->level),
+                       FIELD("method", TEXT, &method), FIELD("networks", COUNT, &c->networks),
+                       FIELD("target", TEXT, &target), FIELD("centre", REAL, &c->centre),
+                       FIELD("variance", REAL, &c->variance), FIELD("df", REAL, c->df > 0 ? &c->df : NULL)));
+}
+
 static void write_point(json *j, const epiq_result *r, const epiq_point *p, const report_run *run)
 {
     json_object(j, NULL, JSON_LINES);
@@ -135,6 +147,7 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
                FIELDS(FIELD("members", COUNT, &r->ran->ensemble_size),
                       FIELD_THERE("uncorrected", REAL, p->ensemble.method == EPIQ_BY_BA ? &p->ba.uncorrected : NULL)));
     write_part(j, "single", &p->single, run, FIELDS({0}));
+    write_confidence(j, r, p, run);
     write_comparisons(j, r->fit, p, run);
     json_array(j, "influential", JSON_LINES);
     for (ptrdiff_t i = 0; i < p->influential_count; i++) {
@@ -217,7 +230,9 @@ static void estimate_csv(FILE *out, const report_answer *a)
                         PART(ensemble), PART(single),
                         FIELD("uncorrected", VARIANCE, epiq_point_corrected(p, EPIQ_CORRECTION_NONE)),
                         FIELD("infinite", VARIANCE, &p->infinite), PREDICTIVE("predictive_lo", lo),
-                        PREDICTIVE("predictive_hi", hi), FIELD("left_out", COUNT, &left_out)));
+                        PREDICTIVE("predictive_hi", hi), FIELD("left_out", COUNT, &left_out),
+                        FIELD("confidence_lo", REAL, p->confidence.known ? &p->confidence.lo : NULL),
+                        FIELD("confidence_hi", REAL, p->confidence.known ? &p->confidence.hi : NULL)));
     }
 }
 

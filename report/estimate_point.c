@@ -142,6 +142,7 @@ void write_block(doc *d, const epiq_point *p)
 {
     doc_say(d, "\n");
     write_prediction(d, p);
+    write_confidence(d, p);
     doc_say(d, "\n");
     write_parts(d, p);
     doc_say(d, "\n");
@@ -192,6 +193,7 @@ void write_section(doc *d, const epiq_point *p, ptrdiff_t i)
         write_place(d, p->at);
         doc_page(d, "</h2>\n<p>");
         write_prediction(d, p);
+        write_confidence(d, p);
         write_observation(d, p);
         doc_page(d, " ");
         write_share(d, p);

@@ -22,6 +22,14 @@ phrase fit_by(const epiq_fit_error *f)
                         : phrase_of("leave-one-%sout", f->by_group ? "group-" : "");
 }
 
+const char *confidence_method(const epiq_point *p)
+{
+    return p->confidence.method == EPIQ_CONFIDENCE_BATCHING    ? "batching"
+           : p->confidence.method == EPIQ_CONFIDENCE_BOOTSTRAP ? "bootstrap"
+           : p->confidence.method == EPIQ_CONFIDENCE_JACKKNIFE ? "jackknife"
+                                                               : epiq_method_text(p->data.method);
+}
+
 phrase interval_text(const epiq_part *p)
 {
     return phrase_of(!p->has_interval ? "no interval"

@@ -10,7 +10,9 @@ typedef struct {
     char text[640];
 } phrase;
 phrase phrase_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
-phrase fit_by(const epiq_fit_error *f);      /* "5 folds", "leave-one-out" */
+phrase fit_by(const epiq_fit_error *f); /* "5 folds", "leave-one-out" */
+/* How the interval of the expected prediction was found: batching, bootstrap, retrain or if. */
+const char *confidence_method(const epiq_point *p);
 phrase interval_text(const epiq_part *p);    /* "between 1 and 3", "at least 1", "no interval" */
 phrase sd_interval_text(const epiq_part *p); /* of the standard deviation: "1 to 1.7", "at least 1", "no interval" */
 double part_variance(const epiq_part *p);    /* NAN: not known */

@@ -101,10 +101,11 @@ static void write_model(json *j, const epiq_result *r, const report_run *run)
                               FIELD_KNOWN("parameters", COUNT, &r->given->parameters)));
     } else {
         const epiq_options *ran = r ? r->ran : o; /* with the width and lambda chosen, if they were left open */
-        json_fields(j, FIELDS(FIELD("engine", OPTION, o), FIELD("kernel", OPTION, o),
-                              FIELD("width", COUNT, &ran->width), FIELD("depth", COUNT, &o->depth),
-                              FIELD("bias", REAL, &o->bias), FIELD("bias_sd", REAL, &o->bias_sd),
-                              FIELD("lambda", REAL, &ran->lambda), FIELD("optimizer", OPTION, o)));
+        json_fields(j,
+                    FIELDS(FIELD("engine", OPTION, o), FIELD("kernel", OPTION, o), FIELD("width", COUNT, &ran->width),
+                           FIELD("depth", COUNT, &o->depth), FIELD("bias", REAL, &o->bias),
+                           FIELD("bias_sd", REAL, &o->bias_sd), FIELD("lambda", REAL, &ran->lambda),
+                           FIELD("optimizer", OPTION, o), FIELD("predictor", OPTION, ran)));
     }
     json_end(j);
 }
@@ -172,6 +173,27 @@ static void write_model_choice(json *j, const epiq_model_choice *m)
     json_end(j);
 }
 
+static void write_predictor_choice(json *j, const epiq_predictor_choice *c, const report_run *run)
+{
+    if (!c->known) return;
+    epiq_options ran = *run->options;
+    const bool tried = c->tried_count;
+    ran.predictor = c->predictor;
+    json_object(j, "predictor_choice", JSON_LINES);
+    json_fields(j, FIELDS(FIELD("predictor", OPTION, &ran), FIELD("data", REAL, tried ? &c->data : NULL),
+                          FIELD("networks", COUNT, &c->networks)));
+    json_array(j, "tried", JSON_LINES);
+    for (ptrdiff_t i = 0; i < c->tried_count; i++) {
+        ran.predictor = c->tried[i]->predictor;
+        json_struct(j, NULL, true, JSON_FLAT,
+                    FIELDS(FIELD("predictor", OPTION, &ran), FIELD("procedural", REAL, &c->tried[i]->procedural),
+                           FIELD("trainings", COUNT, &c->tried[i]->trainings)));
+    }
+    json_end(j);
+    json_fields(j, FIELDS(FIELD("reason", TEXT, &c->reason)));
+    json_end(j);
+}
+
 void json_choice(json *j, const epiq_result *r, const report_run *run)
 {
     if (r->choice) {
@@ -181,4 +203,5 @@ void json_choice(json *j, const epiq_result *r, const report_run *run)
                     FIELDS(FIELD("methods", OPTION, &ran), FIELD("reason", TEXT, &r->choice)));
     }
     write_model_choice(j, r->model_choice);
+    write_predictor_choice(j, r->predictor_choice, run);
 }

@@ -1,5 +1,6 @@
 /* explore_loop.c - closed loops on known functions, through epiq.h alone (explore_loop.h). */
 #include "study/explore_loop.h"
+#include "common/student.h"
 #include "study/lab.h"
 
 #include <omp.h>
@@ -196,27 +197,6 @@ static int play(epiq_ctx *c, const loop_job *job, ptrdiff_t seed, ptrdiff_t poin
 
 /* ---- over seeds ---- */
 
-/* P(|T| <= t), T Student's with a whole number of degrees of freedom: its finite series in the angle. */
-static double student_within(double t, ptrdiff_t df)
-{
-    double angle = atan2(t, sqrt((double)df)), s = sin(angle), q = cos(angle), sum = 0, term = df % 2 ? q : 1;
-    for (ptrdiff_t k = 2 + df % 2; k <= df; k += 2) {
-        sum += term;
-        term *= q * q * (double)(k - 1) / (double)k;
-    }
-    return df % 2 ? (angle + s * sum) * M_2_PI : s * sum;
-}
-
-static double student_quantile(ptrdiff_t df) /* 95 % within */
-{
-    double lo = 0, hi = 20; /* 12.7 with one degree of freedom */
-    for (int k = 0; k < 60; k++) {
-        double middle = (lo + hi) / 2;
-        *(student_within(middle, df) < 0.95 ? &lo : &hi) = middle;
-    }
-    return hi;
-}
-
 /* v[0], v[stride], ... less (minus NULL: nothing less) the same of minus. */
 static loop_number over_seeds(const double *v, const double *minus, ptrdiff_t seeds, ptrdiff_t stride)
 {
@@ -228,7 +208,7 @@ static loop_number over_seeds(const double *v, const double *minus, ptrdiff_t se
         double off = v[k * stride] - (minus ? minus[k * stride] : 0) - mean;
         sum += off * off;
     }
-    double half = student_quantile(seeds - 1) * sqrt(sum / (double)(seeds - 1) / (double)seeds);
+    double half = epiqp_student_quantile((double)(seeds - 1), 0.95) * sqrt(sum / (double)(seeds - 1) / (double)seeds);
     return (loop_number){mean, minus ? mean - half : fmax(mean - half, 0), mean + half}; /* regret is not negative */
 }
 

@@ -8,7 +8,7 @@
 #define FAKE_DEVICE_H
 
 #include "cuda/pair.h"
-#include "la/la.h"
+#include "net/net.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +25,8 @@ static struct {
     const char *why;      /* if not NULL: there is no device, because */
     int opened, matrices; /* how often; alive now */
     int calls, fail_at;   /* the call of this number fails, from 1; 0: none does */
+    int memories;         /* blocks of memory, alive now */
+    int losses, together; /* gradients computed; the most networks that were run at once */
 } fake;
 
 static int fake_call(void)
@@ -209,7 +211,143 @@ static int fake_variance(void *user, const epiq_device_kernel *k, ptrdiff_t poin
     return fake_call();
 }
 
-static const epiq_device *fake_open(void *user, char *why, size_t room)
+/* ---- training ---- */
+
+static int fake_memory_new(void *user, double bytes, void **out)
+{
+    (void)user;
+    int status;
+#pragma omp critical(fake)
+    {
+        status = fake_call();
+        fake.memories += !status;
+    }
+    *out = status ? NULL : malloc((size_t)bytes + 1);
+    if (*out) memset(*out, 0xff, (size_t)bytes); /* numbers that are read without having been written are NAN */
+    return status;
+}
+
+static void fake_memory_free(void *user, void *memory)
+{
+    (void)user;
+    if (!memory) return;
+    free(memory);
+#pragma omp critical(fake)
+    fake.memories--;
+}
+
+static double fake_term(const epiq_device_term *t, ptrdiff_t k)
+{
+    return t->single ? (double)((const float *)t->at)[k] : ((const double *)t->at)[k];
+}
+
+static double fake_product(ptrdiff_t p, const epiq_device_term *t, const double *v)
+{
+    double sum = 0;
+    for (ptrdiff_t k = 0; k < p; k++) {
+        sum += fake_term(t, k) * v[k];
+    }
+    return sum;
+}
+
+static void fake_combine(ptrdiff_t p, const epiq_device_do *s)
+{
+    for (ptrdiff_t k = 0; k < p; k++) {
+        double sum = 0;
+        for (ptrdiff_t j = 0; j < s->count; j++) {
+            sum += s->terms[j].by * fake_term(&s->terms[j], k);
+        }
+        if (s->single) {
+            ((float *)s->to)[k] = (float)sum;
+        } else {
+            ((double *)s->to)[k] = sum;
+        }
+    }
+}
+
+static void fake_slow(ptrdiff_t p, const epiq_device_do *s)
+{
+    double along[64], *to = s->to;
+    for (ptrdiff_t j = 0; j < s->count; j++) {
+        along[j] = fake_product(p, &s->terms[j], to);
+    }
+    for (ptrdiff_t j = 0; j < s->count; j++) {
+        for (ptrdiff_t k = 0; k < p; k++) {
+            to[k] -= s->terms[j].by * along[j] * fake_term(&s->terms[j], k);
+        }
+    }
+}
+
+static void fake_loss(ptrdiff_t p, epiqp_pass *pass, const epiq_device_do *s)
+{
+    double *to = s->to;
+    memset(to, 0, (size_t)p * sizeof *to);
+    const double squares = epiqp_net_squares(pass, s->at, s->n, s->x, s->y, 2 / (double)s->n, NULL, to);
+    const double data = epiqp_dot(p, to, to), moved = epiqp_pull(p, 2 * s->lambda, s->at, s->start, to);
+    const double out[4] = {squares, data, moved, epiqp_dot(p, to, to)};
+    if (s->own) memcpy(s->own, out, sizeof out);
+}
+
+static void fake_do(const epiqp_env *e, const epiqp_net *net, const epiq_device_do *s)
+{
+    const ptrdiff_t p = epiqp_net_params(net);
+    epiqp_pass pass = {0};
+    double *scratch = malloc((size_t)p * sizeof *scratch);
+    epiqp_pass_new(e, net, &pass);
+    if (s->single) epiqp_pass_single(e->c, &pass);
+    switch (s->op) {
+    case EPIQ_DEVICE_PUT:
+        memcpy(s->to, s->own, (size_t)s->count * sizeof *s->own);
+        break;
+    case EPIQ_DEVICE_FETCH:
+        memcpy(s->own, s->at, (size_t)s->count * sizeof *s->own);
+        break;
+    case EPIQ_DEVICE_COMBINE:
+        fake_combine(p, s);
+        break;
+    case EPIQ_DEVICE_SLOW:
+        fake_slow(p, s);
+        break;
+    case EPIQ_DEVICE_PRODUCTS:
+        for (ptrdiff_t j = 0; j < s->count; j++) {
+            s->own[j] = fake_product(p, &s->terms[j], s->at);
+        }
+        break;
+    case EPIQ_DEVICE_LOSS:
+        fake_loss(p, &pass, s);
+        fake.losses++;
+        break;
+    case EPIQ_DEVICE_NORMAL:
+        epiqp_net_normal(&pass, s->at, s->n, s->x, s->terms[0].at, s->to, scratch);
+        break;
+    case EPIQ_DEVICE_PULLS:
+        epiqp_net_pulls(&pass, s->at, s->n, s->x, s->count, s->y, s->to);
+        break;
+    default:
+        epiqp_net_forward(&pass, s->at, s->n, s->x, s->own);
+    }
+    epiqp_pass_free(e->c, &pass);
+    free(scratch);
+}
+
+static int fake_run(void *user, ptrdiff_t count, const epiq_device_program *programs)
+{
+    (void)user;
+    static epiq_ctx own; /* counts what passes allocate, apart from the caller's */
+    own.fail_after = -1;
+    const epiqp_env e = {.c = &own, .la = &epiqp_la_blas, .threads = 1};
+    for (ptrdiff_t k = 0; k < count; k++) {
+        const epiq_device_program *one = &programs[k];
+        const epiqp_net net = {one->d, one->width, one->depth, one->beta, 0};
+        for (ptrdiff_t i = 0; i < one->count; i++) {
+            fake_do(&e, &net, &one->list[i]);
+        }
+    }
+    fake.together = count > fake.together ? (int)count : fake.together;
+    return fake_call();
+}
+
+__attribute__((unused)) static const epiq_device *fake_open(void *user, char *why, size_t room)
 {
     (void)user;
     fake.opened++;
@@ -232,12 +370,15 @@ static const epiq_device *fake_open(void *user, char *why, size_t room)
                                .invert = fake_invert,
                                .times = fake_times,
                                .part = fake_part,
-                               .variance = fake_variance};
+                               .variance = fake_variance,
+                               .memory_new = fake_memory_new,
+                               .memory_free = fake_memory_free,
+                               .run = fake_run};
     return &fake.table;
 }
 
 /* As if there had been none: this much memory, nothing counted. */
-static void fake_reset(double bytes)
+__attribute__((unused)) static void fake_reset(double bytes)
 {
     memset(&fake, 0, sizeof fake);
     fake.free = bytes;

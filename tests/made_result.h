@@ -24,6 +24,7 @@ typedef struct {
     epiq_combined given;
     epiq_summary summary;
     epiq_model_choice model_choice;
+    epiq_predictor_choice predictor_choice;
     const epiq_point *points[MADE_MOST + 1]; /* lists end with NULL */
 } made_result;
 
@@ -48,7 +49,8 @@ static inline void make_result(made_result *m, const epiq_point *points, ptrdiff
                              .retrain = &m->retrain,
                              .given = &m->given,
                              .summary = &m->summary,
-                             .model_choice = &m->model_choice},
+                             .model_choice = &m->model_choice,
+                             .predictor_choice = &m->predictor_choice},
                        .ran = {.size = sizeof(epiq_options), .width = 1024, .lambda = 1e-3}};
     for (ptrdiff_t i = 0; i < count; i++) {
         m->points[i] = &points[i];

@@ -91,6 +91,18 @@ static const row TABLE[] = {
           "networks trained without each part of the rows: for their own error on rows they have not seen (0: none)"),
     REAL(level, "level", (SOLVES & ~STUDY) | COMBINE, "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE,
          "confidence level of the intervals"),
+    CHOICE(
+        confidence, "confidence", ESTIMATE, "none", "none|batching|bootstrap|retrain|jackknife",
+        "interval of the expected prediction, from networks on batches of the rows; from networks on rows drawn with "
+        "replacement; from the variance of the prediction, data part and procedural part; or from networks without "
+        "parts "
+        "of the rows, which also corrects what few rows bias"),
+    COUNT(resamples, "resamples", ESTIMATE, "8", 2, 100000,
+          "bootstrap and jackknife: networks trained on rows drawn with replacement, or on all rows but a part"),
+    COUNT(budget_networks, "budget-networks", ESTIMATE, "0", 0, 1e6,
+          "trainings that all of it may take, 4 or more: the interval of the expected prediction that they buy (0: as "
+          "many as "
+          "the other options say)"),
     COUNT(influential, "influential", ESTIMATE | COMBINE, "5", 0, 1000000, "training rows listed for each point"),
     COUNT(sweep, "sweep", ESTIMATE, "0", 0, 200,
           "values of each feature to estimate at, the others as at the first point (0: none)"),
@@ -116,6 +128,11 @@ static const row TABLE[] = {
     COUNT(steps, "steps", TRAINED, "0", 0, 1e12, "most iterations (0: until converged)"),
     COUNT(batch_size, "batch-size", TRAINED, "32", 1, 1e9, "rows in a step of sgd"),
     CHOICE(vary, "vary", TRAINED, "both", "init|order|both", "what differs between networks trained by sgd"),
+    CHOICE(
+        predictor, "predictor", TRAINED, "ensemble", "ensemble|pnc|shifted|auto",
+        "what a network predicts: ensemble, its output; shifted, its output less that of its start, trained on targets "
+        "to match; pnc, its output less that of a second network from the same start; auto: by measuring what each "
+        "leaves of the procedural variance"),
     REAL(time, "time", MODEL | SOLVES, "0", 0, 1e16,
          "engine infinite: stop gradient flow at this time (0: run it to the end)"),
 #undef SECTION
@@ -531,6 +548,8 @@ void epiqp_options_member_key(const epiq_options *o, char *text, size_t size)
     for (ptrdiff_t i = 0; i < ROWS; i++) {
         const row *r = &TABLE[i];
         if (!(r->scope & MEMBER) || r->scope & BY_NAME) continue;
+        /* came later: state files of before are found again */
+        if (r->offset == AT(predictor) && o->predictor == EPIQ_PREDICTOR_ENSEMBLE) continue;
         const size_t word = strcspn(r->info.name, "-");
         if (word != last || strncmp(before, r->info.name, word) != 0) {
             used += (size_t)snprintf(text + used, size - used, " %.*s", (int)word, r->info.name);

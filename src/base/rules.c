@@ -31,6 +31,16 @@ static const rule RULES[] = {
     {EPIQP_ALWAYS,
      {{"probes", FROM_1_TO_15}},
      "{--probes} is %s; it must be 0 for an exact answer, or at least 16 to tell the error"},
+    {EPIQP_ALWAYS,
+     {{"budget-networks", ONE(1) | ONE(2) | ONE(3)}},
+     "{--budget-networks} is %s; it takes 4 trainings at least to know an interval, or 0 for no budget"},
+    {EPIQP_ALWAYS,
+     {{"budget-networks", ABOVE_0}, {"engine", INFINITE}},
+     "engine infinite has no networks to spend {--budget-networks} on; leave it out"},
+#define IN_CLOSED_FORM "engine infinite has no networks: use {--confidence} retrain, which is in closed form there"
+    {EPIQP_ALWAYS, {{"confidence", ONE(EPIQ_CONFIDENCE_BATCHING)}, {"engine", INFINITE}}, IN_CLOSED_FORM},
+    {EPIQP_ALWAYS, {{"confidence", ONE(EPIQ_CONFIDENCE_BOOTSTRAP)}, {"engine", INFINITE}}, IN_CLOSED_FORM},
+    {EPIQP_ALWAYS, {{"confidence", ONE(EPIQ_CONFIDENCE_JACKKNIFE)}, {"engine", INFINITE}}, IN_CLOSED_FORM},
     {EPIQP_ALWAYS, {{"sweep", ONE(1)}}, "{--sweep} is %s; it must be 0 for none, or at least 2 values"},
     {EPIQP_ALWAYS,
      {{"time", ABOVE_0}, {"engine", ~INFINITE}},
@@ -54,6 +64,9 @@ static const rule RULES[] = {
 #define GIVE_NUMBER(option) "{--" option "} %s is for an estimate or a fit, which choose; give a number here"
     {EPIQP_NOTHING_OPEN, {{"width", ONE(0)}, {"engine", ~INFINITE}}, GIVE_NUMBER("width")},
     {EPIQP_NOTHING_OPEN, {{"lambda", ONE(0)}}, GIVE_NUMBER("lambda")},
+    {EPIQP_NOTHING_OPEN,
+     {{"predictor", ONE(EPIQ_PREDICTOR_AUTO)}},
+     "{--predictor} %s is for an estimate or a fit, which choose; name one here"},
 
     {EPIQ_FOR_FIT, {{"time", ABOVE_0}}, "a model cannot be of training stopped at a time; leave out {--time}"},
     {EPIQ_FOR_FIT, {{"kernel", EMPIRICAL}}, "a model needs the population kernel; leave out {--kernel} %s"},

@@ -199,7 +199,7 @@ static int expect(const job *j, const epiq_points *at, const epiq_options *o, ep
     request.untimed = !timed;
     int s = epiqp_estimate(j->c, j->data, at, o, &request, &r);
     if (s) return s;
-    *seconds = r->cost->seconds;
+    *seconds = r->cost->seconds - EPIQP_STARTING; /* once is enough */
     if (!*most || r->cost->bytes > (*most)->cost->bytes) {
         epiq_result *smaller = *most;
         *most = r;
@@ -209,9 +209,9 @@ static int expect(const job *j, const epiq_points *at, const epiq_options *o, ep
     return EPIQ_OK;
 }
 
-/* mean: a point at which no row is left out; how many there are matters little to networks. */
-static int expect_model(const job *j, const epiq_points *mean, ptrdiff_t i, bool timed, epiq_result **most,
-                        expected *out)
+/* mean: a point at which no row is left out; how many there are matters little to networks. of_fold: as many as a fold has. */
+static int expect_model(const job *j, const epiq_points *mean, const epiq_points *of_fold, ptrdiff_t i, bool timed,
+                        epiq_result **most, expected *out)
 {
     const epiq_options o = options_of(j, i), closed = kernel_options(&o);
     const bool infinite = o.engine == EPIQ_ENGINE_INFINITE,
@@ -223,7 +223,7 @@ static int expect_model(const job *j, const epiq_points *mean, ptrdiff_t i, bool
     *out = (expected){0};
     int s = first ? expect(j, j->at, &closed, KERNEL_REQUEST, timed, most, &out->kernel) : EPIQ_OK;
     if (!s && !infinite && !j->between) s = expect(j, mean, &all, (epiqp_request){0}, timed, most, &out->networks);
-    if (!s && j->grid.folds) s = expect(j, mean, &fold, (epiqp_request){0}, timed, most, &out->fold);
+    if (!s && j->grid.folds) s = expect(j, of_fold, &fold, (epiqp_request){0}, timed, most, &out->fold);
     out->fold *= infinite ? share * share * share : share;
     return s;
 }
@@ -243,22 +243,25 @@ static int expect_all(job *j, bool timed, epiq_result **most)
 {
     const ptrdiff_t count = j->r->model_count, step = (count + TIMED - 1) / TIMED;
     double all = 0, counted = 0, measured = 0;
-    epiq_points *mean = NULL;
+    epiq_points *mean = NULL, *of_fold = NULL;
     int s = epiq_points_new(j->c, j->data, &mean);
     if (!s) s = epiq_points_add(j->c, mean, "mean");
+    if (!s) s = epiq_points_new(j->c, j->data, &of_fold);
+    if (!s) s = epiq_points_add_rows(j->c, of_fold, j->data->n / epiqp_max(1, j->grid.folds), j->data->x_given);
     for (ptrdiff_t i = 0; !s && i < count; i++) {
-        s = expect_model(j, mean, i, false, most, &j->expected[i]);
+        s = expect_model(j, mean, of_fold, i, false, most, &j->expected[i]);
         all += sum_of(j, &j->expected[i]);
     }
     const bool wanted = timed || (j->progress.report && all > EPIQP_WORTH_TIMING);
     for (ptrdiff_t i = 0; !s && wanted && i < count; i += step) {
         counted += sum_of(j, &j->expected[i]);
-        s = expect_model(j, mean, i, true, most, &j->expected[i]);
+        s = expect_model(j, mean, of_fold, i, true, most, &j->expected[i]);
         measured += sum_of(j, &j->expected[i]);
     }
     for (ptrdiff_t i = 0; !s && wanted && i < count; i++) {
         if (i % step) scale(&j->expected[i], counted > 0 ? measured / counted : 1);
     }
+    epiq_points_free(j->c, of_fold);
     epiq_points_free(j->c, mean);
     return s;
 }
@@ -575,7 +578,7 @@ int epiq_compare_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points 
     for (ptrdiff_t i = 0; !s && i < j.r->model_count; i++) {
         seconds += sum_of(&j, &j.expected[i]);
     }
-    if (!s) s = epiqp_forecast_of(c, most, seconds);
+    if (!s) s = epiqp_forecast_of(c, most, EPIQP_STARTING + seconds);
     epiqp_arena_free(c, &j.scratch);
     epiq_comparison_free(c, j.r);
     if (s) epiq_result_free(c, most);

@@ -31,7 +31,8 @@ int epiqp_fit_new(const epiqp_env *e, const epiq_options *o, ptrdiff_t n, ptrdif
 int epiqp_fit_solve(const epiqp_env *e, epiqp_fit *f); /* solves with the population kernel; once */
 void epiqp_fit_free(epiq_ctx *c, epiqp_fit *f);
 
-/* tau^2 of infinitely wide networks at every point: Q00 - 2 c'Q0 + c'Q c, with any c (points by n). */
+/* tau^2 of infinitely wide networks at every point: Q00 - 2 c'Q0 + c'Q c, with any c (points by n); 0 where the start is
+ * removed. */
 int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double *c, double *tau2);
 double epiqp_infinite_bytes(ptrdiff_t n); /* that it takes, about */
 
@@ -56,7 +57,7 @@ typedef struct {
     int (*member)(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw, double *at, double *rows,
                   const epiqp_kept *keep, epiqp_training *report);
     /* Numbers kept besides the weights: none, one per row (to be multiplied by the kernel between rows and point), or
-     * one per weight (a step from them). */
+     * one per weight (a step from them, or the network that is taken off). */
     ptrdiff_t (*extra)(const epiq_options *o, const epiqp_net *net, ptrdiff_t n);
     /* Predictions of a kept member at points x; k0 (points by n): the kernel, needed if extra is one per row. */
     void (*predict)(const epiqp_fit *f, const epiqp_kept *kept, ptrdiff_t points, const double *x, const double *k0,
@@ -67,6 +68,7 @@ double epiqp_network_bytes(const epiqp_net *net); /* that engine network takes f
 
 extern const epiqp_engine epiqp_engine_network, epiqp_engine_linear, epiqp_engine_infinite;
 const epiqp_engine *epiqp_engine_of(const epiq_options *o);
-bool epiqp_needs_solve(const epiq_options *o); /* whether members need the fit solved */
+bool epiqp_needs_solve(const epiq_options *o);   /* whether members need the fit solved */
+bool epiqp_start_removed(const epiq_options *o); /* whether a member's own start is taken off its predictions */
 
 #endif

@@ -20,6 +20,11 @@ bool epiqp_needs_solve(const epiq_options *o)
     return epiqp_engine_of(o)->solves && !own;
 }
 
+bool epiqp_start_removed(const epiq_options *o)
+{
+    return o->predictor != EPIQ_PREDICTOR_ENSEMBLE;
+}
+
 epiqp_net epiqp_net_of(const epiq_options *o, ptrdiff_t d)
 {
     return (epiqp_net){d, o->width, o->depth, o->bias, o->bias_sd};

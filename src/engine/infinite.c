@@ -21,6 +21,10 @@ double epiqp_infinite_bytes(ptrdiff_t n)
 int epiqp_infinite_variance(const epiqp_env *e, const epiqp_fit *f, const double *c, double *tau2)
 {
     const ptrdiff_t n = f->rows.n, points = f->at.n;
+    if (epiqp_start_removed(f->o)) { /* and with it all that differs */
+        memset(tau2, 0, (size_t)points * sizeof *tau2);
+        return EPIQ_OK;
+    }
     if (epiqp_gmat_takes(e, n)) {
         const epiq_device *d = e->device->table;
         const epiq_device_kernel k = epiqp_kernel_described(&f->arch, &f->rows);

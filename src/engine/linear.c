@@ -1,7 +1,8 @@
 /* linear.c - engine linear: a network linearised at its own start and solved exactly,
  *     h(theta0; x0) + k0' A^-1 (y - h(theta0; X))
  * with the population kernel, one factor for all members, or with the member's own empirical kernel. There
- * k0 = J(X) j0, so that the second term is j0 times the step J(X)' A^-1 (y - h(theta0; X)) from the start.
+ * k0 = J(X) j0, so that the second term is j0 times the step J(X)' A^-1 (y - h(theta0; X)) from the start. Both predictors
+ * that remove the start, shifted and pnc, are here k0' A^-1 y: what is linear in h(theta0) cancels.
  */
 #include "engine/engine.h"
 
@@ -35,10 +36,15 @@ static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw
     epiqp_ridge own = {0};
     int status = theta0 ? epiqp_pass_new(e, &f->net, &pass) : EPIQ_E_NOMEM;
     if (status) goto end;
-    double *residual = theta0 + p, *weight = residual + n; /* y - h(theta0; X), and A^-1 of it */
+    double *residual = theta0 + p, *weight = residual + n; /* y - h(theta0; X), or y, and A^-1 of it */
     epiqp_net_init(&f->net, draw->init, theta0);
-    epiqp_net_forward(&pass, theta0, n, f->rows.x, residual);
-    epiqp_net_forward(&pass, theta0, f->at.n, f->at.x, at);
+    if (epiqp_start_removed(f->o)) {
+        memset(at, 0, (size_t)f->at.n * sizeof *at);
+        memset(residual, 0, (size_t)n * sizeof *residual);
+    } else {
+        epiqp_net_forward(&pass, theta0, n, f->rows.x, residual);
+        epiqp_net_forward(&pass, theta0, f->at.n, f->at.x, at);
+    }
     for (ptrdiff_t i = 0; i < n; i++) {
         weight[i] = residual[i] = f->y[i] - residual[i];
     }
@@ -80,7 +86,11 @@ static void predict(const epiqp_fit *f, const epiqp_kept *kept, ptrdiff_t points
 {
     const ptrdiff_t n = f->rows.n;
     const bool solved = epiqp_needs_solve(f->o);
-    epiqp_net_forward(pass, kept->theta, points, x, at);
+    if (epiqp_start_removed(f->o)) {
+        memset(at, 0, (size_t)points * sizeof *at);
+    } else {
+        epiqp_net_forward(pass, kept->theta, points, x, at);
+    }
     for (ptrdiff_t from = 0; from < points; from += EPIQP_SHALLOW32_ROWS) {
         double added[EPIQP_SHALLOW32_ROWS];
         ptrdiff_t some = epiqp_min(EPIQP_SHALLOW32_ROWS, points - from);

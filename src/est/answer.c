@@ -17,7 +17,9 @@ epiqp_answer *epiqp_answer_new(epiq_ctx *c)
                                        .retrain = &a->retrain,
                                        .given = &a->given,
                                        .summary = &a->summary,
-                                       .model_choice = &a->model_choice}};
+                                       .model_choice = &a->model_choice,
+                                       .predictor_choice = &a->predictor_choice},
+                            .predictor_choice.tried = epiqp_empty_list};
     }
     return a;
 }

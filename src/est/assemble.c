@@ -245,16 +245,33 @@ static void write_unseen(const epiqp_problem *pb, const epiqp_unseen *u, epiqp_a
     r->fit.r2 = spread > 0 ? 1 - u->error2 * (double)n / spread : 0;
 }
 
-/* The interval of a new observation, around the prediction given; withheld outside the data. */
-static void write_observation(const epiqp_problem *pb, const epiqp_unseen *u, double prediction, ptrdiff_t p,
-                              epiq_point *out, withheld *w)
+/* What the errors of rows near each point leave of the data part that retraining found. near: of points that are no rows. */
+static void trust_data(const epiqp_problem *pb, epiqp_findings *f, epiqp_nearby *near)
+{
+    const epiqp_spread *s = &f->unseen.spread;
+#pragma omp parallel for num_threads(pb->e.threads) if (pb->points > 1)
+    for (ptrdiff_t p = 0; p < pb->points; p++) {
+        const bool row = pb->left_out && pb->left_out[p] >= 0;
+        if (!row) near[p] = epiqp_spread_look(s, pb->at_table + p * pb->table->d, f->prediction[p]);
+        if (!f->retrain.known) continue;
+        const double trust = row ? epiqp_spread_trust_row(s, pb->left_out[p]) : epiqp_spread_trust(&near[p]);
+        f->retrain.part[p] = epiqp_in_units(f->retrain.part[p], trust);
+        f->retrain.kappa[p] *= trust;
+    }
+}
+
+/* The interval of a new observation, around the prediction given; withheld outside the data. near: unless it is a row. */
+static void write_observation(const epiqp_problem *pb, const epiqp_unseen *u, const epiqp_nearby *near,
+                              double prediction, ptrdiff_t p, epiq_point *out, withheld *w)
 {
     const double unit = pb->data->y_factor, *x = pb->at_table + p * pb->table->d;
     if (!out->prediction_variance.known) return;
-    const double variance = out->prediction_variance.variance / unit / unit;
+    const double variance = out->prediction_variance.variance / unit / unit, networks = u->spread.law.networks,
+                 of_few =
+                     networks > 0 ? (out->data.variance + out->procedural.variance / networks) / unit / unit : variance;
     const bool row = pb->left_out && pb->left_out[p] >= 0;
     const epiqp_spread_place here = row ? epiqp_spread_at_row(&u->spread, pb->left_out[p], variance)
-                                        : epiqp_spread_at(&u->spread, x, prediction, variance);
+                                        : epiqp_spread_at(&u->spread, x, near, variance, of_few);
     const double half = u->factor * here.sd * unit, noise = here.noise_sd * unit * (here.noise_sd * unit);
     if (here.outside) {
         if (!row) w->first_outside = w->outside++ ? w->first_outside : p;
@@ -422,14 +439,20 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
     if (s || (s = write_retrain(pb, &f->retrain, a, &lost)) || (s = epiqp_unseen_new(pb, f, unseen))) return s;
     write_unseen(pb, unseen, a, &lost);
     for (ptrdiff_t p = 0; p < pb->points; p++) {
+        f->prediction[p] = prediction_of(pb, f, p);
+    }
+    epiqp_nearby *near = epiqp_room(pb, unseen->known ? pb->points : 0, sizeof *near);
+    if (!near) return EPIQ_E_NOMEM;
+    if (unseen->known) trust_data(pb, f, near);
+    for (ptrdiff_t p = 0; p < pb->points; p++) {
         epiq_point *out = &a->points[p];
         withheld *w = p < pb->asked ? &asked : &swept;
-        f->prediction[p] = prediction_of(pb, f, p);
         write_variances(pb, f, p, out, &corrected[p], w);
         out->probe_error = influence->probe_error ? influence->probe_error[p] : 0;
         out->kappa = f->retrain.kappa ? f->retrain.kappa[p] : 0;
+        if (pb->engine) epiqp_write_confidence(pb, f, p, out);
         if (unseen->known) {
-            write_observation(pb, unseen, f->prediction[p], p, out, w);
+            write_observation(pb, unseen, &near[p], f->prediction[p], p, out, w);
         } else if (influence->predictive) {
             write_predictive(pb, influence->predictive[p], a->fit.noise_variance, out);
         }

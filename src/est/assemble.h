@@ -2,6 +2,7 @@
 #ifndef EPIQP_ASSEMBLE_H
 #define EPIQP_ASSEMBLE_H
 
+#include "est/confidence.h"
 #include "est/if.h"
 #include "est/spread.h"
 
@@ -27,6 +28,7 @@ typedef struct {
     epiqp_if_findings influence;
     epiqp_retrain_findings retrain;
     epiqp_ba_findings ba;
+    epiqp_resampled resampled;
     epiqp_trainings training;
     epiqp_unseen unseen; /* of all of them */
 } epiqp_findings;
@@ -62,6 +64,7 @@ typedef struct {
     epiq_combined given;
     epiq_summary summary;
     epiq_model_choice model_choice;
+    epiq_predictor_choice predictor_choice;
 } epiqp_answer;
 epiqp_answer *epiqp_answer_new(epiq_ctx *c);
 /* The points become the result's, with the warnings there are: the last step that can fail. */
@@ -71,6 +74,8 @@ int epiqp_answer_end(epiq_ctx *c, epiqp_answer *a, int status, epiq_result **out
 
 int epiqp_findings_room(const epiqp_problem *pb, epiqp_findings *found); /* one for each point */
 int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *found, epiqp_answer *a);
+/* The interval of the expected prediction at point p, whose variances are written: confidence.c. */
+void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p, epiq_point *out);
 /* Of points that leave rows out: summary.c. */
 int epiqp_summarise(const epiqp_problem *pb, const epiqp_unseen *unseen, epiqp_answer *a);
 int epiqp_check_regime(const epiqp_problem *pb, const epiqp_findings *found);

@@ -30,13 +30,8 @@ bool epiqp_batch_is_mine(const epiqp_env *e, ptrdiff_t batch)
 
 static int batch_new(const epiqp_problem *pb, const epiqp_listed *of, ptrdiff_t number, epiqp_fit *out)
 {
-    const ptrdiff_t d = pb->data->d, size = epiqp_listed_size(of, number);
-    double *x = epiqp_room(pb, size * (d + 1), sizeof *x);
-    if (!x) return EPIQ_E_NOMEM;
-    double *y = x + size * d;
-    epiqp_take_rows(pb->data, size, of->rows + of->start[number], x, y);
     const epiqp_env alone = epiqp_alone(&pb->e);
-    int s = epiqp_fit_new(&alone, &pb->plan->ran, size, d, x, y, pb->points, pb->at, out);
+    int s = epiqp_fit_of_rows(pb, &pb->plan->ran, epiqp_listed_size(of, number), of->rows + of->start[number], out);
     if (!s && epiqp_batch_is_mine(&pb->e, number) && (pb->plan->phi || epiqp_needs_solve(&pb->plan->ran))) {
         s = epiqp_fit_solve(&alone, out);
     }
@@ -135,6 +130,7 @@ int epiqp_estimate_ba(const epiqp_problem *pb, const epiqp_maker *maker, const e
     if ((s = check_factors(pb, sol, s, batch, h + count * pb->points)) || (s = train(pb, maker, batch, h, found))) {
         goto end;
     }
+    found->batch_of = of.label;
     if (pb->plan->keep) spread_weights(pb, &batch[0], &of, found);
     epiqp_ba_points(pb, found);
     s = pb->plan->phi ? epiqp_find_phi(pb, sol, closed, batch, found) : EPIQ_OK;

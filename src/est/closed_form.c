@@ -16,7 +16,7 @@ int epiqp_closed_form(const epiqp_problem *pb, const epiqp_solution *sol, const 
 {
     const epiqp_fit *fit = sol->fit;
     const epiqp_ridge *r = sol->ridge;
-    const bool iterated = !stopped_c && r->bound;
+    const bool removed = epiqp_start_removed(fit->o), iterated = !stopped_c && r->bound && !removed;
     double *tau2 = epiqp_room(pb, 2 * pb->points, sizeof *tau2), *q00 = tau2 + pb->points;
     int s = tau2 ? epiqp_infinite_variance(&pb->e, fit, stopped_c ? stopped_c : r->c, tau2) : EPIQ_E_NOMEM;
     if (s) return s;
@@ -25,7 +25,7 @@ int epiqp_closed_form(const epiqp_problem *pb, const epiqp_solution *sol, const 
     if (iterated && (s = epiqp_settle_procedural(pb, sol, tau2, q00))) return s;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         double off = iterated ? epiqp_procedural_open(fit, r, p) : 0, root = sqrt(fmax(tau2[p], 0));
-        part[p] = epiqp_infinite_part(2 * off <= root ? tau2[p] : -1, q00[p], EPIQP_ROUNDING);
+        part[p] = epiqp_infinite_part(2 * off <= root ? tau2[p] : -1, q00[p], removed ? 0 : EPIQP_ROUNDING);
         rounded += !part[p].known && p < pb->asked;
         if (part[p].known && off > 0 && p < pb->asked) {
             open->procedural = fmax(open->procedural, off / root * (2 + off / root));
@@ -43,6 +43,7 @@ int epiqp_closed_form(const epiqp_problem *pb, const epiqp_solution *sol, const 
 int epiqp_check_regime(const epiqp_problem *pb, const epiqp_findings *found)
 {
     ptrdiff_t off = 0, compared = 0, first = 0;
+    if (epiqp_start_removed(&pb->plan->ran)) return EPIQ_OK; /* infinitely wide ones then have none */
     for (ptrdiff_t p = 0; !found->retrain.known && p < pb->asked; p++) {
         compared += found->ev.part[p].has_interval && found->closed[p].known;
         if (epiqp_far_from_infinite(&found->ev.part[p], &found->closed[p]) && !off++) first = p;

@@ -28,12 +28,13 @@ int epiqp_estimate_ev(const epiqp_problem *pb, const epiqp_maker *maker, const e
 
 /* BA, from networks trained on batches of the rows. */
 typedef struct {
-    ptrdiff_t batches;  /* networks there are */
-    const double *h;    /* batches by points; NULL: there are none */
-    epiq_part *part;    /* points: as measured */
-    double *phi;        /* points: BA times phi is corrected for small batches, 0: unknown there; NULL: not computed */
-    double noise;       /* noise variance, if equal everywhere, scaled, that phi is made of */
-    epiqp_kept weights; /* as for EV */
+    ptrdiff_t batches; /* networks there are */
+    const double *h;   /* batches by points; NULL: there are none */
+    epiq_part *part;   /* points: as measured */
+    double *phi;       /* points: BA times phi is corrected for small batches, 0: unknown there; NULL: not computed */
+    const ptrdiff_t *batch_of; /* n: the batch that row i is in */
+    double noise;              /* noise variance, if equal everywhere, scaled, that phi is made of */
+    epiqp_kept weights;        /* as for EV */
 } epiqp_ba_findings;
 epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
 void epiqp_ba_points(const epiqp_problem *pb, epiqp_ba_findings *found);

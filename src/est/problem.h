@@ -57,6 +57,9 @@ static inline ptrdiff_t epiqp_listed_size(const epiqp_listed *of, ptrdiff_t k)
 }
 /* Features and, unless y is NULL, targets of some rows. */
 void epiqp_take_rows(const epiq_data *data, ptrdiff_t count, const ptrdiff_t *rows, double *x, double *y);
+/* The fit of some rows, whose features and targets last as long as the problem. */
+int epiqp_fit_of_rows(const epiqp_problem *pb, const epiq_options *o, ptrdiff_t count, const ptrdiff_t *rows,
+                      epiqp_fit *out);
 /* Those of one number, in the order they have among all, with their groups numbered anew. */
 int epiqp_take_data(epiq_ctx *c, epiqp_arena *arena, const epiq_data *all, const epiqp_listed *of, ptrdiff_t number,
                     epiq_data *out);

@@ -3,6 +3,7 @@
  */
 #include "est/if.h"
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -113,6 +114,39 @@ epiqp_steps epiqp_steps_of(const epiqp_problem *pb, const epiqp_folds *folds, co
                          .ols = &ref->ols};
 }
 
+/* How the variance of the answers varies over rows left out: of one by one (or their groups), since a fold's few steps tell
+ * their mean over rows well and that at a row hardly. With B = A^-1, sum over j != i of (B_ij size_j / B_ii)^2; in groups
+ * without the sizes. shape: n; false: unknown. */
+static int shape_over_rows(const epiqp_problem *pb, const epiqp_ridge *r, const epiqp_grouped *grouped,
+                           const double *size, double *room, double *shape, bool *known)
+{
+    const ptrdiff_t n = r->n;
+    *known = !epiqp_has_groups(pb) || grouped->known;
+    if (epiqp_has_groups(pb)) {
+        for (ptrdiff_t i = 0; *known && i < n; i++) {
+            shape[i] = fmax(grouped->wider[i] * grouped->wider[i] - 1, 0);
+        }
+        return EPIQ_OK;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        room[i] = size[i] * size[i];
+    }
+    int s = epiqp_inverse_times(&pb->e, &r->inverse, true, 1, room, shape);
+    for (ptrdiff_t i = 0; !s && i < n; i++) {
+        shape[i] = fmax(shape[i] / (r->diagonal[i] * r->diagonal[i]) - room[i], 0);
+    }
+    return s;
+}
+
+/* Variances that have this shape and the mean of those that were found. */
+static void take_shape(ptrdiff_t n, const double *shape, double *variance)
+{
+    const double sum = epiqp_mean(shape, n), factor = sum > 0 ? epiqp_mean(variance, n) / sum : 0;
+    for (ptrdiff_t i = 0; factor > 0 && factor <= DBL_MAX && i < n; i++) {
+        variance[i] = factor * shape[i];
+    }
+}
+
 /* From u and b = B u to the answers at the rows. */
 static void answer_rows(const epiqp_folds *t, const epiqp_ridge *r, const double *b, epiqp_reference *out)
 {
@@ -203,6 +237,8 @@ int epiqp_reference_new(const epiqp_problem *pb, const epiqp_solution *sol, cons
     }
     out->known = true;
     answer_rows(t, r, b, out);
+    if ((s = shape_over_rows(pb, r, &found->grouped, out->size, b, b + n, &known))) goto end;
+    if (known) take_shape(n, b + n, out->expected);
     const epiqp_steps steps = epiqp_steps_of(pb, t, out);
     if ((s = epiqp_ols_new(&pb->e, pb->scratch, &steps, t->vectors, &out->ols)) ||
         (out->alone && (s = epiqp_noise_alone(pb, sol, out->alone)))) {

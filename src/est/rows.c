@@ -37,6 +37,17 @@ void epiqp_take_rows(const epiq_data *data, ptrdiff_t count, const ptrdiff_t *ro
     }
 }
 
+int epiqp_fit_of_rows(const epiqp_problem *pb, const epiq_options *o, ptrdiff_t count, const ptrdiff_t *rows,
+                      epiqp_fit *out)
+{
+    const ptrdiff_t d = pb->data->d;
+    const epiqp_env alone = epiqp_alone(&pb->e);
+    double *x = epiqp_room(pb, count * (d + 1), sizeof *x);
+    if (!x) return EPIQ_E_NOMEM;
+    epiqp_take_rows(pb->data, count, rows, x, x + count * d);
+    return epiqp_fit_new(&alone, o, count, d, x, x + count * d, pb->points, pb->at, out);
+}
+
 int epiqp_take_data(epiq_ctx *c, epiqp_arena *arena, const epiq_data *all, const epiqp_listed *of, ptrdiff_t number,
                     epiq_data *out)
 {

@@ -1,5 +1,5 @@
 /* spread.c - where a new observation falls: left-out errors divided by a scale that varies over x, and that scale at a
- * point (docs/method.md section 3, equations Y1 to Y7). The scale joins the variance of the networks to the size of the errors of
+ * point (docs/method.md section 3, equations Y0 to Y7). The scale joins the variance of the networks to the size of the errors of
  * similar rows; how much the latter count is chosen by the likelihood of the left-out errors.
  */
 #include "est/spread.h"
@@ -21,6 +21,7 @@ enum {
     REPORTED = 20000 /* rows after which progress is told */
 };
 static const double PRIOR[PRIORS] = {0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 0}; /* 0: the table alone */
+static const double LEAST_TRUST = 0.05;                                         /* of the data part */
 static const double LEAST_NOISE = 0.05;    /* of the squared error: variances are not known well enough for less */
 static const double PREDICTION_WEIGHT = 3; /* rows are alike if their predictions are, more than by any one feature */
 static const double BEYOND = 0.1;          /* of a feature's range: farther out than this lies outside the data */
@@ -34,11 +35,7 @@ double epiqp_spread_shrink(double share, double leave_one_out2, double folds2)
 
 /* ---- neighbours ---- */
 
-typedef struct epiqp_nearby {
-    double weight, ratio; /* sums over the neighbours: of the weights, of weight times ratio */
-    double apart2;        /* squared distance, by features alone, of the nearest row */
-    double noise;         /* of a row: its noise variance (Y6) */
-} nearby;
+typedef epiqp_nearby nearby;
 
 /* Squared distances to rows j to j + AT_ONCE - 1, by features alone: each a sum that waits for its own last term only. The last
  * row stands for those that are not there. */
@@ -93,8 +90,25 @@ static nearby look_around(const epiqp_spread *s, const double *x, double predict
         if ((group && group[j] == own) || !(all[j] <= within)) continue;
         out.weight += s->weight[j];
         out.ratio += s->weight[j] * s->ratio[j];
+        out.data += s->weight[j] * s->data[j];
+        out.beside += s->weight[j] * s->beside[j];
     }
     return out;
+}
+
+nearby epiqp_spread_look(const epiqp_spread *s, const double *x, double prediction)
+{
+    return look_around(s, x, prediction, NULL, 0);
+}
+
+double epiqp_spread_trust(const nearby *near)
+{
+    return near->beside < near->data ? fmax(near->beside / near->data, LEAST_TRUST) : 1;
+}
+
+double epiqp_spread_trust_row(const epiqp_spread *s, ptrdiff_t row)
+{
+    return epiqp_spread_trust(&s->of_row[row]);
 }
 
 /* ---- the scale ---- */
@@ -111,12 +125,13 @@ static double noise_of(double total, double variance)
     return fmax(total - variance, LEAST_NOISE * total);
 }
 
-/* Shrunk to networks that learn from all rows (Y6). */
+/* Of squared errors as of networks that learn from all rows, less v, the variance of as many networks as they are of (Y6).
+ * Where that is most of the errors, what is left would be chance. */
 static double noise_at(const epiqp_spread *s, const nearby *near, double v)
 {
     const epiqp_spread_law *l = &s->law;
-    const double total = l->shrink * l->shrink * (l->base + v) * local_ratio(s, l->prior, near->weight, near->ratio);
-    return noise_of(total, v);
+    const double here = l->shrink * l->shrink * local_ratio(s, l->prior, near->weight, near->ratio);
+    return fmax(noise_of((l->base + v) * here, v), l->given * here);
 }
 
 /* noise, v: in units of law.unit^2. Rows up to `reach` apart from all others are inside the data. */
@@ -142,11 +157,11 @@ epiqp_spread_place epiqp_spread_at_row(const epiqp_spread *s, ptrdiff_t row, dou
     return place_of(s, near, group == s->farthest ? s->other_reach : s->law.reach, near->noise, in_units(s, variance));
 }
 
-epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance)
+epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, const nearby *near, double variance,
+                                   double of_few)
 {
-    const nearby near = look_around(s, x, prediction, NULL, 0);
-    const double v = in_units(s, variance);
-    epiqp_spread_place out = place_of(s, &near, s->law.reach, noise_at(s, &near, v), v);
+    const double noise = noise_at(s, near, in_units(s, of_few));
+    epiqp_spread_place out = place_of(s, near, s->law.reach, noise, in_units(s, variance));
     for (ptrdiff_t k = 0; k < s->d; k++) {
         const double slack = (BEYOND + TIE) * (s->most[k] - s->least[k]);
         out.outside |= !(x[k] >= s->least[k] - slack && x[k] <= s->most[k] + slack);
@@ -181,7 +196,7 @@ typedef struct {
     ptrdiff_t *group;       /* their groups */
     double *weight;         /* n */
     double *error2;         /* n: in units of out->law.unit^2 */
-    double *variance;       /* n: likewise */
+    double *variance;       /* n: likewise; in the end, as far as it is trusted */
     nearby *near;           /* n */
     epiqp_weighted *scores; /* n */
     double *room;           /* n: any use */
@@ -214,7 +229,7 @@ static void weigh_rows(const setup *w)
     }
 }
 
-/* Errors and variances in units in which no square overflows; the noise if it is equal everywhere (Y1). */
+/* Errors and variances in units in which no square overflows. */
 static void measure_errors(setup *w)
 {
     const epiqp_spread_rows *given = w->given;
@@ -228,7 +243,6 @@ static void measure_errors(setup *w)
     }
     w->mean2 = weighted_mean(w, w->error2);
     if (w->mean2 < DBL_MIN / DBL_EPSILON) w->mean2 = 0;
-    law->base = given->noise2 > 0 ? in_units(w->out, given->noise2) : noise_of(w->mean2, weighted_mean(w, w->variance));
     const double between = epiqp_variance(given->prediction, given->n);
     law->prediction_scale = between > 0 ? PREDICTION_WEIGHT / sqrt(between) : 0;
 }
@@ -249,10 +263,17 @@ static void measure_features(const setup *w, double *scale, double *least, doubl
     }
 }
 
-static double ratio_of(const setup *w, ptrdiff_t i)
+/* Of a squared error; less: what is not trusted of the variance. */
+static double ratio_of(const setup *w, ptrdiff_t i, double less)
 {
-    const double explained = w->out->law.base + w->variance[i];
+    const double explained = w->out->law.base + w->variance[i] - less;
     return explained > 0 ? w->error2[i] / explained : 0;
+}
+
+/* What near rows take off the variance of row i. */
+static double doubted(const setup *w, const nearby *near, ptrdiff_t i)
+{
+    return w->given->data ? (1 - epiqp_spread_trust(near)) * in_units(w->out, w->given->data[i]) : 0;
 }
 
 /* The rows that neighbours are chosen among: all, or a sample that depends on their number alone. */
@@ -314,6 +335,36 @@ static void find_reach(const setup *w)
     }
 }
 
+static nearby around_row(const setup *w, ptrdiff_t i)
+{
+    return look_around(w->out, w->given->x + i * w->given->d, w->given->prediction[i], w->group, group_of(w->given, i));
+}
+
+/* The ratios of the rows that neighbours are chosen among, with variances as far as these trust each other, and the noise if it is
+ * equal everywhere (Y1). */
+static void find_ratios(const epiqp_env *e, const setup *w, double *ratio)
+{
+    const epiqp_spread_rows *given = w->given;
+    epiqp_spread *out = w->out;
+    double weights = 0, less = 0;
+    memset(w->room, 0, (size_t)out->rows * sizeof *w->room);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(e->threads) if (out->rows > EPIQP_ALONE)
+    for (ptrdiff_t j = 0; j < (given->data ? out->rows : 0); j++) {
+        const nearby near = around_row(w, w->chosen[j]);
+        w->room[j] = doubted(w, &near, w->chosen[j]);
+    }
+    for (ptrdiff_t j = 0; j < out->rows; j++) {
+        weights += out->weight[j];
+        less += out->weight[j] * w->room[j];
+    }
+    out->law.given = given->noise2 > 0 ? in_units(out, given->noise2) : 0;
+    out->law.base =
+        out->law.given > 0 ? out->law.given : noise_of(w->mean2, weighted_mean(w, w->variance) - less / weights);
+    for (ptrdiff_t j = 0; j < out->rows; j++) {
+        ratio[j] = ratio_of(w, w->chosen[j], w->room[j]);
+    }
+}
+
 static int find_neighbours(const epiqp_env *e, const setup *w)
 {
     const ptrdiff_t n = w->given->n;
@@ -322,14 +373,23 @@ static int find_neighbours(const epiqp_env *e, const setup *w)
 #pragma omp parallel for schedule(dynamic, 16) num_threads(e->threads) if (n > EPIQP_ALONE)
         for (ptrdiff_t i = from; i < end; i++) {
             if (epiqp_cancel_requested(e->c)) continue;
-            w->near[i] = look_around(w->out, w->given->x + i * w->given->d, w->given->prediction[i], w->group,
-                                     group_of(w->given, i));
+            w->near[i] = around_row(w, i);
         }
         int s = n > REPORTED || epiqp_cancel_requested(e->c) ? epiqp_report(e->c, "rows", end, n) : EPIQ_OK;
         if (s) return s;
     }
     find_reach(w);
     return EPIQ_OK;
+}
+
+/* Variances as far as they are trusted, and the mean over all rows of what errors are beside them. */
+static void trust_variances(const setup *w)
+{
+    for (ptrdiff_t i = 0; i < w->given->n; i++) {
+        w->variance[i] -= doubted(w, &w->near[i], i);
+        w->room[i] = ratio_of(w, i, 0);
+    }
+    w->out->law.mean_ratio = weighted_mean(w, w->room);
 }
 
 /* Expected squared error of row i. */
@@ -383,13 +443,12 @@ static double choose_prior(const setup *w)
     return PRIOR[best];
 }
 
-/* The noise of every row, as at a point that all networks answer for, and the overall noise as the mean of these. */
+/* The noise of every row, and the overall noise as the mean of these. */
 static void find_noise(const setup *w)
 {
     const ptrdiff_t n = w->given->n;
-    const double *v = w->given->of_all ? w->given->of_all : w->given->variance;
     for (ptrdiff_t i = 0; i < n; i++) {
-        w->near[i].noise = w->room[i] = noise_at(w->out, &w->near[i], in_units(w->out, v[i]));
+        w->near[i].noise = w->room[i] = noise_at(w->out, &w->near[i], w->variance[i]);
     }
     w->out->law.noise_sd = w->out->law.unit * sqrt(epiqp_mean(w->room, n));
 }
@@ -420,25 +479,28 @@ static int fill(const epiqp_env *e, setup *w, double *all)
 {
     epiqp_spread *out = w->out;
     const ptrdiff_t n = out->n, rows = out->rows;
-    double *prediction = all + laid_out_size(out), *ratio = prediction + rows, *score = ratio + rows, *upto = score + n;
+    double *prediction = all + laid_out_size(out), *ratio = prediction + rows, *data = ratio + rows,
+           *beside = data + rows, *score = beside + rows, *upto = score + n;
     lay_out(w, all);
     measure_errors(w);
     for (ptrdiff_t j = 0; j < rows; j++) {
         const ptrdiff_t i = w->chosen[j];
         prediction[j] = w->given->prediction[i];
-        ratio[j] = ratio_of(w, i);
+        data[j] = w->given->data ? in_units(out, w->given->data[i]) : 0;
+        beside[j] = w->given->data ? w->error2[i] - fmax(w->variance[i] - data[j], 0) : 0;
+        ratio[j] = 0;
         w->group[j] = group_of(w->given, i);
     }
     out->prediction = prediction;
     out->ratio = ratio;
+    out->data = data;
+    out->beside = beside;
     out->score = score;
     out->upto = upto;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        w->room[i] = ratio_of(w, i);
-    }
-    out->law.mean_ratio = weighted_mean(w, w->room);
+    find_ratios(e, w, ratio);
     int s = find_neighbours(e, w);
     if (s) return s;
+    trust_variances(w);
     out->law.prior = choose_prior(w);
     find_noise(w);
     rank_scores(w, score, upto);
@@ -461,7 +523,8 @@ int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_
     *out = shape_of(rows);
     out->group = rows->group;
     out->law.shrink = rows->shrink;
-    double *all = epiqp_arena_alloc(e->c, arena, laid_out_size(out) + 2 * few + 2 * n, sizeof *all);
+    out->law.networks = rows->networks;
+    double *all = epiqp_arena_alloc(e->c, arena, laid_out_size(out) + 4 * few + 2 * n, sizeof *all);
     setup w = {.given = rows, .out = out};
     double *room = epiqp_alloc(e->c, 4 * n, sizeof *room);
     w.near = epiqp_arena_alloc(e->c, arena, n, sizeof *w.near);
@@ -489,14 +552,15 @@ int epiqp_spread_new(const epiqp_env *e, epiqp_arena *arena, const epiqp_spread_
 int epiqp_spread_keep(epiq_ctx *c, epiqp_arena *arena, const epiqp_spread *from, epiqp_spread_kept *out)
 {
     const ptrdiff_t n = from->n, rows = from->rows;
-    double *prediction = epiqp_arena_alloc(c, arena, 2 * rows + 2 * n, sizeof *prediction);
-    if (!prediction) return EPIQ_E_NOMEM;
-    double *ratio = prediction + rows, *score = ratio + rows, *upto = score + n;
-    memcpy(prediction, from->prediction, (size_t)rows * sizeof *prediction);
-    memcpy(ratio, from->ratio, (size_t)rows * sizeof *ratio);
+    const double *of_rows[] = {from->prediction, from->ratio, from->data, from->beside};
+    double *kept = epiqp_arena_alloc(c, arena, 4 * rows + 2 * n, sizeof *kept), *score = kept + 4 * rows;
+    if (!kept) return EPIQ_E_NOMEM;
+    for (int k = 0; k < 4; k++) {
+        memcpy(kept + k * rows, of_rows[k], (size_t)rows * sizeof *kept);
+    }
     memcpy(score, from->score, (size_t)n * sizeof *score);
-    memcpy(upto, from->upto, (size_t)n * sizeof *upto);
-    *out = (epiqp_spread_kept){prediction, ratio, score, upto, from->law};
+    memcpy(score + n, from->upto, (size_t)n * sizeof *score);
+    *out = (epiqp_spread_kept){kept, kept + rows, kept + 2 * rows, kept + 3 * rows, score, score + n, from->law};
     return EPIQ_OK;
 }
 
@@ -516,6 +580,8 @@ int epiqp_spread_restore(epiq_ctx *c, epiqp_arena *arena, const epiqp_spread_row
         lay_out(&w, all);
         out->prediction = kept->prediction;
         out->ratio = kept->ratio;
+        out->data = kept->data;
+        out->beside = kept->beside;
         out->score = kept->score;
         out->upto = kept->upto;
         out->law = kept->law;

@@ -12,7 +12,7 @@
 
 enum {
     EPIQP_SPREAD_ROWS = 2048, /* the most rows that neighbours are chosen among, so that a point costs O(d) */
-    EPIQP_SPREAD_LAW = 8      /* numbers of epiqp_spread_law */
+    EPIQP_SPREAD_LAW = 10     /* numbers of epiqp_spread_law */
 };
 
 /* Every row as predicted by networks that have not seen its group: those of other folds, or all rows but one. */
@@ -22,7 +22,8 @@ typedef struct {
     const double *error;      /* n: target less prediction, finite */
     const double *prediction; /* n */
     const double *variance; /* n: of that prediction, data part plus procedural part over its networks; not negative */
-    const double *of_all;   /* n: of the prediction of all networks that answer, likewise; NULL: as variance */
+    double networks;        /* that each of these predictions is the mean of; 0: kernel regression's */
+    const double *data;     /* n: the data part in it, which errors may lower (Y0); NULL: it is taken as it is */
     const ptrdiff_t *group; /* n: 0 .. groups-1; NULL: every row by itself, groups is n */
     double shrink;          /* epiqp_spread_shrink; 1: rows were left out one by one */
     double noise2;          /* noise variance, where the errors cannot tell it; 0: they do */
@@ -43,6 +44,8 @@ typedef struct {
     double base;  /* noise if it is equal everywhere, from the errors as they are (Y1) */
     double shrink;
     double reach;    /* farthest that a row is from the nearest row of other features */
+    double given;    /* noise variance that the errors could not tell, in units of unit^2; 0: they did */
+    double networks; /* of the predictions that errors are of; 0: kernel regression's */
     double noise_sd; /* root of the mean noise variance of the rows (Y6), in the units of the errors */
 } epiqp_spread_law;
 
@@ -50,6 +53,8 @@ typedef struct {
 typedef struct {
     const double *prediction; /* rows that neighbours are chosen among */
     const double *ratio;      /* the same rows: squared error over what noise and variance explain (Y2) */
+    const double *data;       /* the same rows: the data part, in units of law.unit^2; all 0: it is taken as it is */
+    const double *beside;     /* the same rows: squared error less the procedural part, likewise */
     const double *score;      /* n: |error| over its scale, rising (Y5) */
     const double *upto;       /* n: weight of the scores up to this one */
     epiqp_spread_law law;
@@ -58,7 +63,7 @@ typedef struct {
 typedef struct {
     ptrdiff_t n, d;
     ptrdiff_t rows, near; /* rows that neighbours are chosen among, and how many of them are taken: at most 64 */
-    const double *prediction, *ratio, *score, *upto; /* as kept */
+    const double *prediction, *ratio, *data, *beside, *score, *upto; /* as kept */
     epiqp_spread_law law;
     const double *x;      /* rows by d */
     const double *weight; /* rows: 1 over the rows of the group */
@@ -89,6 +94,21 @@ ptrdiff_t epiqp_spread_needs(double level); /* rows, or groups, without which th
 /* The half-width of the interval over the standard deviation of epiqp_spread_at. False: there are too few rows. */
 bool epiqp_spread_factor(const epiqp_spread *s, double level, double *factor);
 
+/* What the rows near a place say. */
+typedef struct epiqp_nearby {
+    double weight, ratio; /* sums over the neighbours: of the weights, of weight times ratio, */
+    double data, beside;  /* of weight times data and beside */
+    double apart2;        /* squared distance, by features alone, of the nearest row */
+    double noise;         /* of a row: its noise variance (Y6) */
+} epiqp_nearby;
+
+/* x: d. Takes O(min(n, 2048) d) time. Thread-safe, as are those that follow. */
+epiqp_nearby epiqp_spread_look(const epiqp_spread *s, const double *x, double prediction);
+/* How much of the data part the errors of near rows leave room for, in (0, 1]: they hold it, beside the noise (Y0). */
+double epiqp_spread_trust(const epiqp_nearby *near);
+double epiqp_spread_trust_row(const epiqp_spread *s,
+                              ptrdiff_t row); /* its own group, and so its own error, says nothing */
+
 typedef struct {
     bool known;      /* false: a double cannot hold it */
     bool outside;    /* of the data: the interval is to be withheld (Y7) */
@@ -96,10 +116,11 @@ typedef struct {
     double sd;       /* of a new observation from the prediction: noise and variance together, never below the latter */
 } epiqp_spread_place;
 
-/* x: d; variance: of the prediction given, data part plus procedural part over its networks. Thread-safe. */
-epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, double prediction, double variance);
-/* At a row as the networks that have not seen it predict it: its own group, and so its own error, says nothing. The noise does
- * not depend on the variance, so that its mean square over all rows is law.noise_sd squared. */
+/* near: of x. variance: of the prediction given, data part, as far as it is trusted, plus procedural part over its networks;
+ * of_few: the same of law.networks networks. */
+epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, const epiqp_nearby *near, double variance,
+                                   double of_few);
+/* At a row as the networks that have not seen it predict it. The noise does not depend on the variance, so that its mean square over all rows is law.noise_sd squared. */
 epiqp_spread_place epiqp_spread_at_row(const epiqp_spread *s, ptrdiff_t row, double variance);
 
 #endif

@@ -70,7 +70,7 @@ static double shrink_without_kernel(const epiqp_problem *pb, const epiqp_finding
 }
 
 /* Errors, predictions and variances of the networks of folds (n each). */
-static int by_folds(const epiqp_problem *pb, const epiqp_findings *f, double *error, double *variance, double *of_all,
+static int by_folds(const epiqp_problem *pb, const epiqp_findings *f, double *error, double *variance, double *data,
                     epiqp_spread_rows *out)
 {
     const epiqp_folds *t = pb->plan->folds;
@@ -79,13 +79,13 @@ static int by_folds(const epiqp_problem *pb, const epiqp_findings *f, double *er
     int s = epiqp_moderate_folds(pb, &f->folds, variance);
     for (ptrdiff_t i = 0; !s && i < pb->n; i++) {
         error[i] = pb->data->y[i] - f->folds.mean[i];
-        const double data = data_variance(pb, f, i);
-        of_all[i] = data + variance[i] / (double)pb->plan->ran.members;
-        variance[i] = data + variance[i] / starts;
+        data[i] = data_variance(pb, f, i);
+        variance[i] = data[i] + variance[i] / starts;
     }
     if (!s && l->known && mostly_spread(pb, &f->folds, error)) out->noise2 = l->noise_sd * l->noise_sd;
     out->prediction = f->folds.mean;
-    out->of_all = of_all;
+    out->networks = starts;
+    out->data = f->retrain.known ? data : NULL;
     out->shrink = f->retrain.known && pb->plan->influence == EPIQP_IF_SUBSET ? shrink_without_kernel(pb, f, error)
                                                                              : shrink_by_kernel(pb, f);
     return s;
@@ -112,7 +112,7 @@ int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_uns
     if (!pb->engine || !pb->plan->wants_predictive || divided || !(folds || (l->known && l->wider))) return EPIQ_OK;
     double *error = epiqp_room(pb, 3 * pb->n, sizeof *error);
     if (!error) return EPIQ_E_NOMEM;
-    double *variance = error + pb->n, *prediction = variance + pb->n;
+    double *variance = error + pb->n, *third = variance + pb->n; /* the data part, or predictions */
     epiqp_spread_rows rows = {.n = pb->n,
                               .d = pb->table->d,
                               .groups = pb->data->groups,
@@ -122,9 +122,9 @@ int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_uns
                               .group = epiqp_has_groups(pb) ? pb->data->group : NULL};
     int s = EPIQ_OK;
     if (folds) {
-        s = by_folds(pb, f, error, variance, prediction, &rows); /* whose predictions are there already */
+        s = by_folds(pb, f, error, variance, third, &rows); /* whose predictions are there already */
     } else {
-        by_kernel(pb, l, error, variance, prediction, &rows);
+        by_kernel(pb, l, error, variance, third, &rows);
     }
     if (s || (s = epiqp_spread_new(&pb->e, pb->scratch, &rows, &out->spread))) return s;
     out->known = true;

@@ -57,11 +57,12 @@ typedef struct {
     int threads;
     const epiq_cluster *cluster; /* NULL: alone; also for what one rank of several computes by itself */
     const epiqp_device *device;  /* NULL: there is none, or not for this; always for what is done in threads of ours */
+    struct epiqp_remote *remote; /* where a network is trained on the device, in a thread of ours (train/remote.h) */
 } epiqp_env;
 
 static inline epiqp_env epiqp_alone(const epiqp_env *e)
 {
-    return (epiqp_env){e->c, e->la, e->threads, NULL, NULL};
+    return (epiqp_env){.c = e->c, .la = e->la, .threads = e->threads};
 }
 
 /* Chooses backend and threads, and sets OpenBLAS to one thread until epiqp_run_end. */

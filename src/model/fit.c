@@ -178,7 +178,9 @@ int epiqp_model_prepare(epiq_ctx *c, epiq_model *m)
     /* the other engines add kernels and tangents in double, and plain C does all in double */
     bool network = m->o.engine == EPIQ_ENGINE_NETWORK && m->o.backend == EPIQ_BACKEND_BLAS;
     for (epiqp_ensemble *k = m->ensemble; !s && network && k < m->ensemble + EPIQP_ENSEMBLES; k++) {
-        s = k->count ? epiqp_shallow32_ensemble_new(c, &m->fit.net, k->count, k->weights->theta, &k->single) : EPIQ_OK;
+        s = k->count && !epiqp_start_removed(&m->o)
+                ? epiqp_shallow32_ensemble_new(c, &m->fit.net, k->count, k->weights->theta, &k->single)
+                : EPIQ_OK;
     }
     m->steps = (epiqp_steps){.data = &m->rows,
                              .replicates = m->o.replicates,

@@ -32,6 +32,7 @@ typedef struct {
     bool correct;                     /* BA, for small batches */
     bool own;                         /* the variance of the prediction itself, */
     bool interval;                    /* and where a new observation falls, */
+    bool look;                        /* for either of which the rows near a point are asked, */
     bool enough;                      /* for which there are rows enough at the level, */
     double factor;                    /* half its width being this times its standard deviation */
     bool exact;                       /* in double */
@@ -73,7 +74,8 @@ static void plan(asking *a)
     const bool data = any_data || sum || (w->procedural && !ev);
     a->influence = influence && data;
     a->infinite = m->o.engine == EPIQ_ENGINE_INFINITE && ev && procedural;
-    a->use[EPIQP_MEMBERS] = members && (w->prediction || procedural);
+    a->look = m->kept.has_spread && (a->interval || (a->influence && m->kept.retrain));
+    a->use[EPIQP_MEMBERS] = members && (w->prediction || procedural || a->look);
     a->use[EPIQP_BATCHES] = ba && ((w->ensemble && !sum) || (procedural && !ev) || (data && !influence));
     a->use[EPIQP_RETRAINED] = a->influence && m->ensemble[EPIQP_RETRAINED].count;
     a->correct = a->use[EPIQP_BATCHES] && m->small.batch;
@@ -295,7 +297,7 @@ static int solve_block(asking *a)
     }
     if (s || (a->correct && (s = epiqp_small_phi(a->e, m, &a->at, a->k0, a->phi)))) return s;
     for (ptrdiff_t p = 0; a->infinite && p < a->points; p++) {
-        a->ev[p] = epiqp_infinite_part(a->tau2[p], a->q00[p], EPIQP_ROUNDING);
+        a->ev[p] = epiqp_infinite_part(a->tau2[p], a->q00[p], epiqp_start_removed(&a->m->o) ? 0 : EPIQP_ROUNDING);
     }
 #pragma omp parallel for schedule(static) num_threads(a->e->threads) if (a->influence)
     for (ptrdiff_t p = 0; p < (a->influence ? a->points : 0); p++) {
@@ -326,19 +328,24 @@ static epiqp_split split_at(const asking *a, ptrdiff_t p, epiq_part *ba)
     return epiqp_split_of(a->ev[p], a->inf[p], *ba, (double)a->m->o.batches);
 }
 
-/* The variance of the prediction, which is the mean of the members or kernel regression's, and what follows for y. */
+/* What near rows leave of the data part, the variance of the prediction, which is the mean of the members or kernel regression's, and what follows for y. */
 static void place(const asking *a, ptrdiff_t p)
 {
     const epiq_model *m = a->m;
     const double networks = (double)m->ensemble[EPIQP_MEMBERS].count, unit = m->target_scaling[1];
+    epiqp_nearby near = {0};
     epiq_part ba;
+    if (a->look) near = epiqp_spread_look(&m->spread, a->x + p * m->d, a->prediction[p]);
+    if (a->look && m->kept.retrain) a->inf[p] = epiqp_in_units(a->inf[p], epiqp_spread_trust(&near));
+    if (!a->own) return;
     const epiqp_split both = split_at(a, p, &ba);
     const epiq_part part =
         networks > 0 ? epiqp_sum_of(both.data, both.procedural, networks, 0, both.method) : both.data;
     a->of_mean[p] = epiqp_in_units(part, unit * unit);
     if (a->interval && a->of_mean[p].known) {
-        a->place[p] =
-            epiqp_spread_at(&m->spread, a->x + p * m->d, a->prediction[p], a->of_mean[p].variance / unit / unit);
+        const double few = m->spread.law.networks, variance = a->of_mean[p].variance / unit / unit,
+                     of_few = few > 0 ? both.data.variance + both.procedural.variance / few : variance;
+        a->place[p] = epiqp_spread_at(&m->spread, a->x + p * m->d, &near, variance, of_few);
     }
 }
 
@@ -399,8 +406,8 @@ static int one_block(asking *a, const double *given)
     if (a->influence || a->infinite || a->correct) s = solve_block(a);
     epiqp_rows_free(a->e->c, &a->at);
     if (s) return s;
-#pragma omp parallel for schedule(static) num_threads(a->e->threads) if (a->interval)
-    for (ptrdiff_t p = 0; p < (a->own ? a->points : 0); p++) {
+#pragma omp parallel for schedule(static) num_threads(a->e->threads) if (a->look)
+    for (ptrdiff_t p = 0; p < (a->own || a->look ? a->points : 0); p++) {
         place(a, p);
     }
     return answer(a);

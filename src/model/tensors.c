@@ -39,7 +39,10 @@ static void add_ensemble(list *l, const epiq_model *m, const char *kind, const e
     char name[EPIQP_TENSOR_NAME];
     snprintf(name, sizeof name, "%s.theta", kind);
     add(l, true, name, &e->weights->theta, 0, e->count, epiqp_net_params(&net));
-    snprintf(name, sizeof name, "%s.%s", kind, m->o.linear_kernel == EPIQ_KERNEL_POPULATION ? "weights" : "step");
+    snprintf(name, sizeof name, "%s.%s", kind,
+             m->o.engine == EPIQ_ENGINE_NETWORK             ? "off"
+             : m->o.linear_kernel == EPIQ_KERNEL_POPULATION ? "weights"
+                                                            : "step");
     add(l, extra, name, &e->weights->extra, 0, e->count, extra);
 }
 
@@ -62,6 +65,8 @@ static void add_spread(list *l, const epiq_model *m)
     add(l, there, "interval_law", &s->law, INSIDE | AMOUNT, EPIQP_SPREAD_LAW, 0);
     add(l, there, "interval_prediction", &s->prediction, 0, rows, 0);
     add(l, there, "interval_ratio", &s->ratio, AMOUNT, rows, 0);
+    add(l, there, "interval_data", &s->data, AMOUNT, rows, 0);
+    add(l, there, "interval_beside", &s->beside, 0, rows, 0);
     add(l, there, "interval_score", &s->score, AMOUNT, m->n, 0);
     add(l, there, "interval_upto", &s->upto, AMOUNT, m->n, 0);
 }
@@ -74,7 +79,7 @@ int epiqp_tensors_new(epiq_ctx *c, epiqp_arena *arena, const epiq_model *m, epiq
                          *retrained = &m->ensemble[EPIQP_RETRAINED];
     const bool influence = m->has.influence, rowwise = m->has.rowwise, moderated = m->has.moderated;
     const ptrdiff_t n = m->n, d = m->d;
-    list l = {.tensor = epiqp_arena_alloc(c, arena, panels.panels + 32, sizeof *l.tensor)};
+    list l = {.tensor = epiqp_arena_alloc(c, arena, panels.panels + 34, sizeof *l.tensor)};
     if (!l.tensor) return EPIQ_E_NOMEM;
     add_factor(&l, m, &panels);
     add_ensemble(&l, m, "members", members);

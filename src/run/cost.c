@@ -13,8 +13,9 @@ enum {
  * rank on the machine; of a row of panels sent. */
 static const double PROCESS = 8.5e6, RANK = 18e6, NEIGHBOUR = 1.5e6, MESSAGES = 800;
 
-/* Seconds: of a run that does nothing; of one thread, for each row and point, where rows are left out. */
-static const double STARTING = 0.01, LEAVING_OUT = 3e-7;
+/* Seconds: of one thread, for each row and point, where rows are left out; for each pair of rows, of the
+ * noise as it varies over them and of products that are slower than those that were timed: 1000 to 8000 rows, with each correction. */
+static const double LEAVING_OUT = 2.5e-7, OF_PAIR = 6e-8;
 
 /* ---- memory ---- */
 
@@ -60,11 +61,12 @@ static double networks_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
     epiqp_net net = epiqp_net_of(o, pb->data->d);
     bool own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL;
     double at_work = epiqp_network_bytes(&net);
+    if (epiqp_start_removed(o)) at_work += 8 * ((double)epiqp_net_params(&net) + n + points);
     if (own) {
         at_work += (double)epiqp_tri_bytes(pb->n) + 8 * n * points + 16 * n * (double)o->width * (double)o->depth;
     }
     return (double)pb->e.threads * at_work + epiqp_retrain_bytes(pb, plan) +
-           (plan->fold_starts ? epiqp_folds_bytes(pb, plan) : 0) +
+           (plan->fold_starts ? epiqp_folds_bytes(pb, plan) : 0) + epiqp_resampled_bytes(pb, plan) +
            8 * (double)o->members * (2 * points + (plan->members_at_rows ? n : 0));
 }
 
@@ -129,7 +131,7 @@ double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, c
         epiqp_net net = epiqp_net_of(o, pb->data->d);
         double again = plan->answers_at_points ? 2 * EPIQP_STARTS * (double)o->replicates : 0,
                networks = (double)(o->members + o->batches) + again;
-        need += triangle + 8 * networks * (n + 1.5 * (double)epiqp_net_params(&net));
+        need += triangle + 8 * networks * (n + (epiqp_start_removed(o) ? 2 : 1.5) * (double)epiqp_net_params(&net));
     }
     return need;
 }
@@ -178,14 +180,24 @@ static double rounds(const epiqp_problem *pb, ptrdiff_t networks)
     return networks ? fmax(1, (double)networks / at_once) : 0;
 }
 
-/* Those on all rows, those without a fold, and of these the ones trained again; all batches together have all rows once. */
+/* What a network takes on a share of the rows, of that on all: less than that share is saved. */
+static double on_share(const epiqp_problem *pb, double share)
+{
+    const double n = (double)pb->n, beside = pb->engine->trains ? EPIQP_ROWS_OF_WEIGHT : 0;
+    return (share * n + beside) / (n + beside);
+}
+
+/* Those on all rows, those without a fold, and of these the ones trained again; each batch has its part of the rows. */
 static double all_rounds(const epiqp_problem *pb, const epiqp_plan *plan)
 {
     const ptrdiff_t folds = epiqp_fold_count(pb, &plan->ran), first = plan->fold_starts * folds,
                     again = epiqp_fold_networks(pb, plan) - first;
-    const double share = 1 - 1 / fmax(2, (double)folds), batch = 1 / (double)epiqp_max(1, plan->ran.batches);
-    return (plan->members ? rounds(pb, plan->ran.members) : 0) + share * (rounds(pb, first) + rounds(pb, again)) +
-           (plan->batches ? batch * rounds(pb, plan->ran.batches) : 0);
+    const double share = on_share(pb, 1 - 1 / fmax(2, (double)folds)),
+                 batch = on_share(pb, 1 / (double)epiqp_max(1, plan->ran.batches)),
+                 each = (double)epiqp_trainings_each(&plan->ran);
+    return each * ((plan->members ? rounds(pb, plan->ran.members) : 0) + rounds(pb, plan->resamples) +
+                   share * (rounds(pb, first) + rounds(pb, again)) +
+                   (plan->batches ? batch * rounds(pb, plan->ran.batches) : 0));
 }
 
 double epiqp_cost_networks(const epiqp_problem *pb, const epiqp_plan *plan)
@@ -212,10 +224,11 @@ static double linear_seconds(const epiqp_problem *pb, const epiqp_plan *plan, co
 double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_rates *rate)
 {
     const bool linear = pb->engine->member && !pb->engine->trains;
-    double seconds = STARTING + (plan->solve ? kernel_seconds(pb, plan, rate) : 0);
+    double seconds = EPIQP_STARTING + (plan->solve ? kernel_seconds(pb, plan, rate) : 0);
     if (pb->left_out && plan->solve) {
         seconds += LEAVING_OUT * (double)pb->n * (double)pb->points / pb->e.threads;
     }
+    if (plan->influence && plan->solve) seconds += OF_PAIR * (double)pb->n * (double)pb->n / pb->e.threads;
     if (linear) seconds += linear_seconds(pb, plan, rate);
     if (pb->engine->trains) {
         const double one = rate->network > 0 ? rate->network : epiqp_usual_seconds(pb, &plan->ran, rate);

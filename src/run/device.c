@@ -13,9 +13,23 @@ static bool factorises(const epiqp_problem *pb, const epiq_options *o)
     return exact && !open && o->time == 0 && (o->methods & (EPIQ_IF | EPIQ_AUTO) || !pb->engine->trains);
 }
 
+/* Operations of the ensemble's training: three products of all rows with all weights in a gradient. What else is trained
+ * takes about as long again. */
+static double training(const epiqp_problem *pb, const epiq_options *o)
+{
+    if (pb->engine != &epiqp_engine_network || o->optimizer != EPIQ_OPTIMIZER_AUTO || epiqp_start_removed(o)) {
+        return 0;
+    }
+    epiqp_net net = epiqp_net_of(o, pb->data->d);
+    if (net.width < 1) net.width = EPIQ_USUAL_WIDTH; /* to be chosen */
+    const epiqp_effort effort = epiqp_usual_effort(&net, pb->n, o->lambda > 0 ? o->lambda : EPIQ_USUAL_LAMBDA);
+    return 6 * (double)epiqp_net_params(&net) * (double)pb->n * (effort.gradients + effort.products) *
+           (double)o->members;
+}
+
 bool epiqp_device_worth(const epiqp_problem *pb, const epiq_options *o)
 {
-    const double n = (double)pb->n;
+    const double n = (double)pb->n, most = SECONDS * PER_CORE * pb->e.threads;
     if (o->mem_limit > 0 && (double)o->mem_limit < 2 * EPIQP_DEVICE_BYTES) return false;
-    return factorises(pb, o) && n * n * n > SECONDS * PER_CORE * pb->e.threads;
+    return (factorises(pb, o) && n * n * n > most) || training(pb, o) > most;
 }

@@ -126,15 +126,25 @@ static int run_ba(run *j)
     return epiqp_estimate_ba(j->pb, &j->maker, &j->sol, j->found.closed, &j->found.ba);
 }
 
+static int run_resampled(run *j)
+{
+    return j->pb->plan->resamples && j->found.ev.h && !j->found.ended_early
+               ? epiqp_estimate_resampled(j->pb, &j->maker, &j->found.ev, &j->found.resampled)
+               : EPIQ_OK;
+}
+
 /* In this order: IF may use the members that EV trained, retraining takes both and the networks of folds, BA's correction the
  * leverages of IF. Where rows are left out the networks of folds come first, being the answer. */
-enum { STEP_EV, STEP_FOLDS, STEP_IF, STEP_RETRAIN, STEP_BA, STEPS };
+enum { STEP_EV, STEP_FOLDS, STEP_IF, STEP_RETRAIN, STEP_RESAMPLED, STEP_BA, STEPS };
 static const struct {
     int method;
     int (*run)(run *j);
 } TABLE[STEPS] = {
-    [STEP_EV] = {EPIQ_EV, run_ev}, [STEP_FOLDS] = {EPIQ_EV | EPIQ_IF, run_folds},
-    [STEP_IF] = {EPIQ_IF, run_if}, [STEP_RETRAIN] = {EPIQ_IF, run_retrain},
+    [STEP_EV] = {EPIQ_EV, run_ev},
+    [STEP_FOLDS] = {EPIQ_EV | EPIQ_IF, run_folds},
+    [STEP_IF] = {EPIQ_IF, run_if},
+    [STEP_RETRAIN] = {EPIQ_IF, run_retrain},
+    [STEP_RESAMPLED] = {EPIQ_EV, run_resampled},
     [STEP_BA] = {EPIQ_BA, run_ba},
 };
 
@@ -183,6 +193,11 @@ static int end_early(run *j, int done, int at, bool interrupted)
                  subset ? "there is no data part" : "the data part is that of infinitely wide networks");
         return leave_out(j, EPIQ_BA, what);
     }
+    if (interrupted && at == STEP_RESAMPLED) {
+        return leave_out(j, EPIQ_BA,
+                         "the networks on rows drawn anew were not all trained, so there is no interval of the "
+                         "expected prediction");
+    }
     const int left_out = j->found.methods & (TABLE[at].method | EPIQ_BA) & ~done;
     return !done ? EPIQ_E_STOPPED
                  : leave_out(j, left_out,
@@ -196,7 +211,7 @@ static int run_estimators(run *j)
 {
     epiq_ctx *c = j->pb->e.c;
     epiq_timing *t = &j->answer->timing;
-    double *const seconds[STEPS] = {&t->ev, &t->folds, &t->influence, &t->retrain, &t->ba};
+    double *const seconds[STEPS] = {&t->ev, &t->folds, &t->influence, &t->retrain, &t->resampled, &t->ba};
     int done = 0;
     j->found.methods = j->pb->plan->ran.methods;
     for (int n = 0; n < STEPS; n++) {
@@ -245,7 +260,7 @@ static int open_state(run *j, bool kept)
     const epiqp_problem *pb = j->pb;
     const epiq_options *o = &pb->plan->ran;
     j->maker = (epiqp_maker){.e = &pb->e, .engine = pb->engine, .has_state = o->state, .sum = &j->found.training};
-    const ptrdiff_t networks = o->members + o->batches + epiqp_fold_networks(pb, pb->plan);
+    const ptrdiff_t networks = o->members + o->batches + epiqp_fold_networks(pb, pb->plan) + pb->plan->resamples;
     j->found.training.iterations = epiqp_room(pb, networks, sizeof(double));
     if (!j->found.training.iterations) return EPIQ_E_NOMEM;
     if (!o->state || (pb->e.cluster && pb->e.cluster->rank > 0)) return EPIQ_OK;
@@ -302,7 +317,7 @@ int epiqp_say_forecast(epiq_ctx *c, epiqp_answer *a)
         c, &a->arena, "this would take about %s and %.2f GB%s of the %.2f that may be used%s",
         epiqp_duration_of(cost->seconds).text, cost->bytes / 1e9, a->result.ranks > 1 ? " on each rank" : "",
         cost->limit / 1e9,
-        a->model_choice.known ? "; from a fifth of that time to twice as much, by the network that is chosen" : "");
+        a->model_choice.known ? "; from half of that time to twice as much, by the network that is chosen" : "");
     return a->advice.text ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
@@ -339,6 +354,7 @@ static int plan_and_run(epiqp_problem *pb, const epiq_points *where, const epiq_
     if (s || (s = epiqp_ranks_check(pb, request, &resolved.o, where)) || (s = epiqp_wide(pb, request, where)) ||
         (s = epiqp_choose_model(pb, request, &resolved, a)) || (s = epiqp_sweeps_new(pb, o->sweep, &sweeps)) ||
         (s = epiqp_points_settle(pb, &resolved.o, where, &sweeps)) ||
+        (s = epiqp_choose_predictor(pb, request, &resolved, a)) ||
         (s = epiqp_plan_new(pb, request, &resolved, &TRAIN, plan))) {
         return s;
     }

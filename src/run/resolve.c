@@ -102,6 +102,12 @@ static int check_rows(const epiqp_problem *pb, const epiq_options *o)
                                       "fewer, or leave ba out of {--methods}",
                                       pb->n, o->batches, pb->n / 2);
     }
+    if (o->confidence == EPIQ_CONFIDENCE_JACKKNIFE && pb->data->groups < o->resamples) {
+        return epiqp_fail(
+            pb->e.c, EPIQ_E_DATA,
+            "%td rows, or groups of them, are too few to be left out in %td parts; use fewer {--resamples}",
+            pb->data->groups, o->resamples);
+    }
     if (o->methods & EPIQ_IF && pb->data->groups < 2) {
         return epiqp_fail(pb->e.c, EPIQ_E_DATA,
                           "all rows are in one group, which says nothing of other data; leave out {--group}, or if");
@@ -126,22 +132,68 @@ static int check_subset(const epiqp_problem *pb, const epiqp_request *request, e
                : EPIQ_OK;
 }
 
+/* What so many trainings buy. Batches are the fewest that tell an interval; from 6 on networks without a part of the rows, beside
+ * two on all rows, cover better. Nothing else is trained: no folds, no retraining, nothing to choose the network by. */
+static int spend(const epiqp_problem *pb, epiqp_resolved *out)
+{
+    enum { ON_ALL_ROWS = 2, FEWEST_PARTS = 4 };
+    epiq_options *o = &out->o;
+    if (!o->budget_networks) return EPIQ_OK;
+    o->predictor = o->predictor == EPIQ_PREDICTOR_PNC ? EPIQ_PREDICTOR_PNC : EPIQ_PREDICTOR_SHIFTED;
+    const ptrdiff_t networks = o->budget_networks / epiqp_trainings_each(o), parts = networks - ON_ALL_ROWS;
+    if (networks < 4) {
+        return epiqp_fail(
+            pb->e.c, EPIQ_E_USAGE,
+            "{--budget-networks} %td is too few for {--predictor} pnc, whose networks are trained in pairs; give 8 "
+            "or more, or use {--predictor} shifted",
+            o->budget_networks);
+    }
+    if (!o->confidence) o->confidence = parts < FEWEST_PARTS ? EPIQ_CONFIDENCE_BATCHING : EPIQ_CONFIDENCE_JACKKNIFE;
+    const bool batching = o->confidence == EPIQ_CONFIDENCE_BATCHING, resamples = epiqp_resamples(o);
+    const int influence = pb->n <= FACTOR_ROWS && (o->methods & (EPIQ_AUTO | EPIQ_IF)) ? EPIQ_IF : 0;
+    o->methods = influence | (batching ? EPIQ_BA : EPIQ_EV);
+    o->batches = batching ? networks : o->batches;
+    o->members = resamples ? ON_ALL_ROWS : batching ? o->members : networks;
+    o->resamples = resamples ? parts : o->resamples;
+    o->fold_members = 0;
+    o->data_by = EPIQ_DATA_BY_IF;
+    o->width = o->width ? o->width : EPIQ_USUAL_WIDTH;
+    o->lambda = o->lambda > 0 ? o->lambda : EPIQ_USUAL_LAMBDA;
+    out->choice =
+        batching
+            ? epiqp_arena_sentence(pb->e.c, pb->lasting, "%td trainings buy %td batches of the rows, one network each",
+                                   o->budget_networks, networks)
+        : resamples
+            ? epiqp_arena_sentence(pb->e.c, pb->lasting, "%td trainings buy 2 networks on all rows and %td on %s",
+                                   o->budget_networks, parts,
+                                   o->confidence == EPIQ_CONFIDENCE_BOOTSTRAP ? "rows drawn anew"
+                                                                              : "all rows but one of as many parts")
+            : epiqp_arena_sentence(
+                  pb->e.c, pb->lasting,
+                  "%td trainings buy %td networks on all rows, beside the data part of kernel regression",
+                  o->budget_networks, networks);
+    return out->choice ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
 int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out)
 {
     *out = (epiqp_resolved){.o = *o};
-    int s = check_subset(pb, request, out);
-    if (!s && o->methods == EPIQ_AUTO) {
+    int s = spend(pb, out);
+    if (!s) s = check_subset(pb, request, out);
+    if (!s && out->o.methods == EPIQ_AUTO) {
         const char *why = out->subset ? "no kernel matrix of all of them is asked for"
                                       : "a kernel matrix of all of them would dominate";
         s = choose_methods(pb, request, why, out);
     }
     if (s) return s;
     if (out->subset) out->o.solver = EPIQ_SOLVER_SUBSET;
+    out->o.methods |= out->o.confidence == EPIQ_CONFIDENCE_BATCHING ? EPIQ_BA : epiqp_resamples(&out->o) ? EPIQ_EV : 0;
     if (!pb->engine->member && out->o.methods & EPIQ_BA) { /* nothing to batch: the closed form replaces it */
         out->o.methods = (out->o.methods & ~EPIQ_BA) | EPIQ_EV;
     }
     out->o.threads = pb->e.threads;
-    out->o.ensemble_size = o->ensemble_size > 0 ? o->ensemble_size : o->batches;
+    if ((out->predictor_open = out->o.predictor == EPIQ_PREDICTOR_AUTO)) out->o.predictor = EPIQ_PREDICTOR_SHIFTED;
+    out->o.ensemble_size = o->ensemble_size > 0 ? o->ensemble_size : out->o.batches;
     if ((s = choose_correction(pb, &out->o)) || (s = choose_data_by(pb, out))) return s;
     return check_rows(pb, &out->o);
 }

@@ -65,7 +65,8 @@ typedef struct {
     bool subset;        /* how the data part varies over x is taken from some of the rows */
     double
         choosing; /* seconds that choosing the width and lambda took, or in a forecast is expected to; 0: nothing is open */
-    double network; /* in a forecast of such a run: seconds of one network, whichever is chosen; 0: unknown */
+    bool predictor_open; /* o.predictor is the one to try first */
+    double network;      /* seconds of one network, as chosen or, in a forecast, whichever is chosen; 0: unknown */
 } epiqp_resolved;
 int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out);
 /* Where methods were left to choose and a plan with a kernel matrix takes more bytes than there are: one without, if possible. */
@@ -85,6 +86,11 @@ enum { EPIQP_CHOICE_ROWS = 4096 }; /* of twice as many or more, a part is tried 
 /* Chooses the width and lambda that are left open, and says so in the answer. */
 int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *resolved, epiqp_answer *a);
 
+/* ---- predictor.c ---- */
+
+/* Chooses the predictor that is left open, and says so in the answer. */
+int epiqp_choose_predictor(const epiqp_problem *pb, const epiqp_request *request, epiqp_resolved *r, epiqp_answer *a);
+
 /* ---- solver.c: the plan ---- */
 
 /* Chooses the solver; fails, with alternatives, where the plan does not fit into memory. */
@@ -101,11 +107,13 @@ typedef struct {
 } epiqp_rates;
 #define EPIQP_WORTH_TIMING                                                                                             \
     10.0 /* seconds of a run, as counted, from which on its networks are timed where someone waits */
-#define EPIQP_WORTH_SAYING 60.0 /* seconds from which on the forecast is reported before the run */
+#define EPIQP_WORTH_SAYING 60.0    /* seconds from which on the forecast is reported before the run */
+#define EPIQP_STARTING 0.01        /* seconds of a run that does nothing */
+#define EPIQP_ROWS_OF_WEIGHT 300.0 /* a gradient costs as much for each weight as so many rows do */
 /* Timed where rows are many, and for a forecast; the network is not. */
 int epiqp_rates_of(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_rates *out);
 /* Of a network with these options; unchanged where training fails. It takes a second at most, and so much of a network's
- * time or some 10 ms. With a share of 1 and more a network is trained to the end, on some of the rows. */
+ * time or some 50 ms. With a share of 1 and more a network is trained to the end, on some of the rows. */
 int epiqp_time_network(const epiqp_problem *pb, const epiq_options *o, double share, double *seconds);
 /* Of the time of all networks: what timing them may take of a run, and of one that is only foreseen. */
 #define EPIQP_TIMING_SHARE 0.01

@@ -81,6 +81,7 @@ static int check_left_out(const epiqp_problem *pb, const epiqp_request *request,
                       : plan->solve && o->solver != EPIQ_SOLVER_EXACT ? "that takes {--solver} exact"
                       : plan->influence == EPIQP_IF_EMPIRICAL         ? "that takes {--kernel} population"
                       : pb->engine->member && !(o->methods & (EPIQ_IF | EPIQ_EV)) ? "that takes if or ev in {--methods}"
+                      : plan->resamples ? "networks of {--confidence} bootstrap and jackknife have seen them"
                       : by_folds(pb, request, plan) && o->fold_members < 2 ? "that takes 2 {--fold-members} or more"
                                                                            : NULL;
     if (request->why_not_rows) *request->why_not_rows = why;
@@ -127,6 +128,7 @@ static epiqp_plan plan_with(const judging *w, const epiqp_resolved *r, int solve
     plan.members = pb->engine->member && o->methods & EPIQ_EV;
     plan.members_at_rows = plan.members && o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF;
     plan.batches = o->methods & EPIQ_BA;
+    plan.resamples = plan.members && epiqp_resamples(o) ? o->resamples : 0;
     plan_kernel(pb, request, r->subset, &plan);
     /* rows in groups are retrained without by the inverse alone */
     if (o->methods & EPIQ_IF && o->data_by == EPIQ_DATA_BY_RETRAIN && epiqp_has_groups(pb) &&

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     LARGE = 4000,       /* rows from which on the machine is timed whatever is asked: below, everything takes seconds */
@@ -14,24 +13,19 @@ enum {
     FEWEST_TIMED = 16,  /* rows that entries of the kernel are timed with */
     PILOT_ROWS = 2048,  /* that a network is trained on to time it, of more rows, */
     FEWEST_PILOT = 512, /* and fewer where that would take too long */
-    LEAST_ROWS = 64     /* that a gradient is timed with */
+    LEAST_ROWS = 64,    /* that a gradient is timed with */
+    PILOTS = 8          /* networks of each thread that are timed, at most */
 };
 static const double FLOPS = 5e10, ENTRIES = 1e8; /* two cores of today, where nothing is timed */
-/* Operations that may be spent on timing a network: some 10 ms at least and a second at most. */
-static const double PILOT_LEAST = 3e8, PILOT_MOST = 3e10;
-/* A gradient costs as much for each row as so many weights do, and for each weight as much as so many rows. */
-static const double WEIGHTS_OF_ROW = 800, ROWS_OF_WEIGHT = 300;
+/* Operations that may be spent on timing networks: some 50 ms at least and a second at most. */
+static const double PILOT_LEAST = 4e9, PILOT_MOST = 3e10;
+/* A gradient costs as much for each row as so many weights do. */
+static const double WEIGHTS_OF_ROW = 800;
 /* What training takes over its gradients and products: vectors of weights, most with few rows. */
 static const double BESIDE = 1.08, BESIDE_ROWS = 50;
 
-/* Seconds that this thread has worked: what is foreseen is the time on a machine that does nothing else, and a moment in which
- * it does tells nothing about the rest of the run. */
-static double worked(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+/* What is foreseen is the time on a machine that does nothing else, and a moment in which it does tells nothing about the rest of
+ * the run: all is timed by epiqp_worked. */
 
 /* The best of TRIES, the first of which is slow: about 20 ms in all. */
 static int time_machine(const epiqp_problem *pb, const epiq_options *o, epiqp_rates *out)
@@ -46,15 +40,15 @@ static int time_machine(const epiqp_problem *pb, const epiq_options *o, epiqp_ra
     memset(a, 0, 3 * SIDE * SIDE * sizeof *a);
     *out = (epiqp_rates){0};
     for (int k = 0; !s && k < TRIES; k++) {
-        double start = worked();
+        double start = epiqp_worked();
         pb->e.la->gemm('N', 'T', SIDE, SIDE, SIDE, 1, a, SIDE, a + SIDE * SIDE, SIDE, 0, a + 2 * SIDE * SIDE, SIDE);
-        out->flops = fmax(out->flops, 2.0 * SIDE * SIDE * SIDE * pb->e.threads / fmax(worked() - start, 1e-6));
+        out->flops = fmax(out->flops, 2.0 * SIDE * SIDE * SIDE * pb->e.threads / fmax(epiqp_worked() - start, 1e-6));
     }
     if (side < FEWEST_TIMED) out->entries = ENTRIES;
     for (int k = 0; !s && side >= FEWEST_TIMED && k < TRIES; k++) {
-        double start = worked();
+        double start = epiqp_worked();
         epiqp_kernel_block(&arch, &rows, 0, side, &rows, side, side, a, NULL, side);
-        out->entries = fmax(out->entries, (double)(side * side) * pb->e.threads / fmax(worked() - start, 1e-7));
+        out->entries = fmax(out->entries, (double)(side * side) * pb->e.threads / fmax(epiqp_worked() - start, 1e-7));
     }
     epiqp_rows_free(pb->e.c, &rows);
     epiqp_free(pb->e.c, a);
@@ -78,7 +72,7 @@ int epiqp_rates_of(const epiqp_problem *pb, const epiqp_request *request, const 
  * with more. */
 static double operations(const epiqp_net *net, double passes, ptrdiff_t rows)
 {
-    return passes * ((double)rows + ROWS_OF_WEIGHT) * ((double)epiqp_net_params(net) + WEIGHTS_OF_ROW) *
+    return passes * ((double)rows + EPIQP_ROWS_OF_WEIGHT) * ((double)epiqp_net_params(net) + WEIGHTS_OF_ROW) *
            (net->depth == 1 ? 4 : 6);
 }
 
@@ -104,6 +98,7 @@ double epiqp_usual_seconds(const epiqp_problem *pb, const epiq_options *o, const
 /* Some rows, evenly from all, to train on: x and y in one block. */
 typedef struct {
     epiqp_net net;
+    epiqp_left left; /* of the rows: the networks of a run share it */
     epiqp_task task;
     double *block;
     double seconds;     /* of training to the end; 0: not timed */
@@ -122,7 +117,11 @@ static int pilot_new(const epiqp_problem *pb, const epiq_options *o, ptrdiff_t r
         y[i] = pb->data->y[from];
     }
     p->task = (epiqp_task){.net = &p->net, .n = rows, .x = p->block, .y = y, .lambda = o->lambda};
-    return EPIQ_OK;
+    const epiqp_env alone = epiqp_alone(&pb->e);
+    int s = epiqp_left_new(&alone, &p->net, rows, p->block, &p->left);
+    if (s) epiqp_free(pb->e.c, p->block);
+    p->task.left = &p->left;
+    return s;
 }
 
 /* Seconds of a gradient: the less of two. */
@@ -130,9 +129,9 @@ static double gradient_seconds(const epiqp_task *t, const double *theta, double 
 {
     double least = INFINITY;
     for (int k = 0; k < 2; k++) {
-        const double start = worked();
+        const double start = epiqp_worked();
         epiqp_loss(t, theta, grad, NULL, pass);
-        least = fmin(least, worked() - start);
+        least = fmin(least, epiqp_worked() - start);
     }
     return fmax(least, 1e-7);
 }
@@ -157,9 +156,9 @@ static int run_pilot(const epiqp_env *e, const pilot *p, const epiq_options *o, 
         out->gradient[0] = gradient_seconds(&task, theta, grad, &pass);
         out->gradient[1] = gradient_seconds(&half, theta, grad, &pass);
     }
-    const double start = worked();
+    const double start = epiqp_worked();
     if (!s && whole) s = epiqp_minimise(e, &task, o->steps, theta, &report);
-    out->seconds = whole ? worked() - start : 0;
+    out->seconds = whole ? epiqp_worked() - start : 0;
     epiqp_pass_free(e->c, &pass);
     epiqp_free(e->c, theta0);
     return s;
@@ -190,9 +189,11 @@ int epiqp_time_network(const epiqp_problem *pb, const epiq_options *o, double sh
     pilot p;
     int status = pilot_new(pb, o, rows, &p);
     if (status) return status;
+    const double more = whole ? most / operations(&net, passes, rows) : 1; /* starts differ in what they take */
+    const int pilots = pb->e.threads * (int)fmin(fmax(more, 1), PILOTS);
     double sum = 0;
 #pragma omp parallel for schedule(static) num_threads(pb->e.threads) reduction(+ : sum)
-    for (int k = 0; k < pb->e.threads; k++) {
+    for (int k = 0; k < pilots; k++) {
         pilot mine;
         int s = run_pilot(&alone, &p, o, (uint64_t)k, whole, &mine);
         const double all = extrapolated(&mine, pb->n);
@@ -202,12 +203,13 @@ int epiqp_time_network(const epiqp_problem *pb, const epiq_options *o, double sh
             status = s;
         }
     }
+    epiqp_left_free(pb->e.c, &p.left);
     epiqp_free(pb->e.c, p.block);
     if (status == EPIQ_E_NUMERIC || status == EPIQ_E_STOPPED) { /* which the run itself will find out */
         epiqp_clear(pb->e.c);
         return EPIQ_OK;
     }
-    *seconds = sum / pb->e.threads;
+    *seconds = sum / pilots;
     return status;
 }
 

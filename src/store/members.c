@@ -1,8 +1,10 @@
 /* members.c - members.h; threads and ranks take networks from the list in any order, and each comes out the same. */
 #include "store/members.h"
+#include "train/remote.h"
 
 #include <assert.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 enum { HEAD = 5 }; /* numbers of a record before its predictions */
@@ -55,7 +57,42 @@ static int broadcast(const epiqp_env *e, int status, int from, ptrdiff_t first, 
     return s;
 }
 
-/* Networks first to end - 1; on a cluster those with k % ranks == rank. done: how many of `count` are finished. */
+/* One network, unless it is made already or one before it failed. done: how many of `count` are finished. */
+static void make(const epiqp_maker *m, const epiqp_env *e, const char *stage, ptrdiff_t count, ptrdiff_t *done,
+                 epiqp_assignment *a, int *status)
+{
+    int so_far;
+#pragma omp atomic read
+    so_far = *status;
+    if (a->done || so_far) return;
+    const double start = epiqp_worked();
+    int s = m->engine->member(e, a->fit, &a->draw, a->at, a->rows, a->keep.theta ? &a->keep : NULL, &a->training);
+    a->seconds = epiqp_worked() - start;
+    for (ptrdiff_t p = 0; !s && p < a->fit->at.n; p++) {
+        if (!isfinite(a->at[p])) {
+            s = epiqp_fail(m->e->c, EPIQ_E_NUMERIC,
+                           "member %td's prediction is not finite; use {--scale} standard or a larger {--lambda}",
+                           a->index + 1);
+        }
+    }
+#pragma omp critical(epiqp_members)
+    {
+        const epiq_cluster *cluster = m->e->cluster;
+        if (!s && m->state) s = epiqp_state_save(m->state, m->engine, a);
+        if (!s) {
+            a->done = true;
+            *done = epiqp_min(count, *done + (cluster ? cluster->ranks : 1)); /* other ranks are about as fast */
+            s = epiqp_report(m->e->c, stage, *done, count);
+            s = *done == count ? EPIQ_OK : s; /* a request to stop has no effect after the last one */
+        }
+        if (s && !*status) { /* the status of the first failure, whose message is kept */
+#pragma omp atomic write
+            *status = s;
+        }
+    }
+}
+
+/* Networks first to end - 1; on a cluster those with k % ranks == rank. */
 static int train(const epiqp_maker *m, const char *stage, ptrdiff_t first, ptrdiff_t end, ptrdiff_t count,
                  ptrdiff_t *done, epiqp_assignment *list)
 {
@@ -64,35 +101,69 @@ static int train(const epiqp_maker *m, const char *stage, ptrdiff_t first, ptrdi
     int status = EPIQ_OK;
 #pragma omp parallel for schedule(dynamic) num_threads(m->e->threads)
     for (ptrdiff_t k = first; k < end; k++) {
-        epiqp_assignment *a = &list[k];
-        int so_far;
-#pragma omp atomic read
-        so_far = status;
-        if (a->done || so_far || (cluster && k % cluster->ranks != cluster->rank)) continue;
-        int s =
-            m->engine->member(&alone, a->fit, &a->draw, a->at, a->rows, a->keep.theta ? &a->keep : NULL, &a->training);
-        for (ptrdiff_t p = 0; !s && p < a->fit->at.n; p++) {
-            if (!isfinite(a->at[p])) {
-                s = epiqp_fail(m->e->c, EPIQ_E_NUMERIC,
-                               "member %td's prediction is not finite; use {--scale} standard or a larger {--lambda}",
-                               a->index + 1);
-            }
-        }
-#pragma omp critical(epiqp_members)
-        {
-            if (!s && m->state) s = epiqp_state_save(m->state, m->engine, a);
-            if (!s) {
-                a->done = true;
-                *done = epiqp_min(count, *done + (cluster ? cluster->ranks : 1)); /* other ranks are about as fast */
-                s = epiqp_report(m->e->c, stage, *done, count);
-                s = *done == count ? EPIQ_OK : s; /* a request to stop has no effect after the last one */
-            }
-            if (s && !status) { /* the status of the first failure, whose message is kept */
-#pragma omp atomic write
-                status = s;
-            }
-        }
+        if (cluster && k % cluster->ranks != cluster->rank) continue;
+        make(m, &alone, stage, count, done, &list[k], &status);
     }
+    return status;
+}
+
+/* ---- on a device ---- */
+
+/* Networks at a time: fewer leave a large GPU idle, and each has a thread here that waits for it. */
+enum { MOST_PLACES = 128 };
+/* Seconds that training these would take on the processor, from which a device that is open already gains. A core does
+ * some 2e10 operations in a second. */
+static const double WORTH = 0.3, PER_CORE = 2e10;
+/* Of the device's free memory what their places may take, beside BESIDE for their activations; and of this process. */
+static const double SHARE = 0.8, BESIDE = 5e9, HERE = 4e9;
+
+/* How many are to be trained at once on the device, and the bytes that the place of one takes. 0: none. */
+static ptrdiff_t places_there(const epiqp_maker *m, ptrdiff_t count, const epiqp_assignment *list, double *bytes)
+{
+    const epiqp_device *d = m->e->device;
+    double operations = 0, params = 1;
+    ptrdiff_t left = 0;
+    *bytes = 0;
+    if (!d || m->e->cluster || m->engine != &epiqp_engine_network) return 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        const epiqp_fit *f = list[k].fit;
+        if (list[k].done) continue;
+        if (f->o->optimizer != EPIQ_OPTIMIZER_AUTO || epiqp_start_removed(f->o)) return 0;
+        const ptrdiff_t p = epiqp_net_params(&f->net);
+        const epiqp_effort effort = epiqp_usual_effort(&f->net, f->rows.n, f->lambda);
+        operations += 6 * (double)p * (double)f->rows.n * (effort.gradients + effort.products);
+        params = fmax(params, (double)p);
+        *bytes = fmax(*bytes, epiqp_remote_bytes(p));
+        left++;
+    }
+    if (!left || (!d->only && operations < WORTH * PER_CORE * m->e->threads)) return 0;
+    const double there = (SHARE * d->table->bytes_free(d->table->user) - BESIDE) / *bytes, here = HERE / (16 * params);
+    return (ptrdiff_t)fmin(fmin((double)left, MOST_PLACES), fmax(0, fmin(there, here)));
+}
+
+/* Each thread makes one after another, and what all of them want from the device is done together (train/remote.h). */
+static int train_there(const epiqp_maker *m, const char *stage, ptrdiff_t places, double bytes, ptrdiff_t count,
+                       ptrdiff_t *done, epiqp_assignment *list, bool *failed)
+{
+    const epiqp_env alone = epiqp_alone(m->e);
+    epiqp_many *many = NULL;
+    int status = epiqp_many_new(m->e, places, bytes, &many);
+    *failed = status;
+    if (status) return status;
+#pragma omp parallel num_threads((int)places)
+    {
+        epiqp_env own = alone;
+        own.remote = epiqp_many_place(many, omp_get_thread_num());
+#pragma omp single
+        epiqp_many_begin(many, omp_get_num_threads());
+#pragma omp for schedule(dynamic) nowait
+        for (ptrdiff_t k = 0; k < count; k++) {
+            make(m, &own, stage, count, done, &list[k], &status);
+        }
+        epiqp_many_leave(own.remote);
+    }
+    *failed = epiqp_many_failed(many);
+    epiqp_many_free(many);
     return status;
 }
 
@@ -134,6 +205,16 @@ int epiqp_members_run(const epiqp_maker *m, const char *stage, ptrdiff_t count, 
     }
     m->sum->resumed += done;
     status = status ? status : epiqp_report(m->e->c, stage, done, count);
+    double bytes;
+    const ptrdiff_t places = status ? 0 : places_there(m, count, list, &bytes);
+    if (places) {
+        bool failed;
+        status = train_there(m, stage, places, bytes, count, &done, list, &failed);
+        if (failed && !m->e->device->only) { /* the others are made here */
+            epiqp_clear(m->e->c);
+            status = EPIQ_OK;
+        }
+    }
     for (ptrdiff_t first = 0; !status && first < count; first += at_once) {
         ptrdiff_t end = epiqp_min(count, first + at_once);
         status = train(m, stage, first, end, count, &done, list);

@@ -17,6 +17,7 @@ typedef struct {
     double *at, *rows; /* predictions at the points, and at the rows of the fit or NULL */
     epiqp_kept keep;   /* where its weights are kept; theta NULL: they are not */
     epiqp_training training;
+    double seconds; /* of a processor that making it took; 0: it was not made here */
     bool done;
 } epiqp_assignment;
 

@@ -39,6 +39,83 @@ static int slot(const memory *m, int k)
 
 enum { SPAN = 2048 }; /* numbers at a time, which stay in the cache */
 
+/* ---- the same with vectors that are on a device ---- */
+
+/* The terms of all that is kept: s and y from the newest pair, then v. Returns how many. */
+static ptrdiff_t kept(const memory *m, epiq_device_term *terms)
+{
+    ptrdiff_t count = 0;
+    for (int j = 1; j <= m->count; j++) {
+        terms[count++] = (epiq_device_term){m->s + slot(m, j) * m->p, 1, 0};
+        terms[count++] = (epiq_device_term){m->y + slot(m, j) * m->p, 1, 0};
+    }
+    for (int l = 0; l < m->f->slowed; l++) {
+        terms[count++] = (epiq_device_term){m->f->leading + l * m->p, 1, 0};
+    }
+    return count;
+}
+enum { MOST_KEPT = 2 * EPIQP_PAIRS + EPIQP_LEADING };
+
+/* Asks for the products of g with all that is kept, which are taken from out when they have been computed. */
+static void ask_products(const memory *m, const double *g, double *out)
+{
+    epiq_device_term terms[MOST_KEPT];
+    const ptrdiff_t count = kept(m, terms);
+    if (!count) return;
+    epiqp_remote_add(m->f->remote,
+                     (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS, .at = g, .count = count, .terms = terms, .own = out});
+}
+
+static void take_products(memory *m, const double *out)
+{
+    for (int j = 0; j < m->count; j++) {
+        m->sg[slot(m, j + 1)] = out[2 * j];
+        m->yg[slot(m, j + 1)] = out[2 * j + 1];
+    }
+    memcpy(m->vg, out + 2 * m->count, (size_t)m->f->slowed * sizeof *out);
+}
+
+/* direction = gamma g + sum (more_j s_j - gamma alpha_j y_j) - gamma sum v_l v[l]; returns its product with g. */
+static double direct_there(const memory *m, const double *g, const double *alpha, const double *more, const double *v,
+                           double *direction)
+{
+    epiq_device_term terms[1 + MOST_KEPT] = {{g, 0, m->gamma}};
+    const ptrdiff_t count = 1 + kept(m, terms + 1);
+    for (int j = 0; j < m->count; j++) {
+        terms[1 + 2 * j].by = more[slot(m, j + 1)];
+        terms[2 + 2 * j].by = -m->gamma * alpha[slot(m, j + 1)];
+    }
+    for (int l = 0; l < m->f->slowed; l++) {
+        terms[1 + 2 * m->count + l].by = -m->gamma * v[l];
+    }
+    epiqp_remote_combine(m->f->remote, direction, false, count, terms);
+    return epiqp_remote_product(m->f->remote, direction, g);
+}
+
+/* The pair in s and y with its products, and those of next. f->grad, from which the step was made, becomes the change. */
+static void pair_there(memory *m, double length, const double *direction, const double *next, float *s, float *y,
+                       double *sy, double *yy, double *sg, double *yg)
+{
+    epiqp_remote *r = m->f->remote;
+    double *change = m->f->grad, of_next[MOST_KEPT] = {0}, out[4] = {0};
+    const epiq_device_term step = {direction, 0, -length}, difference[2] = {{next, 0, 1}, {change, 0, -1}},
+                           same = {change, 0, 1}, factors[3] = {{direction, 0, 1}, {change, 0, 1}, {next, 0, 1}};
+    ask_products(m, next, of_next); /* of the oldest pair too, before its place is taken */
+    epiqp_remote_combine(r, change, false, 2, difference);
+    epiqp_remote_combine(r, s, true, 1, &step);
+    epiqp_remote_combine(r, y, true, 1, &same);
+    epiqp_remote_add(
+        r, (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS, .at = change, .count = 3, .terms = factors, .own = out});
+    epiqp_remote_add(
+        r, (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS, .at = next, .count = 1, .terms = factors, .own = out + 3});
+    epiqp_remote_run(r);
+    take_products(m, of_next);
+    *sy = -length * out[0];
+    *yy = out[1];
+    *yg = out[2];
+    *sg = -length * out[3];
+}
+
 /* The products of g with all that is kept. */
 static void products(memory *m, const double *g)
 {
@@ -46,6 +123,13 @@ static void products(memory *m, const double *g)
     memset(m->sg, 0, sizeof m->sg);
     memset(m->yg, 0, sizeof m->yg);
     memset(m->vg, 0, sizeof m->vg);
+    if (f->remote) {
+        double out[MOST_KEPT] = {0};
+        ask_products(m, g, out);
+        epiqp_remote_run(f->remote);
+        take_products(m, out);
+        return;
+    }
     for (ptrdiff_t k = 0; k < m->p; k += SPAN) {
         const ptrdiff_t some = epiqp_min(SPAN, m->p - k);
         for (int j = 0; j < m->count; j++) {
@@ -97,6 +181,7 @@ static double direct(memory *m, const double *g, double *direction)
             m->yd[slot(m, i)] += more[j] * m->sy[j][slot(m, i)];
         }
     }
+    if (f->remote) return direct_there(m, g, alpha, more, v, direction);
     for (ptrdiff_t k = 0; k < m->p; k += SPAN) {
         const ptrdiff_t some = epiqp_min(SPAN, m->p - k);
         double *to = direction + k;
@@ -122,8 +207,10 @@ static void remember(memory *m, double length, const double *direction, const do
     const ptrdiff_t n = m->at, p = m->p;
     float *s = m->s + n * p, *y = m->y + n * p;
     double sy = 0, yy = 0, sg = 0, yg = 0;
-    products(m, next); /* of the oldest pair too, which the new one replaces if there is no more room */
-    for (ptrdiff_t k = 0; k < p; k++) {
+    if (!m->f->remote)
+        products(m, next); /* of the oldest pair too, which the new one replaces if there is no more room */
+    if (m->f->remote) pair_there(m, length, direction, next, s, y, &sy, &yy, &sg, &yg);
+    for (ptrdiff_t k = 0; !m->f->remote && k < p; k++) {
         const double step = -length * direction[k], change = next[k] - g[k];
         sy += step * change;
         yy += change * change;
@@ -170,7 +257,7 @@ int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t li
     products(&m, f->grad);
     for (ptrdiff_t steps = 0; report->iterations < limit; steps++) {
         if (single && !f->pass.single) { /* the loss has become too small for it: rounding would look like a rise */
-            report->loss = epiqp_loss(f->task, theta, f->grad, &report->gradient_rel, &f->pass);
+            report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
             report->iterations++;
             forget(&m);
             products(&m, f->grad);
@@ -183,10 +270,8 @@ int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t li
         bool lower = false;
         while (slope > 0 && !lower && tries++ < TRIES && report->iterations < limit) {
             if (epiqp_cancel_requested(e->c)) break;
-            for (ptrdiff_t k = 0; k < f->p; k++) {
-                end[k] = theta[k] - length * direction[k];
-            }
-            loss = epiqp_loss(f->task, end, next, &rel, &f->pass);
+            epiqp_flow_step(f, end, theta, length, direction);
+            loss = epiqp_flow_loss(f, end, next, &rel);
             report->iterations++;
             lower = loss <= report->loss - ENOUGH * length * slope;
             const double least = slope * length * length / (2 * (loss - report->loss + slope * length));
@@ -204,8 +289,8 @@ int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t li
             continue;
         }
         remember(&m, length, direction, f->grad, next);
-        memcpy(theta, end, (size_t)f->p * sizeof *theta);
-        memcpy(f->grad, next, (size_t)f->p * sizeof *next);
+        epiqp_flow_copy(f, theta, end);
+        epiqp_flow_copy(f, f->grad, next);
         report->loss = loss;
         report->gradient_rel = rel;
         const ptrdiff_t window = epiqp_min(LONGEST_WINDOW, epiqp_max(WINDOW, steps / 8));

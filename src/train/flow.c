@@ -93,10 +93,11 @@ double epiqp_minimise_bytes(ptrdiff_t params)
            ((double)sizeof(double) * (4 + fmax(most, EPIQP_PAIRS)) + (double)sizeof(float) * (3 + most));
 }
 
-static int flow_new(const epiqp_env *e, const epiqp_task *t, const epiqp_left *left, epiqp_flow *f)
+static int flow_new(const epiqp_env *e, const epiqp_task *t, const epiqp_left *left, const double *theta, epiqp_flow *f)
 {
     *f = (epiqp_flow){.task = t, .left = left, .p = epiqp_net_params(t->net), .leads = leads(t, left)};
     const ptrdiff_t count = f->leads, images = epiqp_max(count, EPIQP_PAIRS);
+    if (e->remote && t->left) return epiqp_there_begin(e, f, images, theta);
     f->grad = epiqp_alloc(e->c, (4 + images) * f->p + (count + 2) * f->p / 2, sizeof(double));
     if (!f->grad) return EPIQ_E_NOMEM;
     f->y = f->grad + f->p;
@@ -124,17 +125,15 @@ static void chebyshev_step(const epiqp_env *e, epiqp_flow *f, const double *thet
         tj = t, dj = d;
     }
     double w1 = tj / dj, t0 = 1, t1 = w0; /* T_{j-2}, T_{j-1} */
-    memcpy(f->before, theta, (size_t)f->p * sizeof *theta);
+    epiqp_flow_copy(f, f->before, theta);
     epiqp_leading_apply(f, f->grad);
-    for (ptrdiff_t k = 0; k < f->p; k++) {
-        f->y[k] = theta[k] - w1 / w0 * h * f->grad[k];
-    }
+    epiqp_flow_step(f, f->y, theta, w1 / w0 * h, f->grad);
     for (ptrdiff_t j = 2; j <= s; j++) {
         double t2 = 2 * w0 * t1 - t0, mu = 2 * w0 * t1 / t2, nu = -t0 / t2, m = 2 * w1 * t1 / t2;
         if (epiqp_cancel_requested(e->c)) return; /* the caller tests this too, and drops the step */
-        epiqp_loss(f->task, f->y, f->grad, NULL, &f->pass);
+        epiqp_flow_loss(f, f->y, f->grad, NULL);
         epiqp_leading_apply(f, f->grad);
-        epiqp_mix(f->p, 1 - mu - nu, theta, mu, f->y, nu, f->before, -m * h, f->grad);
+        epiqp_flow_mix(f, 1 - mu - nu, theta, mu, f->y, nu, f->before, -m * h, f->grad);
         double *kept = f->y;
         f->y = f->before;
         f->before = kept;
@@ -150,21 +149,22 @@ static ptrdiff_t stages(const epiqp_flow *f, double h)
     return h * f->curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)most);
 }
 
-int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta, epiqp_training *report)
+int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *given, epiqp_training *report)
 {
     epiqp_flow f = {0};
     epiqp_left own = {0};
     const epiqp_left *left = t->left ? t->left : &own;
     *report = (epiqp_training){0};
     int status = t->left ? EPIQ_OK : epiqp_left_new(e, t->net, t->n, t->x, &own);
-    if (status || (status = flow_new(e, t, left, &f))) goto end;
+    if (status || (status = flow_new(e, t, left, given, &f))) goto end;
+    double *theta = f.remote ? f.theta : given;
     const manner how = manner_of(t, left);
     const ptrdiff_t limit = most_steps > 0 ? most_steps : most_steps < 0 ? -most_steps : MOST_GRADIENTS;
     bool strayed = false;
     double time = 0, checked_time = 0, checked_loss = INFINITY;
     f.curvature = epiqp_leading_first(&f, theta);
     f.rough = f.pass.single;
-    report->loss = epiqp_loss(t, theta, f.grad, &report->gradient_rel, &f.pass);
+    report->loss = epiqp_flow_loss(&f, theta, f.grad, &report->gradient_rel);
     report->iterations = 1;
     if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
     while (!report->converged && report->iterations < limit && time * t->lambda < how.until) {
@@ -178,14 +178,14 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             s = limit - report->iterations;
             h = fmin(h, REACH * (double)s * (double)s / f.curvature);
         }
-        memcpy(f.old, f.grad, (size_t)f.p * sizeof *f.old);
+        epiqp_flow_copy(&f, f.old, f.grad);
         chebyshev_step(e, &f, theta, h, s);
         if ((status = epiqp_check_cancel(e))) goto end;
         const bool rough = f.pass.single;
-        double rel, loss = epiqp_loss(t, f.y, f.grad, &rel, &f.pass);
+        double rel, loss = epiqp_flow_loss(&f, f.y, f.grad, &rel);
         report->iterations += s;
         if (!(loss <= 1.01 * report->loss)) { /* the flow only descends, so the curvature must have grown, */
-            memcpy(f.grad, f.old, (size_t)f.p * sizeof *f.old);
+            epiqp_flow_copy(&f, f.grad, f.old);
             strayed = f.slowed && f.searched < time;
             if (strayed) continue; /* or the slowed directions have changed */
             f.margin *= 1.5;
@@ -195,7 +195,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
             continue;
         }
         strayed = f.slowed && f.searched < time && loss > (1 + STRAYED) * report->loss;
-        memcpy(theta, f.y, (size_t)f.p * sizeof *theta);
+        epiqp_flow_copy(&f, theta, f.y);
         time += h;
         report->loss = loss;
         report->gradient_rel = rel;
@@ -209,9 +209,10 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
     }
     if (how.settled == 0) report->converged = report->iterations < limit;
     if (!report->converged) status = epiqp_finish(e, &f, how.settled, limit, most_steps < 0, theta, report);
+    if (!status && f.remote) status = epiqp_there_end(&f, given);
 end:
     epiqp_pass_free(e->c, &f.pass);
-    epiqp_free(e->c, f.grad);
+    if (!f.remote) epiqp_free(e->c, f.grad);
     epiqp_left_free(e->c, &own);
     return status;
 }

@@ -4,6 +4,7 @@
 #ifndef EPIQP_FLOW_H
 #define EPIQP_FLOW_H
 
+#include "train/remote.h"
 #include "train/train.h"
 
 enum { EPIQP_PAIRS = 6 }; /* of finish.c: 8 and 12 need no fewer gradients */
@@ -26,7 +27,33 @@ typedef struct {
     float *probe;   /* p: the current vector of the power iteration */
     epiqp_pass pass;
     bool rough; /* whether the last loss was computed in single precision */
+    /* If not NULL, the vectors above are on a device, as are copies of these arrays, and nothing here reads them. */
+    epiqp_remote *remote;
+    double *theta, *theta0;
+    const double *x, *targets, *left_x, *left_u;
 } epiqp_flow;
+
+/* ---- what is done with long vectors, here or there (vectors.c) ---- */
+
+void epiqp_flow_copy(const epiqp_flow *f, double *to, const double *from);
+void epiqp_flow_step(const epiqp_flow *f, double *to, const double *from, double by, const double *along);
+/* z = a x + b y + c z + e g */
+void epiqp_flow_mix(const epiqp_flow *f, double a, const double *x, double b, const double *y, double c, double *z,
+                    double e, const double *g);
+/* epiqp_loss. There, without gradient_rel, nobody needs the number, and it is 0. */
+double epiqp_flow_loss(epiqp_flow *f, const double *theta, double *grad, double *gradient_rel);
+
+/* There alone: makes the vectors and copies, and begins at theta; and the end. images: how many f->image has. */
+int epiqp_there_begin(const epiqp_env *e, epiqp_flow *f, ptrdiff_t images, const double *theta);
+int epiqp_there_end(const epiqp_flow *f, double *theta);
+void epiqp_there_slow(const epiqp_flow *f, int count, const double *c, double *g); /* g <- (I - sum c v v') g */
+/* to = J'J probe, less what it has along the first `but` of the leading directions; returns its norm. */
+double epiqp_there_normal(const epiqp_flow *f, const double *theta, int but, double *to);
+void epiqp_there_unit(const epiqp_flow *f, const double *v, double norm, float *unit); /* unit = v/norm */
+/* h (leads by leads) = U'J J'U, with J'U left in f->image; and J'U z_j/sqrt(s_j) in f->leading, from the largest s, with z
+ * and s ascending. */
+void epiqp_there_pull(const epiqp_flow *f, const double *theta, double *h);
+void epiqp_there_rotate(const epiqp_flow *f, const double *z, const double *s);
 
 /* How many leading directions there is memory for in a network of p weights. */
 int epiqp_leading_most(ptrdiff_t p);

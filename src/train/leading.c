@@ -105,6 +105,10 @@ void epiqp_leading_apply(const epiqp_flow *f, double *g)
 {
     enum { SPAN = 2048 };
     double along[EPIQP_LEADING] = {0};
+    if (f->remote) {
+        epiqp_there_slow(f, f->slowed, f->c, g);
+        return;
+    }
     for (int turn = 0; f->slowed && turn < 2; turn++) { /* first along = V'g, then g -= V (c along) */
         for (ptrdiff_t k = 0; k < f->p; k += SPAN) {
             const ptrdiff_t some = epiqp_min(SPAN, f->p - k);
@@ -139,14 +143,19 @@ double epiqp_leading_curvature(epiqp_flow *f, const double *theta, int but, int 
     const epiqp_task *t = f->task;
     double norm = 0;
     for (int k = 0; k < turns; k++) {
-        epiqp_net_normal(&f->pass, theta, t->n, t->x, f->probe, f->y, f->before);
-        for (int j = 0; j < but; j++) {
-            const float *v = f->leading + j * f->p;
-            epiqp_axpy_single(f->p, -epiqp_dot_single(f->p, v, f->y), v, f->y);
+        if (f->remote) {
+            norm = epiqp_there_normal(f, theta, but, f->y);
+        } else {
+            epiqp_net_normal(&f->pass, theta, t->n, t->x, f->probe, f->y, f->before);
+            for (int j = 0; j < but; j++) {
+                const float *v = f->leading + j * f->p;
+                epiqp_axpy_single(f->p, -epiqp_dot_single(f->p, v, f->y), v, f->y);
+            }
+            norm = sqrt(epiqp_dot(f->p, f->y, f->y));
         }
-        norm = sqrt(epiqp_dot(f->p, f->y, f->y));
         if (!(norm <= 1e150)) return INFINITY; /* its square would overflow */
-        if (norm > 0) normalise(f->p, f->y, f->probe);
+        if (norm > 0 && f->remote) epiqp_there_unit(f, f->y, norm, f->probe);
+        if (norm > 0 && !f->remote) normalise(f->p, f->y, f->probe);
     }
     return curvature_of(f, norm, t->n);
 }
@@ -163,11 +172,17 @@ int epiqp_leading_find(const epiqp_env *e, epiqp_flow *f, const double *theta, d
     const int count = f->leads;
     enum { SPAN = 64 }; /* weights at a time */
     double h[EPIQP_LEADING * EPIQP_LEADING], norm[EPIQP_LEADING], mixed[SPAN * EPIQP_LEADING];
-    epiqp_net_pulls(&f->pass, theta, left->rows, left->x, count, left->u, f->image);
-    e->la->gemm('T', 'N', count, count, f->p, 1, f->image, f->p, f->image, f->p, 0, h, count);
+    if (f->remote) {
+        epiqp_there_pull(f, theta, h);
+        if (epiqp_remote_status(f->remote)) return epiqp_remote_status(f->remote);
+    } else {
+        epiqp_net_pulls(&f->pass, theta, left->rows, left->x, count, left->u, f->image);
+        e->la->gemm('T', 'N', count, count, f->p, 1, f->image, f->p, f->image, f->p, 0, h, count);
+    }
     int status = e->la->syev(e->c, count, h, norm); /* ascending */
     if (status) return status;
-    for (ptrdiff_t k = 0; k < f->p; k += SPAN) {
+    if (f->remote) epiqp_there_rotate(f, h, norm);
+    for (ptrdiff_t k = 0; !f->remote && k < f->p; k += SPAN) {
         const ptrdiff_t some = epiqp_min(SPAN, f->p - k);
         e->la->gemm('N', 'N', some, count, count, 1, f->image + k, f->p, h, count, 0, mixed, some);
         for (ptrdiff_t j = 0; j < count; j++) {

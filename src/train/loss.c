@@ -1,4 +1,5 @@
 /* loss.c - the regularised loss and its gradient (train.h). */
+#include "train/remote.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -34,15 +35,29 @@ static double least_loss(const epiqp_task *t)
     return 1e-6 * (squares + net->beta * net->beta * (1 + net->bias_sd * net->bias_sd));
 }
 
+bool epiqp_task_single(const epiqp_env *e, const epiqp_task *t, double *least)
+{
+    const bool single = e->la->gemm32 && all_ordinary(t);
+    *least = single ? least_loss(t) : 0;
+    return single;
+}
+
 int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out)
 {
+    double least;
     int status = epiqp_pass_new(e, t->net, out);
-    if (!status && e->la->gemm32 && all_ordinary(t)) {
+    if (!status && epiqp_task_single(e, t, &least)) {
         status = epiqp_pass_single(e->c, out);
-        out->least = least_loss(t);
+        out->least = least;
         if (status) epiqp_pass_free(e->c, out);
     }
     return status;
+}
+
+double epiqp_gradient_rel(double lambda, double data, double moved, double gradient)
+{
+    const double parts = data + 2 * lambda * sqrt(moved);
+    return parts > 0 ? gradient / parts : 0;
 }
 
 double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double *gradient_rel, epiqp_pass *work)
@@ -52,10 +67,7 @@ double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double
     double squares = epiqp_net_squares(work, theta, t->n, t->x, t->y, 2 / (double)t->n, NULL, grad);
     double data = gradient_rel ? sqrt(epiqp_dot(p, grad, grad)) : 0;
     double moved = epiqp_pull(p, 2 * t->lambda, theta, t->theta0, grad);
-    if (gradient_rel) {
-        double parts = data + 2 * t->lambda * sqrt(moved);
-        *gradient_rel = parts > 0 ? sqrt(epiqp_dot(p, grad, grad)) / parts : 0;
-    }
+    if (gradient_rel) *gradient_rel = epiqp_gradient_rel(t->lambda, data, moved, sqrt(epiqp_dot(p, grad, grad)));
     double loss = squares / (double)t->n + t->lambda * moved;
     if (loss < work->least) work->single = false; /* from the next time on */
     return loss;
@@ -64,11 +76,13 @@ double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double
 int epiqp_check_size(const epiqp_env *e, bool fits)
 {
     if (fits) return EPIQ_OK;
+    if (e->remote && epiqp_remote_status(e->remote)) return epiqp_remote_status(e->remote);
     return epiqp_fail(e->c, EPIQ_E_NUMERIC, "training met numbers that are too large; use {--scale} standard");
 }
 
 int epiqp_check_cancel(const epiqp_env *e)
 {
+    if (e->remote && epiqp_remote_status(e->remote)) return epiqp_remote_status(e->remote);
     if (!epiqp_cancel_requested(e->c)) return EPIQ_OK;
     return epiqp_fail(e->c, EPIQ_E_STOPPED, "stopped on request during training");
 }

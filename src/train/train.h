@@ -37,9 +37,13 @@ typedef struct {
 
 /* Scratch for training, in single precision where the numbers allow it and until the loss is too small for it. */
 int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out);
+/* Whether they allow it, and the loss below which it is too small; 0 where they do not. */
+bool epiqp_task_single(const epiqp_env *e, const epiqp_task *t, double *least);
 
 /* R and its gradient. work holds the pass; gradient_rel may be NULL. */
 double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double *gradient_rel, epiqp_pass *work);
+/* gradient_rel from the norms of the gradient and of its first part, and |theta - theta0|^2. */
+double epiqp_gradient_rel(double lambda, double data, double moved, double gradient);
 #define EPIQP_LARGEST_LOSS 1e300 /* of the first loss: beyond it, differences of losses are not finite */
 /* EPIQ_OK, or a failure with its message: where numbers are too large; where a stop was requested. */
 int epiqp_check_size(const epiqp_env *e, bool fits);

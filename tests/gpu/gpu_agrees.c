@@ -1,9 +1,11 @@
 /* gpu_agrees.c - what libepiq_cuda.so computes on this machine's GPU against the library's own code on its processor: kernels to
  * 1e-12; factors, solves, inverses and variances to 1e-8; the same bits when asked again; and how long it takes. It is no part of
- * `make check`, which has no GPU: tools/check-gpu runs it. Usage: gpu_agrees LIBRARY [most rows of a timed matrix]
+ * `make check`, which has no GPU: tools/check-gpu runs it. Usage: gpu_agrees LIBRARY [most rows of a timed matrix;
+ * 0: training alone; -1: of it single steps, for compute-sanitizer]
  */
 #include "cuda/epiq_cuda.h"
 #include "engine/engine.h"
+#include "fake_device.h"
 #include "rng/rng.h"
 #include "usual.h"
 
@@ -411,6 +413,217 @@ static void large(ptrdiff_t n)
     problem_end(&p);
 }
 
+/* ---- training ---- */
+
+/* Places, in numbers, of what the programs of one network work with: the same here and on the GPU. */
+enum { VECTORS = 3, TERMS = 3 };
+typedef struct {
+    ptrdiff_t p, n, d, at, start, grad, normal, pulls, x, y, u, floats, mixed, numbers;
+} places;
+
+static places places_of(const epiqp_net *net, ptrdiff_t n)
+{
+    places s = {.p = epiqp_net_params(net), .n = n, .d = net->d};
+    s.start = s.at + s.p;
+    s.grad = s.start + s.p;
+    s.normal = s.grad + s.p;
+    s.pulls = s.normal + s.p;
+    s.mixed = s.pulls + VECTORS * s.p;
+    s.x = s.mixed + s.p;
+    s.y = s.x + n * net->d;
+    s.u = s.y + n;
+    s.floats = s.u + VECTORS * n;
+    s.numbers = s.floats + (TERMS + 1) * s.p;
+    return s;
+}
+
+enum { STEPS = 9 };
+/* A program with every kind of step, with the numbers at `base`. own: 4 + TERMS + n. */
+static void program_of(const places *s, const epiqp_net *net, double *base, bool single, double *own,
+                       epiq_device_term *terms, epiq_device_do *list, epiq_device_program *out)
+{
+    float *v = (void *)(base + s->floats);
+    for (int j = 0; j < TERMS; j++) {
+        terms[j] = (epiq_device_term){base + (j % 2 ? s->at : s->start), 0, 0.3 - j};
+        terms[TERMS + j] = (epiq_device_term){v + j * s->p, 1, 0.5 / (j + 1)};
+    }
+    const epiq_device_do steps[STEPS] = {
+        {EPIQ_DEVICE_COMBINE, 1, v, .count = 1, .terms = &terms[0]},
+        {EPIQ_DEVICE_COMBINE, 1, v + s->p, .count = 2, .terms = terms},
+        {EPIQ_DEVICE_COMBINE, 1, v + 2 * s->p, .count = 1, .terms = terms + 1},
+        {EPIQ_DEVICE_LOSS, single, base + s->grad, base + s->at, base + s->start, 1e-3, s->n, base + s->x, base + s->y,
+         .own = own},
+        {EPIQ_DEVICE_NORMAL, single, base + s->normal, base + s->at, .n = s->n, .x = base + s->x, .count = 1,
+         .terms = terms + TERMS},
+        {EPIQ_DEVICE_PULLS, single, base + s->pulls, base + s->at, .n = s->n, .x = base + s->x, .y = base + s->u,
+         .count = VECTORS},
+        {EPIQ_DEVICE_COMBINE, 0, base + s->mixed, .count = TERMS + 1, .terms = terms + TERMS - 1},
+        {EPIQ_DEVICE_PRODUCTS, .at = base + s->grad, .count = TERMS, .terms = terms + TERMS, .own = own + 4},
+        {EPIQ_DEVICE_FORWARD, .at = base + s->at, .n = s->n, .x = base + s->x, .own = own + 4 + TERMS}};
+    memcpy(list, steps, sizeof steps);
+    *out = (epiq_device_program){net->d, net->width, net->depth, net->beta, STEPS, list};
+}
+
+static int transfer(void *there, ptrdiff_t count, double *own, bool back)
+{
+    const epiq_device_do step = {back ? EPIQ_DEVICE_FETCH : EPIQ_DEVICE_PUT, .to = there, .at = there, .count = count,
+                                 .own = own};
+    const epiq_device_program program = {1, 1, 1, 0, 1, &step};
+    return gpu->run(gpu->user, 1, &program);
+}
+
+/* Every kind of step of three networks, one alone and then all at once. */
+static void programs_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t depth, bool single)
+{
+    enum { NETWORKS = 3 };
+    const epiqp_net net = {d, width, depth, 1, 1};
+    const places s = places_of(&net, n);
+    const ptrdiff_t numbers_of = 4 + TERMS + n;
+    double *want = numbers(s.numbers), *got = numbers(s.numbers), *again = numbers(s.numbers),
+           *own = numbers((2 + NETWORKS) * numbers_of);
+    epiq_device_term terms[NETWORKS][2 * TERMS];
+    epiq_device_do lists[NETWORKS][STEPS];
+    epiq_device_program programs[NETWORKS];
+    void *there[NETWORKS] = {0};
+    for (int k = 0; k < NETWORKS; k++) {
+        MUST(gpu->memory_new(gpu->user, (double)s.numbers * sizeof(double), &there[k]));
+    }
+    for (int k = NETWORKS - 1; k >= 0; k--) { /* the first one's stay in want */
+        epiqp_normals((epiqp_stream){18, (uint64_t)k, 0}, s.numbers, want);
+        MUST(transfer(there[k], s.numbers, want, false));
+    }
+    if (failed) return;
+    program_of(&s, &net, want, single, own, terms[0], lists[0], &programs[0]);
+    fake_run(NULL, 1, programs);
+    program_of(&s, &net, there[0], single, own + numbers_of, terms[0], lists[0], &programs[0]);
+    MUST(gpu->run(gpu->user, 1, programs));
+    MUST(transfer(there[0], s.numbers, got, true));
+    for (int k = 0; k < NETWORKS; k++) {
+        program_of(&s, &net, there[k], single, own + (2 + k) * numbers_of, terms[k], lists[k], &programs[k]);
+    }
+    MUST(gpu->run(gpu->user, NETWORKS, programs));
+    MUST(transfer(there[0], s.numbers, again, true));
+    const double near = single ? 3e-5 : 1e-11;
+    char what[100];
+    snprintf(what, sizeof what, "%td rows, %td features, width %td, depth %td, %s", n, d, width, depth,
+             single ? "single" : "double");
+    judge(apart(s.p, got + s.grad, want + s.grad), near, "gradient, %s", what);
+    judge(apart(s.p, got + s.normal, want + s.normal), near, "J'J v, %s", what);
+    judge(apart(VECTORS * s.p, got + s.pulls, want + s.pulls), near, "J'U, %s", what);
+    judge(apart(s.p, got + s.mixed, want + s.mixed), 1e-6, "combined, %s", what);
+    judge(apart(4, own + numbers_of, own), near, "loss, %s", what);
+    judge(apart(TERMS, own + numbers_of + 4, own + 4), near, "products, %s", what);
+    judge(apart(n, own + numbers_of + 4 + TERMS, own + 4 + TERMS), 1e-11, "outputs, %s", what);
+    judge(memcmp(got, again, (size_t)s.numbers * sizeof *got) != 0 ||
+              memcmp(own + numbers_of, own + 2 * numbers_of, (size_t)numbers_of * sizeof *own) != 0,
+          0, "the same bits beside others, %s", what);
+    for (int k = 0; k < NETWORKS; k++) {
+        gpu->memory_free(gpu->user, there[k]);
+    }
+    free(want);
+    free(got);
+    free(again);
+    free(own);
+}
+
+/* The same networks trained here and there: how far the ensemble's means, variances and losses are apart. */
+static void ensembles_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t depth, ptrdiff_t members, bool both)
+{
+    enum { POINTS = 20 };
+    double *x = numbers(n * d), *y = numbers(n), *at = normals(3, POINTS * d), seconds[2] = {0};
+    epiq_options o = usual_options();
+    epiq_data *data = NULL;
+    epiq_points *points = NULL;
+    epiq_result *r[3] = {0};
+    o.methods = EPIQ_EV;
+    o.width = width;
+    o.depth = depth;
+    o.members = members;
+    o.fold_members = 0;
+    o.lambda = 1e-3;
+    o.threads = 0;
+    MUST(epiq_synth(c, 1, n, d, 5, x, y));
+    for (ptrdiff_t k = 0; k < POINTS * d; k++) {
+        at[k] = x[k % (n * d)];
+    }
+    MUST(epiq_data_new(c, n, d, x, y, NULL, &o, &data));
+    MUST(epiq_points_new(c, data, &points));
+    MUST(epiq_points_add_rows(c, points, POINTS, at));
+    for (int k = 0; k < 3; k++) { /* there, again, here */
+        o.device = k < 2 ? EPIQ_DEVICE_GPU : EPIQ_DEVICE_CPU;
+        if (k == 2 && !both) break;
+        const double start = epiqp_now();
+        MUST(epiq_estimate(c, data, points, &o, &r[k]));
+        if (k != 1) seconds[k / 2] = epiqp_now() - start;
+        if (k == 1) seconds[0] = fmin(seconds[0], epiqp_now() - start);
+    }
+    printf("        %td networks, %td rows, %td features, width %td, depth %td: %.3f s on the GPU, %.3f here; ",
+           members, n, d, width, depth, seconds[0], seconds[1]);
+    if (r[0]) {
+        printf("%td converged, %td gradients, largest loss %.5g\n", r[0]->training->converged,
+               r[0]->training->iterations_median, r[0]->training->loss_max);
+    }
+    bool same = r[0] && r[1];
+    double mean = 0, variance = 0;
+    for (ptrdiff_t p = 0; same && p < r[0]->point_count; p++) {
+        const epiq_point *a = r[0]->points[p], *b = r[1]->points[p];
+        same = a->prediction == b->prediction && a->procedural.variance == b->procedural.variance;
+        if (!r[2]) continue;
+        b = r[2]->points[p];
+        mean = fmax(mean, fabs(a->prediction - b->prediction) / sqrt(b->procedural.variance / (double)members));
+        variance += log(a->procedural.variance / b->procedural.variance) / POINTS;
+    }
+    judge(!same, 0, "the same bits again, %td networks of depth %td", members, depth);
+    if (r[0] && r[2]) {
+        judge(fabs(r[0]->training->loss_max / r[2]->training->loss_max - 1), 1e-3, "largest loss");
+        judge(mean, 1, "means at 20 points, over their standard error");
+        judge(fabs(variance), 0.1, "variances, mean logarithm of their ratio");
+    }
+    for (int k = 0; k < 3; k++) {
+        epiq_result_free(c, r[k]);
+    }
+    epiq_points_free(c, points);
+    epiq_data_free(c, data);
+    free(x);
+    free(y);
+    free(at);
+}
+
+static void training_agrees(bool ensembles)
+{
+    for (int single = 0; single < 2; single++) {
+        programs_agree(300, 3, 50, 1, single);
+        programs_agree(506, 13, 1024, 1, single);
+        programs_agree(20000, 7, 100, 1, single);
+        programs_agree(70, 25, 33, 1, single);
+        programs_agree(300, 70, 64, 1, single);
+        programs_agree(500, 5, 128, 3, single);
+        programs_agree(9000, 5, 64, 2, single);
+    }
+    if (!ensembles) return;
+    ensembles_agree(506, 13, 1024, 1, 50, true);
+    ensembles_agree(300, 4, 128, 2, 20, true);
+    ensembles_agree(200, 60, 64, 1, 20, true);
+    ensembles_agree(506, 13, 1024, 1, 1000, false);
+}
+
+static void kernels_and_matrices(void)
+{
+    kernels_agree(700, 5, 1, 1, 1);
+    kernels_agree(700, 70, 1, 1, 0);
+    kernels_agree(300, 3, 1, 0, 0);
+    kernels_agree(700, 13, 2, 1, 1);
+    kernels_agree(500, 1, 5, 0.5, 2);
+    strips_agree();
+    for (int k = 0; k < 7; k++) {
+        static const ptrdiff_t SIZES[] = {2, 63, 65, 500, 1025, 2500, 6000};
+        ridge_agrees(SIZES[k], 1 + k % 2);
+    }
+    variance_agrees(1500, 300, 1);
+    variance_agrees(900, 2100, 3);
+    all_estimates();
+}
+
 int main(int argc, char **argv)
 {
     char why[512] = "";
@@ -443,20 +656,9 @@ int main(int argc, char **argv)
     if (epiq_ctx_new(&c) < 0) return 2;
     epiq_options o = usual_options();
     host = epiqp_run_begin(c, &o);
-    kernels_agree(700, 5, 1, 1, 1);
-    kernels_agree(700, 70, 1, 1, 0);
-    kernels_agree(300, 3, 1, 0, 0);
-    kernels_agree(700, 13, 2, 1, 1);
-    kernels_agree(500, 1, 5, 0.5, 2);
-    strips_agree();
-    for (int k = 0; k < 7; k++) {
-        static const ptrdiff_t SIZES[] = {2, 63, 65, 500, 1025, 2500, 6000};
-        ridge_agrees(SIZES[k], 1 + k % 2);
-    }
-    variance_agrees(1500, 300, 1);
-    variance_agrees(900, 2100, 3);
     epiq_ctx_on_device(c, open_gpu, NULL);
-    all_estimates();
+    training_agrees(most >= 0);
+    if (most > 0) kernels_and_matrices();
     for (ptrdiff_t n = 10000; n <= most; n = n < 20000 ? 20000 : n < 50000 ? 50000 : 2 * n) {
         large(n);
     }

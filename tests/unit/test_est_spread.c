@@ -66,10 +66,15 @@ static void end(void)
     epiq_ctx_free(c);
 }
 
+static epiqp_spread_place place(const epiqp_spread *of, const double *x, double prediction, double variance)
+{
+    const epiqp_nearby near = epiqp_spread_look(of, x, prediction);
+    return epiqp_spread_at(of, x, &near, variance, variance);
+}
+
 static epiqp_spread_place at(double x1, double x2, double variance)
 {
-    const double x[D] = {x1, x2};
-    return epiqp_spread_at(&s, x, x1 + x2, variance);
+    return place(&s, (double[D]){x1, x2}, x1 + x2, variance);
 }
 
 static double factor(double level)
@@ -147,14 +152,93 @@ TEST(noise_may_be_known_from_elsewhere)
             P.variance[i] = 1;
         }
         P.rows.noise2 = known ? 0.5 : 0;
-        static const double none[500];
-        P.rows.of_all = none; /* as of very many networks */
         EQ(set_up(1), EPIQ_OK);
-        const double sd = at(0.1, 0.2, 0).sd;
+        const epiqp_nearby near = epiqp_spread_look(&s, (double[D]){0.1, 0.2}, 0.3);
+        const double sd = epiqp_spread_at(&s, (double[D]){0.1, 0.2}, &near, 0, 1).sd; /* of very many networks */
         TRUE(known ? sd > 0.5 && sd < 0.9 : sd < 0.4);
         TRUE(known ? s.law.noise_sd > 0.5 && s.law.noise_sd < 0.9 : s.law.noise_sd < 0.4);
         end();
     }
+}
+
+/* Errors of n rows that are smaller where x1 < 0 than the data part says there, and of a procedural part of `own` that is right. */
+static void plant_doubtful(ptrdiff_t n, uint64_t seed, double own, double *data)
+{
+    plant(n, seed);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double true_data = P.x[i * D] < 0 ? 0.04 : 1;
+        data[i] = 1;
+        P.variance[i] = data[i] + own;
+        P.error[i] *= sqrt(true_data + own);
+    }
+    P.rows.data = data;
+    P.rows.networks = 4;
+}
+
+/* A data part larger than the errors near a place leave room for is lowered there, to what they are, and nowhere else; then
+ * the interval is as wide as the errors: without this it is five times too wide on one side. */
+TEST(errors_lower_a_data_part_they_have_no_room_for)
+{
+    static double data[1000];
+    for (int own = 0; own < 2; own++) {
+        begin();
+        plant_doubtful(1000, 11, 0.02 * own, data);
+        EQ(set_up(1), EPIQ_OK);
+        double low = 0, high = 0, inside[2] = {0}, count[2] = {0};
+        for (ptrdiff_t i = 0; i < 1000; i++) {
+            const double trust = epiqp_spread_trust_row(&s, i);
+            const int side = P.x[i * D] > 0;
+            TRUE(trust > 0 && trust <= 1);
+            if (fabs(P.x[i * D]) < 0.3) continue; /* whose neighbours are of both sides */
+            (side ? &high : &low)[0] += trust;
+            count[side]++;
+            inside[side] +=
+                fabs(P.error[i]) <= factor(0.95) * epiqp_spread_at_row(&s, i, trust * data[i] + 0.02 * own).sd;
+        }
+        NEAR(low / count[0], 0.04, 0.02); /* never below 0.05 of it, and 50 neighbours tell it to +- 20 % */
+        TRUE(high / count[1] > 0.85);     /* the smaller of 1 and what 50 squares of mean 1 are */
+        NEAR(inside[0] / count[0], 0.95, 0.035);
+        NEAR(inside[1] / count[1], 0.95, 0.035);
+        end();
+    }
+}
+
+/* What the procedural part makes of the errors is no room for the data part: errors of variance 1 + 0.5 with a procedural part
+ * of 1 in them leave 0.5 of a data part of 1. */
+TEST(the_procedural_part_of_errors_is_no_room_for_the_data_part)
+{
+    static double data[2000];
+    begin();
+    plant(2000, 12);
+    for (ptrdiff_t i = 0; i < 2000; i++) {
+        data[i] = 1;
+        P.variance[i] = 2;
+        P.error[i] *= sqrt(1.5);
+    }
+    P.rows.data = data;
+    P.rows.networks = 4;
+    EQ(set_up(1), EPIQ_OK);
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < 2000; i++) {
+        sum += epiqp_spread_trust_row(&s, i) / 2000;
+    }
+    NEAR(sum, 0.5, 0.08); /* 64 neighbours: each to +- 0.27, of 2000 rows that overlap */
+    end();
+}
+
+/* Taken as it is where nothing is said of the data part: the interval of the quiet side covers all. */
+TEST(and_not_one_that_is_taken_as_it_is)
+{
+    static double data[1000];
+    begin();
+    plant_doubtful(1000, 11, 0, data);
+    P.rows.data = NULL;
+    EQ(set_up(1), EPIQ_OK);
+    for (ptrdiff_t i = 0; i < 1000; i++) {
+        TRUE(epiqp_spread_trust_row(&s, i) == 1);
+    }
+    TRUE(at(-0.6, 0.1, 1).sd >= 1);
+    end();
 }
 
 /* One noise: overall it is the mean over the rows, whatever variance the rows are asked with, also where the variance explains
@@ -323,8 +407,7 @@ static void check_against_formulas(void)
     for (int k = 0; k < 5; k++) {
         const double x[D] = {0.35 * k - 0.7, 0.2}, v = 0.1 * k;
         const double r = literal_ratio(x, 0.3 * k, -1, base, PRIOR[chosen], mean);
-        CLOSE(epiqp_spread_at(&s, x, 0.3 * k, v).sd, sqrt(literal_u2(base, v, P.rows.shrink * P.rows.shrink * r)),
-              1e-10);
+        CLOSE(place(&s, x, 0.3 * k, v).sd, sqrt(literal_u2(base, v, P.rows.shrink * P.rows.shrink * r)), 1e-10);
     }
 }
 
@@ -559,7 +642,7 @@ TEST(threads_and_the_order_of_rows_do_not_matter)
         EQ(set_up(threads), EPIQ_OK);
         TRUE(!memcmp(s.score, one.score, 2500 * sizeof *s.score) && s.law.prior == one.law.prior &&
              s.law.reach == one.law.reach);
-        TRUE(at(0.1, 0.2, 0.3).sd == epiqp_spread_at(&one, (double[D]){0.1, 0.2}, 0.1 + 0.2, 0.3).sd);
+        TRUE(at(0.1, 0.2, 0.3).sd == place(&one, (double[D]){0.1, 0.2}, 0.1 + 0.2, 0.3).sd);
     }
     CLOSE(at(-0.5, 0.2, 0).noise_sd, exp(-0.5) + 0.1, 0.4);
     plant_varied(300, 45, 1);

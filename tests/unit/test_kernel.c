@@ -228,7 +228,8 @@ TEST(variance_in_closed_form_is_the_quadratic_form)
     static double x[(N + POINTS) * D], c[N * POINTS], Q[N * N], Q0[N * POINTS], Q00[POINTS], tau2[2][POINTS];
     epiqp_env e = env(&epiqp_la_blas);
     epiqp_net net = {D, 1, 2, 0.5, 1};
-    epiqp_fit f = {.arch = epiqp_arch_of(&net)};
+    const epiq_options o = epiq_options_default();
+    epiqp_fit f = {.o = &o, .arch = epiqp_arch_of(&net)};
     epiqp_normals((epiqp_stream){23, 0, 1}, (N + POINTS) * D, x);
     epiqp_normals((epiqp_stream){23, 0, 2}, N * POINTS, c);
     EQ(epiqp_rows_new(e.c, N, D, x, &f.rows), EPIQ_OK);

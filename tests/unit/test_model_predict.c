@@ -140,6 +140,13 @@ TEST(predict_says_what_estimate_says)
                                         "scale minmax",
                                         "ensemble-size 20",
                                         "optimizer sgd steps 20 lr 0.1",
+                                        "predictor shifted",
+                                        "predictor pnc",
+                                        "predictor shifted methods ba depth 2",
+                                        "predictor pnc engine linear",
+                                        "predictor shifted engine linear linear-kernel own",
+                                        "predictor shifted engine infinite",
+                                        "predictor shifted data-by retrain",
                                         "data-by retrain",
                                         "data-by retrain correction unbiased optimizer sgd steps 20 lr 0.1"};
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {

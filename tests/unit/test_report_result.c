@@ -110,8 +110,8 @@ TEST(an_observation_has_its_own_paragraph)
     has(&r, JSON,
         "\"predictive\": {\"lo\": 13.125, \"hi\": 30.5, \"level\": 0.95, \"noise_sd\": 3, \"by\": "
         "\"leave-one-out\"},\n");
-    has(&r, CSV, ",predictive_lo,predictive_hi,left_out\n");
-    has(&r, CSV, ",13.125,30.5,0\n");
+    has(&r, CSV, ",predictive_lo,predictive_hi,left_out,confidence_lo,confidence_hi\n");
+    has(&r, CSV, ",13.125,30.5,0,,\n");
     p.member_count = 0; /* the kernel predictor itself: no procedure in it */
     p.prediction_variance = part(7);
     lines(&r);
@@ -121,7 +121,7 @@ TEST(an_observation_has_its_own_paragraph)
     p.procedural = (epiq_part){0};
     lines(&r);
     has(&r, JSON, "\"predictive\": null,\n");
-    has(&r, CSV, ",,,0\n");
+    has(&r, CSV, ",,,0,,\n");
 }
 
 TEST(many_points_have_a_column_of_it)

@@ -35,6 +35,7 @@ static void end(void)
     epiq_data_free(c, data);
     EQ(c->live_blocks, 0);
     EQ(fake.matrices, 0);
+    EQ(fake.memories, 0);
     epiq_ctx_free(c);
 }
 
@@ -146,6 +147,11 @@ TEST(large_work_is_worth_a_device)
     o.solver = EPIQ_SOLVER_EXACT;
     pb.engine = &epiqp_engine_network;
     o.methods = EPIQ_EV;
+    o.width = 8;
+    TRUE(!epiqp_device_worth(&pb, &o));
+    o.width = 4096;
+    TRUE(epiqp_device_worth(&pb, &o));
+    o.optimizer = EPIQ_OPTIMIZER_GD;
     TRUE(!epiqp_device_worth(&pb, &o));
 }
 
@@ -238,4 +244,101 @@ TEST(a_model_fitted_with_a_device_predicts_as_one_without)
     }
     CLOSE(got[1][0], got[0][0], 1e-8);
     CLOSE(got[1][1], got[0][1], 1e-8);
+}
+
+/* ---- training ---- */
+
+static epiq_options trained(void)
+{
+    epiq_options o = usual_options();
+    o.methods = EPIQ_EV;
+    o.width = 32;
+    o.members = 6;
+    o.threads = 2;
+    return o;
+}
+
+static epiq_result *estimated(epiq_options o, int device)
+{
+    epiq_result *r = NULL;
+    o.device = device;
+    EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+    return r;
+}
+
+/* The same networks with the device and without: both follow the same rules from the same starts. `near`: how far apart their
+ * mean may be, in standard deviations of one, and by what share their variance and largest loss. */
+static void compare_trained(epiq_options o, double near, double near_loss)
+{
+    begin(&o, NULL, NULL);
+    fake_reset(PLENTY);
+    epiq_result *want = estimated(o, EPIQ_DEVICE_CPU);
+    EQ(fake.opened, 0);
+    epiq_result *got = estimated(o, EPIQ_DEVICE_GPU);
+    TRUE(fake.together >= 6);
+    STR(got->backend, "fake+blas");
+    for (ptrdiff_t p = 0; p < want->point_count; p++) {
+        const epiq_point *a = got->points[p], *b = want->points[p];
+        NEAR(a->prediction, b->prediction, near * sqrt(b->procedural.variance));
+        CLOSE(a->procedural.variance, b->procedural.variance, near);
+    }
+    EQ(got->training->members, want->training->members);
+    CLOSE(got->training->loss_max, want->training->loss_max, near_loss);
+    epiq_result_free(c, want);
+    epiq_result_free(c, got);
+    end();
+}
+
+/* Over hundreds of gradients rounding may turn a step that just fails into one that just does not, and another kink is
+ * passed, which moves a network by less than networks differ. tests/unit/test_train_device.c compares fewer gradients. */
+TEST(networks_trained_with_a_device_are_those_without)
+{
+    for (int depth = 1; depth < 3; depth++) {
+        epiq_options o = trained();
+        o.depth = depth;
+        compare_trained(o, 0.3, 1e-3);
+    }
+}
+
+TEST(training_with_a_device_is_the_same_again_whoever_else_is_trained)
+{
+    epiq_options o = trained();
+    begin(&o, NULL, NULL);
+    fake_reset(PLENTY);
+    epiq_result *some = estimated(o, EPIQ_DEVICE_GPU);
+    o.members = 9;
+    epiq_result *more = estimated(o, EPIQ_DEVICE_GPU), *again = estimated(o, EPIQ_DEVICE_GPU);
+    TRUE(fake.together >= 9);
+    for (ptrdiff_t p = 0; p < some->point_count; p++) {
+        TRUE(more->points[p]->prediction == again->points[p]->prediction);
+        for (ptrdiff_t k = 0; k < 6; k++) {
+            TRUE(some->points[p]->members[k] == more->points[p]->members[k]);
+        }
+    }
+    epiq_result_free(c, some);
+    epiq_result_free(c, more);
+    epiq_result_free(c, again);
+    end();
+}
+
+/* At every call in turn, with gpu the estimate fails and leaves nothing. */
+TEST(a_device_that_fails_while_training)
+{
+    epiq_options o = trained();
+    o.members = 3;
+    o.device = EPIQ_DEVICE_GPU;
+    int s = EPIQ_E_NUMERIC, k = 1;
+    epiq_result *r = NULL;
+    begin(&o, NULL, NULL);
+    for (; k < 200; k++) {
+        fake_reset(PLENTY);
+        epiq_ctx_on_device(c, fake_open, NULL);
+        fake.fail_at = k;
+        s = epiq_estimate(c, data, at, &o, &r);
+        if (s != EPIQ_E_NUMERIC || !strstr(epiq_message(c), "a failure that the test asked for")) break;
+        EQ(fake.memories, 0);
+    }
+    TRUE(k > 9);
+    epiq_result_free(c, r);
+    end();
 }

@@ -1,5 +1,5 @@
-/* Forecasts: what training usually takes against what it takes, and that the time foreseen follows what is asked. How near it
- * is to the time taken depends on the machine, and is measured by bench/run forecast. */
+/* Forecasts: what training usually takes against what it takes, the time foreseen against the time taken, and that it follows what is
+ * asked. bench/run forecast compares larger tables, and every verb. */
 #include "epiq_decide.h"
 #include "epiq_details.h"
 #include "epiq_model.h"
@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { N = 120, D = 3 };
 static epiq_ctx *c;
@@ -100,23 +102,96 @@ TEST(more_networks_take_longer)
     end();
 }
 
+static double worked(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Time foreseen over time that the processor worked, of three tries the nearest to 1: other work on the machine slows one of the two
+ * at times. Everything runs in one thread. */
+static double nearest_ratio(void)
+{
+    double nearest = INFINITY;
+    for (int k = 0; k < 3; k++) {
+        epiq_result *r = NULL;
+        const double foreseen = estimate_seconds(), start = worked();
+        EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+        const double ratio = foreseen / (worked() - start);
+        epiq_result_free(c, r);
+        if (fabs(log(ratio)) < fabs(log(nearest))) nearest = ratio;
+        if (fabs(log(nearest)) < log(1.3)) break;
+    }
+    return nearest;
+}
+
+/* 1.5 is what is promised, of a machine that does nothing else: bench/run forecast measures it. Here other work runs beside. */
+TEST(a_run_takes_about_what_was_foreseen)
+{
+    static const struct {
+        ptrdiff_t width, depth;
+        double lambda;
+        ptrdiff_t members;
+        int engine;
+    } CASES[] = {{64, 1, 1e-3, 100, EPIQ_ENGINE_NETWORK},
+                 {16, 1, 1e-5, 40, EPIQ_ENGINE_NETWORK},
+                 {32, 2, 1e-3, 20, EPIQ_ENGINE_NETWORK},
+                 {0, 1, 0, 50, EPIQ_ENGINE_NETWORK},
+                 {32, 1, 0, 50, EPIQ_ENGINE_NETWORK}};
+    start();
+    for (size_t k = 0; k < sizeof CASES / sizeof *CASES; k++) {
+        o.width = CASES[k].width;
+        o.depth = CASES[k].depth;
+        o.lambda = CASES[k].lambda;
+        o.members = CASES[k].members;
+        o.engine = CASES[k].engine;
+        const double ratio = nearest_ratio();
+        TRUE(ratio < 2.5 && ratio > 1 / 2.5);
+    }
+    end();
+}
+
+/* Nothing is kept, and nothing that is kept is read: the networks of a rehearsal are not those of the run. */
+TEST(a_forecast_leaves_the_state_alone)
+{
+    start();
+    char state[] = "forecast-XXXXXX";
+    const int made = mkstemp(state);
+    TRUE(made >= 0);
+    close(made);
+    unlink(state);
+    o.state = state;
+    o.width = 0;
+    o.lambda = 0;
+    estimate_seconds();
+    TRUE(access(state, F_OK) != 0);
+    end();
+}
+
 TEST(every_verb_has_a_forecast)
 {
     start();
     epiq_result *r = NULL;
+    o.members = 50;
     const double one = estimate_seconds();
     EQ(epiq_fit_forecast(c, data, &o, &r), EPIQ_OK);
-    TRUE(seconds_of(r) > 0);
+    const double fit = seconds_of(r); /* the same networks */
+    TRUE(fit > one / 3 && fit < 3 * one);
     EQ(epiq_plan_forecast(c, data, at, &o, &r), EPIQ_OK);
-    TRUE(seconds_of(r) > one / 4); /* the estimate, timed anew, and more */
+    TRUE(seconds_of(r) > one / 3); /* the estimate, timed anew, and more */
     const ptrdiff_t widths[] = {32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32};
     epiq_grid grid = {.size = sizeof grid, .widths = widths, .width_count = 1, .folds = 2};
-    o.ensemble_size = 10;
+    o.ensemble_size = 50;
+    o.methods = EPIQ_EV;
+    const double ev = estimate_seconds();
     EQ(epiq_compare_forecast(c, data, at, &o, &grid, &r), EPIQ_OK);
-    const double alone = seconds_of(r);
+    const double alone = seconds_of(r); /* the networks on all rows, and as many on each half of them */
+    TRUE(alone > ev && alone < 6 * ev);
     grid.width_count = 20; /* more than are timed */
     EQ(epiq_compare_forecast(c, data, at, &o, &grid, &r), EPIQ_OK);
-    TRUE(seconds_of(r) > 4 * alone);
+    const double all = seconds_of(r);
+    TRUE(all > 10 * alone && all < 40 * alone);
     end();
 }
 

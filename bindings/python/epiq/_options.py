@@ -46,6 +46,7 @@ class CompareOptions(TypedDict, total=False):
     steps: int
     batch_size: int
     vary: Literal["init", "order", "both"]
+    predictor: Literal["ensemble", "pnc", "shifted", "auto"]
     time: float
     correction: Literal["moderated", "rowwise", "unbiased", "jackknife", "none"]
     probes: int
@@ -87,6 +88,9 @@ class PlanOptions(ExploreOptions, total=False):
 class Options(PlanOptions, total=False):
     """What ``decompose`` takes besides arrays; ``epiq estimate --help`` and docs/options.md explain each."""
 
+    confidence: Literal["none", "batching", "bootstrap", "retrain", "jackknife"]
+    resamples: int
+    budget_networks: int
     influential: int
     sweep: int
     folds: int

@@ -158,6 +158,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         steps: int = 0,
         batch_size: int = 32,
         vary: str = "both",
+        predictor: str = "ensemble",
         scale: str = "standard",
         random_state: Any = 1,
         threads: int = 0,
@@ -187,6 +188,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         self.steps = steps
         self.batch_size = batch_size
         self.vary = vary
+        self.predictor = predictor
         self.scale = scale
         self.random_state = random_state
         self.threads = threads

@@ -1,0 +1,63 @@
+/* train.h - what the files of cuda/ share that train networks (train.cu). */
+#ifndef EPIQ_CUDA_TRAIN_H
+#define EPIQ_CUDA_TRAIN_H
+
+#include "cuda/device.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+struct vector_job {
+    void *to;
+    const double *at;
+    const epiq_device_term *terms;
+    double *part, *out;
+    ptrdiff_t p;
+    int count, single;
+};
+
+/* What is done to a gradient when the rows' part is there. */
+struct loss_job {
+    double *to;
+    const double *at, *start; /* start NULL: nothing */
+    double lambda;
+    double *part, *out;    /* pull_parts_of(p) numbers; 4, or NULL: none is wanted */
+    const double *squares; /* parts of the sum of the rows' squared errors */
+    ptrdiff_t square_parts, p;
+};
+int pull(device *g, ptrdiff_t count, ptrdiff_t p, const loss_job *jobs); /* jobs: on the device */
+ptrdiff_t pull_parts_of(ptrdiff_t p);
+
+struct shape {
+    ptrdiff_t d, width, depth;
+    double beta;
+    ptrdiff_t p, n;
+};
+
+/* A step that needs gradients, and where on the device its numbers go. */
+struct gradient {
+    const epiq_device_do *step;
+    double *out;
+};
+
+bool is_shallow(const shape &s);
+int shallow_gradients(device *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
+int deep_gradients(device *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
+
+/* At least so many bytes; what it held is lost. here: pinned memory of this process. */
+int grow(device *g, buffer *b, size_t bytes, bool here);
+
+/* Parts of one block of memory. */
+struct carve {
+    char *at;
+    size_t used;
+    template <class T> T *take(ptrdiff_t count)
+    {
+        T *part = (T *)(at + used);
+        used += ((size_t)count * sizeof(T) + 255) / 256 * 256;
+        return part;
+    }
+};
+
+#endif

@@ -1,0 +1,114 @@
+/* confidence.c - the interval of the expected prediction at every point, from what the estimators found: centre -+ t sqrt(variance)
+ * (docs/method.md section 3).
+ */
+#include "est/assemble.h"
+
+#include "common/student.h"
+#include "est/variance.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Of a sum of independent variances: Satterthwaite's degrees of freedom; df 0: exact. */
+static double joined_df(double a, double df_a, double b, double df_b)
+{
+    if (!(a + b > 0)) return 0;
+    const double share_a = a / (a + b), share_b = b / (a + b),
+                 inverse = (df_a > 0 ? share_a * share_a / df_a : 0) + (df_b > 0 ? share_b * share_b / df_b : 0);
+    return inverse > 0 ? 1 / inverse : 0;
+}
+
+/* Networks on batches. Those whose batch has the row that is left out are not asked. */
+static epiq_confidence by_batches(const epiqp_problem *pb, const epiqp_ba_findings *f, ptrdiff_t p)
+{
+    const ptrdiff_t row = pb->left_out ? pb->left_out[p] : -1;
+    epiq_confidence out = {0};
+    double mean = 0, square = 0, m = 0;
+    for (int pass = 0; f->h && pass < 2; pass++) {
+        m = 0;
+        for (ptrdiff_t b = 0; b < f->batches; b++) {
+            if (row >= 0 && f->batch_of[row] == b) continue;
+            const double h = f->h[b * pb->points + p];
+            m++;
+            if (pass == 0) mean += h;
+            if (pass == 1) square += (h - mean) * (h - mean);
+        }
+        if (pass == 0) mean = m > 0 ? mean / m : 0;
+    }
+    if (m < 2) return out;
+    out = (epiq_confidence){.known = 1, .centre = mean, .variance = square / (m - 1) / m, .df = m - 1};
+    out.networks = (ptrdiff_t)m * epiqp_trainings_each(&pb->plan->ran);
+    return out;
+}
+
+/* Networks on rows drawn anew tell what the data part does to one, those on all rows what is left of the procedural part of
+ * their mean. Without a part of the rows they tell both what rows do, and what the number of rows does. */
+static epiq_confidence by_resamples(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
+{
+    const epiqp_ev_findings *ev = &f->ev;
+    const bool jackknife = pb->plan->ran.confidence == EPIQ_CONFIDENCE_JACKKNIFE;
+    const ptrdiff_t count = f->resampled.resamples;
+    if (!f->resampled.off || !ev->part[p].known) return (epiq_confidence){0};
+    const double *off = f->resampled.off + p, R = (double)count, rest = ev->part[p].variance / (double)ev->members;
+    double squares = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        squares += off[k * pb->points] * off[k * pb->points];
+    }
+    const double data = jackknife ? (R - 1) * (R - 1) / R * fmax(epiqp_variance_of(off, count, pb->points), 0)
+                                  : squares / R,
+                 bias = jackknife ? (R - 1) * epiqp_mean_of(off, count, pb->points) : 0;
+    return (epiq_confidence){
+        .known = 1,
+        .centre = f->prediction[p] - bias,
+        .variance = data + rest,
+        .df = joined_df(data, jackknife ? R - 1 : R, rest, (double)(ev->members - 1)),
+        .networks = (count + ev->members) * epiqp_trainings_each(&pb->plan->ran),
+    };
+}
+
+/* The variance of the prediction, as it stands beside it. */
+static epiq_confidence by_parts(const epiqp_problem *pb, const epiqp_findings *f, const epiq_point *point, ptrdiff_t p)
+{
+    const double unit2 = pb->data->y_factor * pb->data->y_factor;
+    const epiq_part *part = &point->prediction_variance;
+    if (!part->known || (part->variance > 0 && !(part->df > 0))) return (epiq_confidence){0};
+    const ptrdiff_t members = f->ev.h ? f->ev.members : 0,
+                    others = f->retrain.part ? epiqp_fold_networks(pb, pb->plan) : 0;
+    return (epiq_confidence){.known = 1,
+                             .centre = f->prediction[p],
+                             .variance = part->variance / unit2,
+                             .df = part->df,
+                             .networks = (members + others) * epiqp_trainings_each(&pb->plan->ran)};
+}
+
+void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p, epiq_point *out)
+{
+    const epiq_options *o = &pb->plan->ran;
+    const double unit = pb->data->y_factor;
+    epiq_confidence c = {0};
+    switch (o->confidence) {
+    case EPIQ_CONFIDENCE_BATCHING:
+        c = by_batches(pb, &f->ba, p);
+        break;
+    case EPIQ_CONFIDENCE_BOOTSTRAP:
+    case EPIQ_CONFIDENCE_JACKKNIFE:
+        c = by_resamples(pb, f, p);
+        break;
+    case EPIQ_CONFIDENCE_RETRAIN:
+        c = by_parts(pb, f, out, p);
+        break;
+    default:
+        return;
+    }
+    c.method = o->confidence;
+    const double half = c.known && c.variance > 0
+                            ? epiqp_student_quantile(c.df > 0 ? c.df : DBL_MAX, o->level) * sqrt(c.variance) * unit
+                            : 0;
+    c.centre = pb->data->y_shift + unit * c.centre;
+    c.variance *= unit * unit;
+    c.lo = c.centre - half;
+    c.hi = c.centre + half;
+    /* few degrees of freedom at a high level have ends that no double holds, or that say nothing */
+    c.known = c.known && isfinite(c.lo) && isfinite(c.hi) && c.variance <= DBL_MAX;
+    out->confidence = c.known ? c : (epiq_confidence){.method = o->confidence};
+}

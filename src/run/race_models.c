@@ -1,0 +1,369 @@
+/* race_models.c - candidates of the race for a width and lambda: their errors on rows left out, of kernel regression in closed
+ * form and of networks trained without each fold, and what they cost. The work is counted, not timed, so that the choice depends
+ * on the data and the seed alone.
+ */
+#include "run/race.h"
+
+#include <math.h>
+
+const double epiqp_race_lambdas[EPIQP_RACE_LEVELS] = {1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5};
+/* A model that is about as good as the best has at most so many times its mean squared error: where the errors of a model vary
+ * much, one standard error alone says little. */
+static const double LITTLE = 1.125;
+/* Of the squared error of a few networks' mean: their own spread over their number. Two have twice the spread over it that the four
+ * of an estimate have, of which half is the limit: where s^2/4 is the rest of the error, s^2/2 is two thirds of it. */
+static const double MOST_SPREAD = 2.0 / 3;
+/* Times the mean squared error: 1 % of an error matters to no one, however surely it is there. */
+static const double EQUAL = 1.02;
+static const double PER_ROW = 800; /* what a gradient costs for each row beside its weights, in weights: as timed */
+
+/* ---- errors ---- */
+
+double epiqp_race_judged(const epiqp_race *r)
+{
+    return (double)r->rows.start[r->folds] / (double)r->data->n;
+}
+
+/* The error of a mean of k networks, less what its networks' spread adds to it, and with what it adds to m of them. Where that
+ * spread is most of it, what is left is mostly chance, and the error counts as it is. */
+static void set_errors(const epiqp_race *r, epiqp_candidate *m)
+{
+    const double k = (double)m->starts, all = (double)r->o.members, judged = epiqp_race_judged(r);
+    double spread = 0;
+    for (ptrdiff_t i = 0; i < r->data->n; i++) { /* rows that no fold leaves out count nothing */
+        const double error = r->rows.label[i] < r->folds ? m->mean[i] - r->data->y[i] : 0,
+                     s2 = k > 1 ? m->m2[i] / (k - 1) : 0;
+        m->e2[i] = error * error;
+        spread += s2 / (double)r->data->n / judged;
+    }
+    m->mse = epiqp_mean(m->e2, r->data->n) / judged;
+    for (ptrdiff_t i = 0; k > 1 && spread / k <= MOST_SPREAD * m->mse && i < r->data->n; i++) {
+        m->e2[i] += m->m2[i] / (k - 1) * (1 / all - 1 / k);
+    }
+    m->mse = epiqp_mean(m->e2, r->data->n) / judged;
+    m->is.spread = r->data->y_factor * sqrt(spread);
+}
+
+int epiqp_race_behind(const epiqp_race *r, const epiqp_candidate *a, const epiqp_candidate *b, double *out)
+{
+    const ptrdiff_t n = r->data->n;
+    double mean, se;
+    double *difference = epiqp_alloc(r->pb->e.c, n, sizeof *difference);
+    if (!difference) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        difference[i] = a->e2[i] - b->e2[i];
+    }
+    int s = epiqp_mean_over_groups(r->pb->e.c, r->data, difference, &mean, &se);
+    epiqp_free(r->pb->e.c, difference);
+    se /= sqrt(r->stands_for * (double)r->first / EPIQP_RACE_FIRST); /* of as many rows as it stands for */
+    *out = mean > 0 ? (se > 0 ? mean / se : INFINITY) : 0;
+    return s;
+}
+
+const epiqp_candidate *epiqp_race_best(const epiqp_race *r, int level)
+{
+    const epiqp_candidate *best = NULL;
+    for (const epiqp_candidate *m = r->list; m < r->list + r->count; m++) {
+        if ((level == EPIQP_RACE_ANY || m->level == level) && (!best || m->mse < best->mse)) best = m;
+    }
+    return best;
+}
+
+double epiqp_race_lambda(const epiqp_race *r, int level)
+{
+    return level < 0 ? r->o.lambda : epiqp_race_lambdas[level];
+}
+
+/* Of models that are about as good: the wider network, which training from another start changes less, then the stronger
+ * penalty. */
+static bool simpler(const epiqp_candidate *a, const epiqp_candidate *b)
+{
+    const double wide = a->is.width ? (double)a->is.width : INFINITY,
+                 other = b->is.width ? (double)b->is.width : INFINITY;
+    return wide > other || (wide == other && a->is.lambda > b->is.lambda);
+}
+
+int epiqp_race_choose(const epiqp_race *r, const epiqp_candidate **out)
+{
+    const epiqp_candidate *best = epiqp_race_best(r, EPIQP_RACE_ANY);
+    *out = best;
+    int s = EPIQ_OK;
+    for (const epiqp_candidate *m = r->list; !s && m < r->list + r->count; m++) {
+        double far = 0;
+        if (m->mse > LITTLE * best->mse) continue;
+        s = epiqp_race_behind(r, m, best, &far);
+        if (!s && (far <= 1 || m->mse <= EQUAL * best->mse) && simpler(m, *out)) *out = m;
+    }
+    return s;
+}
+
+epiqp_candidate *epiqp_race_add(epiqp_race *r, ptrdiff_t width, int level)
+{
+    const ptrdiff_t n = r->data->n;
+    epiqp_candidate *m = &r->list[r->count];
+    *m = (epiqp_candidate){.is = {.width = width, .lambda = epiqp_race_lambda(r, level)}, .level = level};
+    m->mean = epiqp_room(r->pb, 3 * n, sizeof *m->mean);
+    if (!m->mean) return NULL;
+    m->m2 = m->mean + n;
+    m->e2 = m->m2 + n;
+    r->count++;
+    return m;
+}
+
+/* ---- rows ---- */
+
+int epiqp_race_take_part(epiqp_race *r, uint64_t number, ptrdiff_t parts, epiq_data *part)
+{
+    epiqp_problem of = *r->pb; /* about the part, where there is one */
+    epiqp_listed rows;
+    of.data = r->data;
+    of.n = r->data->n;
+    if (parts < 2 || parts > r->data->groups) return EPIQ_OK;
+    int s = epiqp_deal_rows(&of, (epiqp_stream){r->o.seed, EPIQP_FOR_PARTS, number}, parts, &rows);
+    if (s || (s = epiqp_take_data(r->pb->e.c, r->pb->scratch, r->data, &rows, 0, part))) return s;
+    r->data = part;
+    return EPIQ_OK;
+}
+
+int epiqp_race_deal(epiqp_race *r)
+{
+    epiqp_problem of = *r->pb;
+    of.data = r->data;
+    of.n = r->data->n;
+    return epiqp_deal_rows(&of, (epiqp_stream){r->o.seed, EPIQP_FOR_SHUFFLE, 2}, EPIQP_RACE_FOLDS,
+                           &r->rows); /* 1: retraining's */
+}
+
+bool epiqp_race_closed(const epiqp_race *r)
+{
+    return r->data->n <= EPIQP_CHEAP_ROWS && (r->any_width || !r->trains);
+}
+
+/* ---- infinitely wide networks ---- */
+
+/* All folds in closed form, from the inverse of all rows. known: false where a fold's part is singular to rounding. */
+static int kernel_folds(const epiqp_race *r, const epiqp_fit *all, epiqp_candidate *m, bool *known)
+{
+    const ptrdiff_t n = r->data->n, most = r->rows.largest;
+    const epiqp_env alone = epiqp_alone(&r->pb->e);
+    const epiqp_population population = {&all->arch, &all->rows};
+    const epiqp_source source = epiqp_source_ntk(&population);
+    epiqp_ridge ridge = {0};
+    double *none = epiqp_alloc(alone.c, 1, sizeof *none),
+           *block = epiqp_alloc(alone.c, most * (most + 1), sizeof *block);
+    int s = none && block ? EPIQ_OK : EPIQ_E_NOMEM;
+    if (s) epiqp_free(alone.c, none);
+    if (!s && !(s = epiqp_ridge_new(&alone, n, &source, m->is.lambda, r->data->y, 0, none, &ridge))) {
+        s = epiqp_ridge_leverage(&alone, &ridge);
+    }
+    *known = !s;
+    for (ptrdiff_t f = 0; !s && *known && f < r->folds; f++) {
+        const ptrdiff_t size = epiqp_listed_size(&r->rows, f), *rows = r->rows.rows + r->rows.start[f];
+        double *e = block + size * size;
+        for (ptrdiff_t i = 0; i < size; i++) {
+            e[i] = ridge.alpha[rows[i]];
+        }
+        s = epiqp_solve_left_out(&alone, &ridge, size, rows, 1, e, block, known);
+        for (ptrdiff_t i = 0; !s && *known && i < size; i++) {
+            m->mean[rows[i]] = r->data->y[rows[i]] - e[i];
+        }
+    }
+    epiqp_ridge_free(alone.c, &ridge);
+    epiqp_free(alone.c, block);
+    return s;
+}
+
+/* One rank's numbers decide for all. */
+static int share(const epiqp_race *r, epiqp_candidate *m, int status, bool *known)
+{
+    const epiq_cluster *k = r->pb->e.cluster;
+    int s = epiq_ctx_agree(r->pb->e.c, status);
+    if (s || !k) return s;
+    k->bcast(k->user, 0, known, sizeof *known);
+    k->bcast(k->user, 0, m->mean, (size_t)r->data->n * sizeof *m->mean);
+    return s;
+}
+
+int epiqp_race_kernel(epiqp_race *r)
+{
+    const int first = r->any_lambda ? 0 : -1, end = r->any_lambda ? EPIQP_RACE_LEVELS : 0;
+    epiqp_fit all;
+    int s = epiqp_fit_new(&r->pb->e, &r->o, r->data->n, r->data->d, r->data->x, r->data->y, 0, r->data->x, &all);
+    if (s) return s;
+    for (int level = first; !s && level < end; level++) {
+        bool known = false;
+        epiqp_candidate *m = epiqp_race_add(r, 0, level);
+        s = m ? kernel_folds(r, &all, m, &known) : EPIQ_E_NOMEM;
+        if (s == EPIQ_E_NUMERIC) { /* this lambda is too small for the factor */
+            epiqp_clear(r->pb->e.c);
+            s = EPIQ_OK;
+        }
+        s = m ? share(r, m, s, &known) : s;
+        if (!s && known) set_errors(r, m);
+        if (m && !(known && isfinite(m->mse))) r->count--;
+        if (!s) s = epiqp_report(r->pb->e.c, "choice", level - first + 1, end - first);
+    }
+    epiqp_fit_free(r->pb->e.c, &all);
+    return s;
+}
+
+/* ---- trained networks ---- */
+
+int epiqp_race_folds(epiqp_race *r)
+{
+    const epiqp_problem *pb = r->pb;
+    const ptrdiff_t d = r->data->d;
+    int s = EPIQ_OK;
+    for (ptrdiff_t f = 0; !s && f < r->folds; f++) {
+        const ptrdiff_t out = epiqp_listed_size(&r->rows, f), n = r->data->n - out;
+        ptrdiff_t *row = epiqp_room(pb, n, sizeof *row);
+        double *x = epiqp_room(pb, r->data->n * d + n, sizeof *x), *at = x ? x + n * d : NULL,
+               *y = at ? at + out * d : NULL;
+        if (!row || !x) return EPIQ_E_NOMEM;
+        for (ptrdiff_t i = 0, k = 0; i < r->data->n; i++) {
+            if (r->rows.label[i] != f) row[k++] = i;
+        }
+        epiqp_take_rows(r->data, n, row, x, y);
+        epiqp_take_rows(r->data, out, r->rows.rows + r->rows.start[f], at, NULL);
+        s = epiqp_fit_new(&pb->e, &r->o, n, d, x, y, out, at, &r->fit[f]);
+    }
+    return s;
+}
+
+double epiqp_race_work(const epiqp_race *r, ptrdiff_t width, double lambda, const epiqp_candidate *before,
+                       ptrdiff_t starts)
+{
+    epiq_options o = r->o;
+    o.width = width;
+    const epiqp_net net = epiqp_net_of(&o, r->data->d);
+    double gradients = epiqp_usual_effort(&net, r->data->n, lambda).gradients;
+    if (before && before->is.networks) {
+        o.width = before->is.width;
+        const epiqp_net other = epiqp_net_of(&o, r->data->d);
+        gradients *=
+            (double)before->is.iterations / epiqp_usual_effort(&other, r->data->n, before->is.lambda).gradients;
+    }
+    const double rows =
+        r->stands_for * (double)(starts * r->folds * r->data->n) * (EPIQP_RACE_FOLDS - 1) / EPIQP_RACE_FOLDS;
+    return gradients * rows * ((double)epiqp_net_params(&net) + PER_ROW);
+}
+
+double epiqp_race_seconds(const epiqp_race *r, const epiqp_candidate *m, double rows)
+{
+    const double share = (double)(EPIQP_RACE_FOLDS - 1) / EPIQP_RACE_FOLDS;
+    return m->seconds * (rows + EPIQP_ROWS_OF_WEIGHT) / (share * (double)r->data->n + EPIQP_ROWS_OF_WEIGHT);
+}
+
+double epiqp_race_networks(const epiq_options *o)
+{
+    const double share = (double)(EPIQP_RACE_FOLDS - 1) / EPIQP_RACE_FOLDS;
+    return (double)o->members + share * (double)(EPIQP_RACE_FOLDS * o->fold_members + 4 * o->replicates);
+}
+
+double epiqp_race_run_work(const epiqp_race *r, const epiqp_candidate *m, ptrdiff_t width, double lambda)
+{
+    const double share = (double)(EPIQP_RACE_FOLDS - 1) / EPIQP_RACE_FOLDS, all = (double)r->pb->n / (double)r->data->n;
+    return epiqp_race_work(r, width, lambda, m, 1) / r->stands_for / share / (double)r->folds *
+           epiqp_race_networks(&r->o) * all;
+}
+
+static void add_prediction(const epiqp_race *r, ptrdiff_t f, const double *at, double count, epiqp_candidate *m)
+{
+    const ptrdiff_t *rows = r->rows.rows + r->rows.start[f];
+    for (ptrdiff_t i = 0; i < epiqp_listed_size(&r->rows, f); i++) {
+        const double off = at[i] - m->mean[rows[i]];
+        m->mean[rows[i]] += off / count;
+        m->m2[rows[i]] += off * (at[i] - m->mean[rows[i]]);
+    }
+}
+
+void epiqp_race_end(epiq_ctx *c, epiqp_race *r)
+{
+    for (ptrdiff_t f = 0; f < EPIQP_RACE_FOLDS; f++) {
+        epiqp_fit_free(c, &r->fit[f]);
+    }
+}
+
+/* What one training of several models works with. */
+typedef struct {
+    epiqp_assignment *list;
+    epiqp_fit *fit;
+    epiq_options *o; /* of each epiqp_candidate */
+    double *at;      /* networks by the most rows of a fold */
+    epiqp_trainings sum;
+} training;
+
+static int training_new(const epiqp_race *r, epiqp_candidate *const *of, ptrdiff_t models, ptrdiff_t starts,
+                        epiqp_arena *arena, training *t)
+{
+    epiq_ctx *c = r->pb->e.c;
+    const ptrdiff_t per = r->folds * starts, networks = models * per;
+    *t = (training){.list = epiqp_arena_alloc(c, arena, networks, sizeof *t->list),
+                    .fit = epiqp_arena_alloc(c, arena, models * r->folds, sizeof *t->fit),
+                    .o = epiqp_arena_alloc(c, arena, models, sizeof *t->o),
+                    .at = epiqp_arena_alloc(c, arena, networks * r->rows.largest, sizeof *t->at),
+                    .sum.iterations = epiqp_arena_alloc(c, arena, networks, sizeof(double))};
+    if (!t->list || !t->fit || !t->o || !t->at || !t->sum.iterations) return EPIQ_E_NOMEM;
+    for (ptrdiff_t k = 0; k < networks; k++) {
+        const ptrdiff_t number = k / per, f = k % r->folds, start = of[number]->starts + k % per / r->folds;
+        epiq_options *o = &t->o[number];
+        *o = r->o;
+        o->width = of[number]->is.width;
+        o->lambda = of[number]->is.lambda;
+        const double decides[] = {(double)o->width, o->lambda, (double)r->folds};
+        epiqp_fit *fit = &t->fit[number * r->folds + f];
+        *fit = r->fit[f];
+        fit->o = o;
+        fit->net = epiqp_net_of(o, r->data->d);
+        fit->arch = epiqp_arch_of(&fit->net);
+        fit->lambda = o->lambda * (double)r->data->n / (double)fit->rows.n; /* lambda n as for all rows */
+        t->list[k] = (epiqp_assignment){.fit = fit,
+                                        .draw = epiqp_draw_of(o, f + start * r->folds),
+                                        .kind = EPIQP_FOR_FOLD,
+                                        .index = f + start * r->folds,
+                                        .of = epiqp_member_sum(3, decides),
+                                        .at = t->at + k * r->rows.largest};
+    }
+    return EPIQ_OK;
+}
+
+/* Networks of the choice are kept in the state file too, each as its predictions at the rows of its fold. */
+static int open_state(const epiqp_race *r, epiqp_arena *arena, epiqp_maker *maker)
+{
+    const epiqp_state_key key = {.e = &r->pb->e, .o = &r->o, .data = r->data, .choice = true};
+    const epiq_cluster *k = r->pb->e.cluster;
+    maker->has_state = r->o.state;
+    return r->o.state && !(k && k->rank > 0) ? epiqp_state_open(&key, arena, &maker->state) : EPIQ_OK;
+}
+
+int epiqp_race_train(epiqp_race *r, epiqp_candidate *const *of, ptrdiff_t models, ptrdiff_t starts)
+{
+    epiqp_arena arena = {0};
+    training t;
+    int s = training_new(r, of, models, starts, &arena, &t);
+    epiqp_maker maker = {.e = &r->pb->e, .engine = r->pb->engine, .sum = &t.sum};
+    const ptrdiff_t per = r->folds * starts;
+    if (!s) s = open_state(r, &arena, &maker);
+    s = epiq_ctx_agree(r->pb->e.c, s);
+    if (!s) s = epiqp_members_run(&maker, "choice", models * per, t.list);
+    for (ptrdiff_t number = 0; !s && number < models; number++) {
+        epiqp_candidate *m = of[number];
+        double gradients = 0, seconds = 0;
+        for (ptrdiff_t k = number * per; k < (number + 1) * per; k++) {
+            const ptrdiff_t f = k % r->folds;
+            add_prediction(r, f, t.list[k].at, (double)(m->starts + k % per / r->folds + 1), m);
+            gradients += (double)t.list[k].training.iterations;
+            seconds += t.list[k].seconds;
+        }
+        const double before = (double)(m->is.iterations * m->is.networks);
+        m->seconds = (m->seconds * (double)m->is.networks + seconds) / (double)(m->is.networks + per);
+        m->starts += starts;
+        m->is.networks += per;
+        m->is.iterations = (ptrdiff_t)((before + gradients) / (double)m->is.networks);
+        r->spent += epiqp_race_work(r, m->is.width, m->is.lambda, m, starts);
+        set_errors(r, m);
+    }
+    epiqp_state_close(maker.state);
+    epiqp_arena_free(r->pb->e.c, &arena);
+    return s;
+}
