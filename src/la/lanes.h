@@ -13,6 +13,8 @@
 #define MASK NAME(mask)
 #define TARGET NAME(FOR)
 #define FUSED(a, b, c) NAME(FUSED)(a, b, c)
+#define POSITIVE(f) NAME(POSITIVE)(f)
+#define KEEP(f, mask) NAME(KEEP)(f, mask)
 #define INLINE static inline __attribute__((always_inline))
 
 #ifdef __aarch64__

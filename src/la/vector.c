@@ -48,6 +48,37 @@ EPIQP_VERSIONS void epiqp_axpy_single(ptrdiff_t n, double a, const float *restri
     }
 }
 
+EPIQP_VERSIONS void epiqp_dot_four(ptrdiff_t n, const float *x, ptrdiff_t ld, const float *y, double out[4])
+{
+    float part[4][PARTS] = {{0}};
+    ptrdiff_t i = 0;
+    for (; i + PARTS <= n; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            part[0][k] += x[i + k] * y[i + k];
+            part[1][k] += x[ld + i + k] * y[i + k];
+            part[2][k] += x[2 * ld + i + k] * y[i + k];
+            part[3][k] += x[3 * ld + i + k] * y[i + k];
+        }
+    }
+    for (int j = 0; j < 4; j++) {
+        for (ptrdiff_t k = i; k < n; k++) {
+            out[j] += (double)(x[j * ld + k] * y[k]);
+        }
+        for (int k = 0; k < PARTS; k++) {
+            out[j] += (double)part[j][k];
+        }
+    }
+}
+
+EPIQP_VERSIONS void epiqp_axpy_four(ptrdiff_t n, const float a[4], const float *restrict x, ptrdiff_t ld,
+                                    float *restrict y)
+{
+    const float first = a[0], second = a[1], third = a[2], fourth = a[3];
+    for (ptrdiff_t i = 0; i < n; i++) {
+        y[i] += (first * x[i] + second * x[ld + i]) + (third * x[2 * ld + i] + fourth * x[3 * ld + i]);
+    }
+}
+
 EPIQP_VERSIONS void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y)
 {
     for (ptrdiff_t i = 0; i < n; i++) {

@@ -19,6 +19,11 @@ double epiqp_dot(ptrdiff_t n, const double *x, const double *y);
 double epiqp_dot_single(ptrdiff_t n, const float *x, const double *y);
 void epiqp_axpy_single(ptrdiff_t n, double a, const float *restrict x, double *restrict y);
 
+/* Four vectors of floats, x_j = x + j ld, at once and in single precision, over few numbers: out_j += x_j'y; and
+ * y += sum_j a_j x_j. */
+void epiqp_dot_four(ptrdiff_t n, const float *x, ptrdiff_t ld, const float *y, double out[4]);
+void epiqp_axpy_four(ptrdiff_t n, const float a[4], const float *restrict x, ptrdiff_t ld, float *restrict y);
+
 /* y += a x */
 void epiqp_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y);
 

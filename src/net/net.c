@@ -170,17 +170,25 @@ static void forward(epiqp_pass *w, const double *theta, ptrdiff_t rows, const do
     }
 }
 
-/* t = J v for the chunk that went forward last; scratch: as long as v. */
-static void tangent(epiqp_pass *w, const double *theta, const float *v, ptrdiff_t rows, const double *x, double *t,
-                    double *scratch)
+/* Before tangents along v; scratch: as long as v. */
+static void aim(epiqp_pass *w, const double *theta, const float *v, double *scratch)
 {
     const ptrdiff_t p = epiqp_net_params(w->net);
     if (!w->single) {
         memset(scratch, 0, (size_t)p * sizeof *scratch);
         add_single(p, v, scratch);
-        chunk_tangent_double(&w->chunk, theta, scratch, rows, x, t);
     } else if (w->shallow32.block) {
         epiqp_shallow32_aim(&w->shallow32, theta, v);
+    }
+}
+
+/* t = J v for the chunk that went forward last, after aim. */
+static void tangent(epiqp_pass *w, const double *theta, const float *v, ptrdiff_t rows, const double *x, double *t,
+                    const double *scratch)
+{
+    if (!w->single) {
+        chunk_tangent_double(&w->chunk, theta, scratch, rows, x, t);
+    } else if (w->shallow32.block) {
         epiqp_shallow32_tangent(&w->shallow32, rows, t);
     } else {
         float out[CHUNK32];
@@ -275,13 +283,14 @@ void epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const dou
     double t[CHUNK32];
     memset(out, 0, (size_t)epiqp_net_params(w->net) * sizeof *out);
     begin(w, theta);
+    aim(w, theta, v, scratch);
     for (ptrdiff_t i = 0; i < n; i += most, x += most * w->net->d) {
         ptrdiff_t rows = epiqp_min(most, n - i);
         forward(w, theta, rows, x, t);
         tangent(w, theta, v, rows, x, t, scratch);
         reverse(w, theta, rows, x, t, out);
-        end(w, out);
     }
+    end(w, out);
 }
 
 void epiqp_net_pulls(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, ptrdiff_t count, const double *u,

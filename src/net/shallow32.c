@@ -20,6 +20,9 @@ enum { BLOCK = 64, MOST_LANES = 16 };
 #else
 #define FUSED_4(a, b, c) ((a) * (b) + (c))
 #endif
+typedef int mask_4 __attribute__((vector_size(16)));
+#define POSITIVE_4(f) ((f) > (vector_4){0})
+#define KEEP_4(f, on) ((vector_4)((mask_4)(f) & (on)))
 #define LANES 4
 #include "net/shallow32_loops.h"
 
@@ -28,6 +31,9 @@ enum { BLOCK = 64, MOST_LANES = 16 };
 #define FORWARD_8 2
 #define COLUMNS_8 12
 #define FUSED_8(a, b, c) ((vector_8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+typedef int mask_8 __attribute__((vector_size(32)));
+#define POSITIVE_8(f) ((f) > (vector_8){0})
+#define KEEP_8(f, on) ((vector_8)((mask_8)(f) & (on)))
 #define LANES 8
 #include "net/shallow32_loops.h"
 
@@ -35,6 +41,9 @@ enum { BLOCK = 64, MOST_LANES = 16 };
 #define FORWARD_16 4
 #define COLUMNS_16 16
 #define FUSED_16(a, b, c) ((vector_16)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+typedef __mmask16 mask_16; /* bits: those of a chunk stay in the first cache */
+#define POSITIVE_16(f) _mm512_cmp_ps_mask((__m512)(f), _mm512_setzero_ps(), _CMP_GT_OQ)
+#define KEEP_16(f, on) ((vector_16)_mm512_maskz_mov_ps(on, (__m512)(f)))
 #define LANES 16
 #include "net/shallow32_loops.h"
 #endif
@@ -63,7 +72,7 @@ int epiqp_shallow32_new(epiq_ctx *c, ptrdiff_t d, ptrdiff_t width, epiqp_shallow
     out->w = (void *)(out->sums + sums);
     out->v = out->w + w;
     out->on = (void *)(out->v + w);
-    out->part = (void *)(out->on + on);
+    out->part = (float *)out->on + on;
     out->x = out->part + rows * MOST_LANES;
     return EPIQ_OK;
 }
@@ -82,7 +91,7 @@ static double slope(const epiqp_shallow32 *t)
 static void clear(epiqp_shallow32 *t)
 {
     t->sum_u = 0;
-    memset(t->sums, 0, (size_t)(t->blocks * (t->d + 1) * BLOCK) * sizeof *t->sums);
+    t->summed = false;
 }
 
 EPIQP_VERSIONS void epiqp_shallow32_begin(epiqp_shallow32 *t, double beta, const double *theta)
@@ -122,12 +131,34 @@ EPIQP_VERSIONS void epiqp_shallow32_aim(epiqp_shallow32 *t, const double *theta,
     }
 }
 
+enum { ABREAST = 4 };
+
+/* grad (units by d) += the first d rows of sum, transposed: some units at a time, each a stream of its own */
+INLINE void add_transposed(ptrdiff_t units, ptrdiff_t d, const double *sum, double *grad)
+{
+    if (units < ABREAST) {
+        for (ptrdiff_t j = 0; j < units; j++) {
+            for (ptrdiff_t a = 0; a < d; a++) {
+                grad[j * d + a] += sum[a * BLOCK + j];
+            }
+        }
+        return;
+    }
+    double *one = grad, *two = one + d, *three = two + d, *four = three + d;
+    for (ptrdiff_t a = 0; a < d; a++, sum += BLOCK) {
+        one[a] += sum[0];
+        two[a] += sum[1];
+        three[a] += sum[2];
+        four[a] += sum[3];
+    }
+}
+
 EPIQP_VERSIONS void epiqp_shallow32_end(epiqp_shallow32 *t, double *grad)
 {
     const ptrdiff_t d = t->d;
     const double s = slope(t), beta = t->beta;
     double *b = grad + t->width * d, *w2 = b + t->width;
-    for (ptrdiff_t k = 0; k < t->blocks * BLOCK; k += BLOCK) {
+    for (ptrdiff_t k = 0; t->summed && k < t->blocks * BLOCK; k += BLOCK) {
         const float *w = t->w + k * (d + 2);
         double *sum = t->sums + k * (d + 1), out[BLOCK] = {0};
         for (ptrdiff_t a = 0; a <= d; a++) {
@@ -137,10 +168,10 @@ EPIQP_VERSIONS void epiqp_shallow32_end(epiqp_shallow32 *t, double *grad)
             }
         }
         ptrdiff_t units = epiqp_min(BLOCK, t->width - k);
+        for (ptrdiff_t j = 0; j < units; j += ABREAST) {
+            add_transposed(epiqp_min(ABREAST, units - j), d, sum + j, grad + (k + j) * d);
+        }
         for (ptrdiff_t j = 0; j < units; j++) {
-            for (ptrdiff_t a = 0; a < d; a++) {
-                grad[(k + j) * d + a] += sum[a * BLOCK + j];
-            }
             b[k + j] += beta * sum[d * BLOCK + j];
             w2[k + j] += out[j];
         }

@@ -22,12 +22,13 @@ typedef struct {
     const epiqp_shallow32_loops *loops; /* for the instruction set of this machine */
     double beta, bias, bias_v, sum_u;   /* beta times the output's bias, and of a direction; the sum of u */
     double *block;
+    bool summed;  /* whether sums holds anything */
     double *sums; /* blocks by d + 1 by 64: S, the bias last */
     float *w;     /* blocks by d + 2 by 64: s W_1 transposed, s beta b_1, W_2 */
     float *v; /* the same of a direction: s (W_2 dW_1 + dW_2 W_1) transposed and its bias row; the last row is unused */
     float *x; /* rows by d + 1: the chunk's features, and 1 */
     float *part; /* rows by 16 at most: parts of the outputs */
-    int *on;     /* blocks by rows by 64: all bits set where a unit is on */
+    void *on;    /* blocks by rows by 64: the units that are on, as masks of a vector's lanes */
 } epiqp_shallow32;
 
 /* The passes in vectors of one instruction set */

@@ -1,12 +1,12 @@
 /* shallow32_loops.h - the loops of shallow32.c for vectors of LANES floats (la/lanes.h), which the instructions of TARGET
  * hold in one register each; compilers lower over-wide vectors badly. FORWARD rows by 4 vectors, and COLUMNS of S by 1
- * vector: their sums stay in registers.
+ * vector: their sums stay in registers. A MASK tells the lanes that are on: POSITIVE(f) makes one, KEEP(f, mask) is f
+ * there and 0 elsewhere.
  */
 #define UNITS (4 * LANES)
 #define FORWARD NAME(FORWARD)
 #define COLUMNS NAME(COLUMNS)
 typedef float VECTOR __attribute__((vector_size(4 * LANES)));
-typedef int MASK __attribute__((vector_size(4 * LANES)));
 
 /* `count` rows from i and UNITS units from k: the partial outputs, and where units are on; or, along a direction, the
  * partial tangents. */
@@ -29,14 +29,14 @@ TARGET INLINE void NAME(forward_tile)(epiqp_shallow32 *t, ptrdiff_t k, ptrdiff_t
         }
     }
     for (int r = 0; r < count; r++) {
-        MASK *on = (MASK *)(t->on + (k / BLOCK * EPIQP_SHALLOW32_ROWS + i + r) * BLOCK + k % BLOCK);
+        MASK *on = (MASK *)t->on + ((k / BLOCK * EPIQP_SHALLOW32_ROWS + i + r) * BLOCK + k % BLOCK) / LANES;
         VECTOR part = zero;
         for (int j = 0; j < 4; j++) {
             if (along) {
-                part += (VECTOR)((MASK)f[r][j] & on[j]);
+                part += KEEP(f[r][j], on[j]);
             } else {
-                on[j] = f[r][j] > zero;
-                part = FUSED((VECTOR)((MASK)f[r][j] & on[j]), w[(d + 1) * step + j], part);
+                on[j] = POSITIVE(f[r][j]);
+                part = FUSED(KEEP(f[r][j], on[j]), w[(d + 1) * step + j], part);
             }
         }
         ((VECTOR *)t->part)[i + r] += part;
@@ -78,8 +78,9 @@ TARGET INLINE void NAME(reverse_tile)(epiqp_shallow32 *t, ptrdiff_t block, ptrdi
                                       int count, int together)
 {
     const VECTOR zero = {0};
+    const bool first = !t->summed;
     for (int k = 0; k < BLOCK / LANES; k += together) {
-        const MASK *on = (const MASK *)(t->on + block * EPIQP_SHALLOW32_ROWS * BLOCK) + k;
+        const MASK *on = (const MASK *)t->on + block * EPIQP_SHALLOW32_ROWS * BLOCK / LANES + k;
         VECTOR sum[COLUMNS];
         for (int c = 0; c < count * together; c++) {
             sum[c] = zero;
@@ -87,7 +88,7 @@ TARGET INLINE void NAME(reverse_tile)(epiqp_shallow32 *t, ptrdiff_t block, ptrdi
         for (ptrdiff_t i = 0; i < rows; i++) {
             const float *x = t->x + i * (t->d + 1) + a;
             for (int j = 0; j < together; j++) {
-                VECTOR delta = (VECTOR)((MASK)(u[i] - zero) & on[i * (BLOCK / LANES) + j]);
+                VECTOR delta = KEEP(u[i] - zero, on[i * (BLOCK / LANES) + j]);
                 for (int c = 0; c < count; c++) {
                     sum[j * count + c] = FUSED(x[c] - zero, delta, sum[j * count + c]);
                 }
@@ -96,7 +97,7 @@ TARGET INLINE void NAME(reverse_tile)(epiqp_shallow32 *t, ptrdiff_t block, ptrdi
         for (int c = 0; c < count * together; c++) {
             double *to = t->sums + (block * (t->d + 1) + a + c % count) * BLOCK + (k + c / count) * LANES;
             for (int l = 0; l < LANES; l++) {
-                to[l] += (double)sum[c][l];
+                to[l] = (first ? 0 : to[l]) + (double)sum[c][l];
             }
         }
     }
@@ -124,6 +125,7 @@ TARGET static void NAME(reverse)(epiqp_shallow32 *t, ptrdiff_t rows, const float
             a += count;
         }
     }
+    t->summed = true;
 }
 
 #undef LANES

@@ -100,10 +100,10 @@ int epiqp_leading_most(ptrdiff_t p)
     return (int)fmax(FEWEST, fmin(EPIQP_LEADING, MOST_NUMBERS / (double)p));
 }
 
-/* In parts of g that stay in the cache. */
+/* In parts of g that stay in the cache, in single precision, which is that of the directions. */
 void epiqp_leading_apply(const epiqp_flow *f, double *g)
 {
-    enum { SPAN = 2048 };
+    enum { SPAN = 2048, FOUR = 4 };
     double along[EPIQP_LEADING] = {0};
     if (f->remote) {
         epiqp_there_slow(f, f->slowed, f->c, g);
@@ -112,11 +112,26 @@ void epiqp_leading_apply(const epiqp_flow *f, double *g)
     for (int turn = 0; f->slowed && turn < 2; turn++) { /* first along = V'g, then g -= V (c along) */
         for (ptrdiff_t k = 0; k < f->p; k += SPAN) {
             const ptrdiff_t some = epiqp_min(SPAN, f->p - k);
-            for (int j = 0; j < f->slowed; j++) {
+            float single[SPAN];
+            for (ptrdiff_t i = 0; i < some; i++) {
+                single[i] = turn ? 0 : (float)g[k + i];
+            }
+            int j = 0;
+            for (; j + FOUR <= f->slowed; j += FOUR) {
+                const float *v = f->leading + j * f->p + k;
+                float by[FOUR];
+                for (int i = 0; i < FOUR; i++) {
+                    by[i] = (float)(-f->c[j + i] * along[j + i]);
+                }
+                if (turn == 0) epiqp_dot_four(some, v, f->p, single, along + j);
+                if (turn == 1) epiqp_axpy_four(some, by, v, f->p, single);
+            }
+            for (; j < f->slowed; j++) {
                 const float *v = f->leading + j * f->p + k;
                 if (turn == 0) along[j] += epiqp_dot_single(some, v, g + k);
                 if (turn == 1) epiqp_axpy_single(some, -f->c[j] * along[j], v, g + k);
             }
+            if (turn == 1) epiqp_axpy_single(some, 1, single, g + k);
         }
     }
 }
