@@ -11,7 +11,7 @@
 /* Rows at a time: 64 by 1024 doubles are 512 KiB, half of a usual second-level cache. In single precision 256, with
  * which sgemm is near its peak; and after so many rows their sums are added in double, so that many rows cost no
  * digits. */
-enum { CHUNK = EPIQP_SHALLOW32_ROWS, CHUNK32 = 256, MOST_SUMMED = 16 * CHUNK32 };
+enum { CHUNK = EPIQP_SHALLOW32_ROWS, CHUNK32 = EPIQP_SHALLOW32_MOST_ROWS, MOST_SUMMED = 16 * CHUNK32 };
 
 static ptrdiff_t inputs(const epiqp_net *net, ptrdiff_t l) /* d_{l-1} */
 {
@@ -114,7 +114,8 @@ void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w)
 
 static ptrdiff_t at_once(const epiqp_pass *w)
 {
-    return w->chunk32.g && w->single ? CHUNK32 : CHUNK;
+    if (!w->single) return CHUNK;
+    return w->shallow32.block ? w->shallow32.loops->rows : CHUNK32;
 }
 
 static EPIQP_VERSIONS void to_single(ptrdiff_t n, const double *restrict from, float *restrict to)

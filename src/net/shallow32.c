@@ -23,6 +23,7 @@ enum { BLOCK = 64, MOST_LANES = 16 };
 typedef int mask_4 __attribute__((vector_size(16)));
 #define POSITIVE_4(f) ((f) > (vector_4){0})
 #define KEEP_4(f, on) ((vector_4)((mask_4)(f) & (on)))
+#define ROWS_4 EPIQP_SHALLOW32_ROWS
 #define LANES 4
 #include "net/shallow32_loops.h"
 
@@ -34,6 +35,7 @@ typedef int mask_4 __attribute__((vector_size(16)));
 typedef int mask_8 __attribute__((vector_size(32)));
 #define POSITIVE_8(f) ((f) > (vector_8){0})
 #define KEEP_8(f, on) ((vector_8)((mask_8)(f) & (on)))
+#define ROWS_8 EPIQP_SHALLOW32_ROWS
 #define LANES 8
 #include "net/shallow32_loops.h"
 
@@ -44,16 +46,17 @@ typedef int mask_8 __attribute__((vector_size(32)));
 typedef __mmask16 mask_16; /* bits: those of a chunk stay in the first cache */
 #define POSITIVE_16(f) _mm512_cmp_ps_mask((__m512)(f), _mm512_setzero_ps(), _CMP_GT_OQ)
 #define KEEP_16(f, on) ((vector_16)_mm512_maskz_mov_ps(on, (__m512)(f)))
+#define ROWS_16 EPIQP_SHALLOW32_MOST_ROWS
 #define LANES 16
 #include "net/shallow32_loops.h"
 #endif
 
 const epiqp_shallow32_loops *epiqp_shallow32_set(int k)
 {
-    static const epiqp_shallow32_loops plain = {forward_4, tangent_4, reverse_4, 4};
+    static const epiqp_shallow32_loops plain = {forward_4, tangent_4, reverse_4, 4, ROWS_4};
 #ifdef X86_SETS
-    static const epiqp_shallow32_loops v3 = {forward_8, tangent_8, reverse_8, 8},
-                                       v4 = {forward_16, tangent_16, reverse_16, 16};
+    static const epiqp_shallow32_loops v3 = {forward_8, tangent_8, reverse_8, 8, ROWS_8},
+                                       v4 = {forward_16, tangent_16, reverse_16, 16, ROWS_16};
     if (__builtin_cpu_supports("x86-64-v4") && k-- == 0) return &v4;
     if (__builtin_cpu_supports("x86-64-v3") && k-- == 0) return &v3;
 #endif
@@ -62,8 +65,9 @@ const epiqp_shallow32_loops *epiqp_shallow32_set(int k)
 
 int epiqp_shallow32_new(epiq_ctx *c, ptrdiff_t d, ptrdiff_t width, epiqp_shallow32 *out)
 {
-    ptrdiff_t blocks = (width + BLOCK - 1) / BLOCK, rows = EPIQP_SHALLOW32_ROWS;
-    ptrdiff_t sums = blocks * (d + 1) * BLOCK, w = blocks * (d + 2) * BLOCK, on = blocks * rows * BLOCK;
+    ptrdiff_t blocks = (width + BLOCK - 1) / BLOCK, rows = EPIQP_SHALLOW32_MOST_ROWS;
+    ptrdiff_t sums = blocks * (d + 1) * BLOCK, w = blocks * (d + 2) * BLOCK,
+              on = blocks * EPIQP_SHALLOW32_ROWS * BLOCK; /* ints; bits of more rows are fewer */
     *out = (epiqp_shallow32){.d = d, .width = width, .blocks = blocks, .loops = epiqp_shallow32_set(0)};
     /* in this order every part starts at a multiple of 64 bytes, as vectors require */
     out->block = epiqp_alloc(c, sums + (2 * w + on + rows * MOST_LANES + rows * (d + 1) + 1) / 2, sizeof(double));
@@ -208,7 +212,7 @@ void epiqp_shallow32_tangent(epiqp_shallow32 *t, ptrdiff_t rows, double *h)
 
 void epiqp_shallow32_reverse(epiqp_shallow32 *t, ptrdiff_t rows, const double *u)
 {
-    float single[EPIQP_SHALLOW32_ROWS];
+    float single[EPIQP_SHALLOW32_MOST_ROWS];
     for (ptrdiff_t i = 0; i < rows; i++) {
         single[i] = (float)u[i];
         t->sum_u += u[i];

@@ -12,7 +12,8 @@
 
 #include "base/base.h"
 
-enum { EPIQP_SHALLOW32_FEATURES = 64, EPIQP_SHALLOW32_ROWS = 64 };
+/* Rows at a time: every set of loops takes ROWS, none more than MOST_ROWS. */
+enum { EPIQP_SHALLOW32_FEATURES = 64, EPIQP_SHALLOW32_ROWS = 64, EPIQP_SHALLOW32_MOST_ROWS = 256 };
 
 typedef struct epiqp_shallow32_loops epiqp_shallow32_loops;
 
@@ -36,7 +37,8 @@ struct epiqp_shallow32_loops {
     void (*forward)(epiqp_shallow32 *t, ptrdiff_t rows, double *h);
     void (*tangent)(epiqp_shallow32 *t, ptrdiff_t rows, double *h);
     void (*reverse)(epiqp_shallow32 *t, ptrdiff_t rows, const float *u);
-    int lanes; /* floats in a vector; an output is the sum of as many partial sums */
+    int lanes;      /* floats in a vector; an output is the sum of as many partial sums */
+    ptrdiff_t rows; /* that they take at a time */
 };
 /* The k-th set of this machine, fastest first; NULL after the last. */
 const epiqp_shallow32_loops *epiqp_shallow32_set(int k);
@@ -46,7 +48,7 @@ void epiqp_shallow32_free(epiq_ctx *c, epiqp_shallow32 *t);
 
 /* Copies the weights and clears the sums. */
 void epiqp_shallow32_begin(epiqp_shallow32 *t, double beta, const double *theta);
-/* The outputs of at most EPIQP_SHALLOW32_ROWS rows; for these, J v with the v given to epiqp_shallow32_aim; and J'u,
+/* The outputs of at most loops->rows rows; for these, J v with the v given to epiqp_shallow32_aim; and J'u,
  * which is added to the sums. */
 void epiqp_shallow32_forward(epiqp_shallow32 *t, ptrdiff_t rows, const double *x, double *h);
 void epiqp_shallow32_aim(epiqp_shallow32 *t, const double *theta, const float *v);

@@ -6,6 +6,7 @@
 #define UNITS (4 * LANES)
 #define FORWARD NAME(FORWARD)
 #define COLUMNS NAME(COLUMNS)
+#define ROWS NAME(ROWS)
 typedef float VECTOR __attribute__((vector_size(4 * LANES)));
 
 /* `count` rows from i and UNITS units from k: the partial outputs, and where units are on; or, along a direction, the
@@ -29,7 +30,7 @@ TARGET INLINE void NAME(forward_tile)(epiqp_shallow32 *t, ptrdiff_t k, ptrdiff_t
         }
     }
     for (int r = 0; r < count; r++) {
-        MASK *on = (MASK *)t->on + ((k / BLOCK * EPIQP_SHALLOW32_ROWS + i + r) * BLOCK + k % BLOCK) / LANES;
+        MASK *on = (MASK *)t->on + ((k / BLOCK * ROWS + i + r) * BLOCK + k % BLOCK) / LANES;
         VECTOR part = zero;
         for (int j = 0; j < 4; j++) {
             if (along) {
@@ -80,7 +81,7 @@ TARGET INLINE void NAME(reverse_tile)(epiqp_shallow32 *t, ptrdiff_t block, ptrdi
     const VECTOR zero = {0};
     const bool first = !t->summed;
     for (int k = 0; k < BLOCK / LANES; k += together) {
-        const MASK *on = (const MASK *)t->on + block * EPIQP_SHALLOW32_ROWS * BLOCK / LANES + k;
+        const MASK *on = (const MASK *)t->on + block * ROWS * BLOCK / LANES + k;
         VECTOR sum[COLUMNS];
         for (int c = 0; c < count * together; c++) {
             sum[c] = zero;

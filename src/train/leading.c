@@ -175,10 +175,17 @@ double epiqp_leading_curvature(epiqp_flow *f, const double *theta, int but, int 
     return curvature_of(f, norm, t->n);
 }
 
+/* From the direction in which infinitely many units have it, where that is known, two turns are enough. */
 double epiqp_leading_first(epiqp_flow *f, const double *theta)
 {
+    const epiqp_left *left = f->left;
+    const bool known = left->count && !f->remote;
+    if (known) {
+        epiqp_net_pulls(&f->pass, theta, left->rows, left->x, 1, left->u, f->y);
+        normalise(f->p, f->y, f->probe);
+    }
     f->margin = MARGIN;
-    return MARGIN * epiqp_leading_curvature(f, theta, 0, 6);
+    return MARGIN * epiqp_leading_curvature(f, theta, 0, known ? 2 : 6);
 }
 
 int epiqp_leading_find(const epiqp_env *e, epiqp_flow *f, const double *theta, double time)
