@@ -108,7 +108,7 @@ static const row TABLE[] = {
           "values of each feature to estimate at, the others as at the first point (0: none)"),
 #undef SECTION
 #define SECTION "Network"
-    CHOICE(preset, "preset", NETWORKS & ~(COMPARE | STUDY), "none", "none|paper",
+    CHOICE(preset, "preset", NETWORKS & ~COMPARE, "none", "none|paper",
            "paper: the published setting, which is width 1024, lambda 1e-3, bias-sd 0, correction none and methods "
            "if,ev,ba, but for those that are given"),
     CHOICE(engine, "engine", TRAINED | BY_NAME, "network", "network|linear|infinite",
