@@ -60,8 +60,6 @@ static int fill(cli *c, study_job *job, char *state, size_t size)
     job->size = args_value(c, "quick") ? STUDY_QUICK : args_value(c, "full") ? STUDY_FULL : STUDY_USUAL;
     job->cell = args_value(c, "cell");
     job->options = c->options;
-    job->options.width = job->options.width ? job->options.width : EPIQ_USUAL_WIDTH; /* nothing is chosen in a study */
-    job->options.lambda = job->options.lambda > 0 ? job->options.lambda : EPIQ_USUAL_LAMBDA;
     job->engine_given = args_value(c, "engine");
     job->scale_given = args_value(c, "scale");
     job->data_dir = folder ? folder : variable && *variable ? variable : NULL;

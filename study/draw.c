@@ -76,6 +76,12 @@ static uint64_t mix(uint64_t seed, const ptrdiff_t *parts, int count)
     return z;
 }
 
+uint64_t lab_next(uint64_t *state)
+{
+    *state += 0x9e3779b97f4a7c15u;
+    return mix(*state, (ptrdiff_t[]){0}, 1);
+}
+
 /* A number for the distribution; that of a real table is made of its name. */
 static ptrdiff_t law_of(const lab_cell *c)
 {
@@ -88,7 +94,7 @@ static ptrdiff_t law_of(const lab_cell *c)
 
 /* Data depend on the distribution and the number of the repetition alone, so that models are compared on the same
  * rows; networks on the stream too. */
-static uint64_t data_seed(const lab_cell *c, ptrdiff_t rep)
+uint64_t lab_data_seed(const lab_cell *c, ptrdiff_t rep)
 {
     return mix(c->o.seed, (ptrdiff_t[]){1, law_of(c), c->n, c->d, rep}, 5);
 }
@@ -142,7 +148,7 @@ static int place_points(epiq_ctx *ctx, const lab_cell *c, lab_drawn *out)
 
 static int draw_synthetic(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_drawn *out)
 {
-    int s = draw_rows(ctx, c, c->n, data_seed(c, rep), out->x, out->y);
+    int s = draw_rows(ctx, c, c->n, lab_data_seed(c, rep), out->x, out->y);
     s = s ? s : place_points(ctx, c, out);
     for (ptrdiff_t i = 0; !s && i < c->n; i++) {
         const double *row = out->x + i * c->d;
@@ -205,7 +211,7 @@ static int draw_planted(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_dra
         fixed_row = c->places[p] == PLACE_ROW ? item[apart].row : fixed_row;
         apart += drawn;
     }
-    s = s ? s : shuffle(ctx, data_seed(c, rep), t->rows - apart, item + apart, normal);
+    s = s ? s : shuffle(ctx, lab_data_seed(c, rep), t->rows - apart, item + apart, normal);
     for (ptrdiff_t i = 0; !s && i < c->n; i++) {
         ptrdiff_t row = i == 0 && fixed_row >= 0 ? fixed_row : item[apart + i].row;
         memcpy(out->x + i * c->d, t->x + row * c->d, (size_t)c->d * sizeof *out->x);

@@ -89,7 +89,8 @@ static int make_key(lab *l, const lab_cell *c, char key[static KEY])
             append(key, "; %s %s", info->name, text);
         }
     }
-    return c->table ? append_table(l, c, key) : EPIQ_OK;
+    if (c->make) append(key, "; %s digest %llx", c->name, c->digest);
+    return c->table && !c->make ? append_table(l, c, key) : EPIQ_OK;
 }
 
 /* Roughly what a repetition costs, to tell the time left: members by rows by features, plus the factor. */
@@ -143,7 +144,7 @@ static void one(round_trip *t, ptrdiff_t rep, epiq_ctx *worker)
 #pragma omp atomic read
     before = t->status;
     if (before) return;
-    int s = lab_sample(worker, c, job->data_dir, rep, sample);
+    int s = c->make ? c->make(worker, c, rep, sample) : lab_sample(worker, c, job->data_dir, rep, sample);
 #pragma omp critical(lab)
     {
         if (s && !t->status) {
@@ -183,7 +184,7 @@ static int run_cell(round_trip *t)
     const bool alone = c->reps < job->crew.threads; /* too few to share out: each repetition gets all threads */
     c->o.threads = alone ? job->crew.threads : 1;
     if (alone) {
-        c->o.state = l->store.path && !c->timed && c->o.engine == EPIQ_ENGINE_NETWORK
+        c->o.state = !c->make && l->store.path && !c->timed && c->o.engine == EPIQ_ENGINE_NETWORK
                          ? lab_text(l, "%s" LAB_MEMBERS, job->state)
                          : NULL;
         epiq_ctx_on_progress(job->crew.workers[0], relay, t);
@@ -212,7 +213,7 @@ int lab_run(lab *l, lab_cell *cells, ptrdiff_t count)
         double share = cost(c) * (double)c->reps;
         snprintf(label, sizeof label, "set %d, n = %td, d = %td%s%s", c->set, c->n, c->d, c->noise ? ", noise " : "",
                  c->noise ? LAB_NOISES[c->noise] : "");
-        const char *name = c->name ? c->name : c->table ? c->table->name : label;
+        const char *name = c->name && !c->make ? c->name : c->table ? c->table->name : label;
         round_trip t = {l, c, key, name, c - cells + 1, count, 0, before, share, whole, EPIQ_OK};
         s = make_key(l, c, key);
         s = s ? s : run_cell(&t);

@@ -59,7 +59,7 @@ typedef enum { PLACE_X0, PLACE_MEAN, PLACE_RANDOM, PLACE_ROW, PLACE_ALL } lab_pl
 enum { LAB_POINTS_MAX = 7 };
 #define LAB_SMOOTH 4 /* the set of draw.c that epiq synth does not have */
 
-typedef struct {
+typedef struct lab_cell {
     const char *name;           /* of a cell that --cell can ask for; NULL: it has none */
     int set;                    /* 1, 2, 3, LAB_SMOOTH; 0: a real table */
     const lab_table *table;     /* which one */
@@ -74,6 +74,12 @@ typedef struct {
     bool timed;     /* members are not kept one by one, so that the time is that of all of them */
     int stream;     /* cells that share it and their distribution share their data sets; networks differ */
     epiq_options o; /* what every repetition asks */
+    /* A repetition that is no estimate: how it is made, how many numbers it has, and a digest of what it depends on
+     * beside all this. NULL: an estimate. */
+    int (*make)(epiq_ctx *ctx, const struct lab_cell *c, ptrdiff_t rep, double *sample);
+    ptrdiff_t fields;
+    unsigned long long digest;
+    const struct lab_board *board; /* of benchmark.c */
     /* filled by lab_run */
     ptrdiff_t length; /* of a sample */
     double *samples;  /* reps by length: of each point its fields, its members and its batches */
@@ -110,7 +116,8 @@ typedef struct {
     double *points; /* points by d */
 } lab_drawn;
 int lab_draw(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_drawn *out); /* free out->x: all lies there */
-uint64_t lab_network_seed(const lab_cell *c, ptrdiff_t rep);
+uint64_t lab_network_seed(const lab_cell *c, ptrdiff_t rep), lab_data_seed(const lab_cell *c, ptrdiff_t rep);
+uint64_t lab_next(uint64_t *state); /* random bits, splitmix64 */
 
 /* The fields S_CONTROL.. of a sample. They stay as they are where no such predictor is linear: scale minmax. */
 int lab_control(epiq_ctx *ctx, const lab_cell *c, const epiq_options *o, const lab_drawn *drawn, double *sample);
@@ -251,6 +258,6 @@ void lab_add_if(lab *l, const lab_cell *c, const lab_published *paper);
 
 typedef int lab_study(lab *l);
 extern lab_study study_synthetic, study_table2, study_figure_members, study_timing, study_normality, study_coverage,
-    study_scaling, study_decomposition, study_divided, study_trained;
+    study_scaling, study_decomposition, study_divided, study_trained, study_benchmark;
 
 #endif

@@ -23,7 +23,7 @@ const char *const LAB_CORRECTIONS[EPIQ_CORRECTIONS] = {"moderated", "rowwise", "
 
 ptrdiff_t lab_sample_length(const lab_cell *c)
 {
-    return lab_points(c) * (S_FIXED + c->o.members + c->o.batches);
+    return c->make ? c->fields : lab_points(c) * (S_FIXED + c->o.members + c->o.batches);
 }
 
 int lab_read_table(epiq_ctx *ctx, const lab_cell *c, const char *folder, const epiq_options *o, epiq_data **data)

@@ -123,6 +123,8 @@ typedef struct {
     int (*run)(struct lab *l);
     epiq_engine engine; /* unless another is asked for */
     int set;            /* of a synthetic table */
+    epiq_scale scale;   /* unless another is asked for */
+    bool chooses;       /* the network is left to choose, unless it is given */
 } study_info;
 const study_info *study_list(ptrdiff_t index);    /* NULL past the end */
 const study_info *study_called(const char *name); /* NULL: none is */

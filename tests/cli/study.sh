@@ -16,7 +16,7 @@ cp "$out" listed
 expect_ok "$epiq" study
 check 'without a name the same list' cmp "$out" listed
 rm listed
-for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition divided trained; do
+for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition divided trained benchmark; do
     check "$name is listed" says "$out" "^$name "
 done
 
@@ -53,6 +53,19 @@ check 'kinds of points and how far estimates are off' says trained-1.json \
     '^    \{"set": 2, "n": 200, "d": 4, "cell": "set2-n200-d4", "at": "random",.*"quantity": "answer",.*"rms_log": [0-9.]+'
 check 'the page has both tables' says v.html 'By the kind of point'
 expect_ok "$epiq" study trained --cell depth2 --engine infinite --reps 5 --json v.json --quiet
+mkdir tables
+awk 'BEGIN { print "a,b,y"; for (i = 1; i <= 60; i++) { a = sin(17 * i); b = cos(29 * i); printf "%.9g,%.9g,%.9g\n", a, b, a + b * b + 0.1 * sin(7 * i * i) } }' >tables/made.csv
+for threads in 1 3; do
+    expect_ok "$epiq" study benchmark --data-dir tables --quick --engine infinite --json board-$threads.json --quiet --threads $threads
+done
+check 'benchmark: threads change no bit but the time' diff <(cells board-1.json | grep -v seconds) <(cells board-3.json | grep -v seconds)
+check 'benchmark: a line for each score' says board-1.json '"set": "made".*"quantity": "log_likelihood", "method": "infinite", "reps": 2,'
+printf '1,2,3\n4,5,61\n' >tables/made.splits.csv
+expect_exit 2 'made.splits.csv, line 2' "$epiq" study benchmark --data-dir tables --quick --engine infinite --quiet
+printf '1,2,3\n4,5,6\n' >tables/made.splits.csv
+expect_ok "$epiq" study benchmark --data-dir tables --full --engine infinite --json fixed.json --quiet
+check 'benchmark: the splits beside a table are used' says fixed.json '"quantity": "rmse", "method": "infinite", "reps": 2,'
+rm -r tables
 check 'one cell alone' bash -c '! grep \"cell\" v.json | grep -v set1-n100-d4-depth2'
 rm -f ./*
 
