@@ -41,7 +41,7 @@ static int set_tried(epiqp_race *r, epiq_model_choice *out)
 static int describe(epiqp_race *r, const epiqp_race *of_part, const epiqp_candidate *chosen, epiq_model_choice *out)
 {
     const epiqp_candidate *before = usual(r);
-    char width[48] = "", gain[128] = "", part[96] = "";
+    char width[48] = "", gain[128] = "", part[96] = "", starts[128] = "";
     int s = set_tried(r, out);
     if (s) return s;
     out->rmse = chosen->is.rmse;
@@ -58,9 +58,12 @@ static int describe(epiqp_race *r, const epiqp_race *of_part, const epiqp_candid
     if (of_part) {
         snprintf(part, sizeof part, ", after %td were tried on %td of the rows", of_part->count, of_part->data->n);
     }
+    if (r->starts_off && !chosen->is.width) {
+        snprintf(starts, sizeof starts, ", their starts taken off ({--predictor} shifted)");
+    }
     out->reason = epiqp_arena_sentence(
-        r->pb->e.c, r->pb->lasting, "%slambda %g: error %.4g on rows left out%s; %s of %td models tried%s%s", width,
-        out->lambda, out->rmse, gain,
+        r->pb->e.c, r->pb->lasting, "%slambda %g%s: error %.4g on rows left out%s; %s of %td models tried%s%s", width,
+        out->lambda, starts, out->rmse, gain,
         chosen == epiqp_race_best(r, EPIQP_RACE_ANY) ? "the best"
                                                      : "the simplest within one standard error of the best",
         r->count, part, r->limited ? ", others being left out for their cost" : "");
@@ -112,6 +115,7 @@ static int take_choice(epiqp_race *r, const epiqp_race *of_part, const epiqp_can
     out->width = r->any_width && (*chosen)->is.width ? (*chosen)->is.width : out->width;
     out->lambda = (*chosen)->is.lambda;
     out->folds = r->folds;
+    resolved->o.predictor = r->starts_off && !(*chosen)->is.width ? EPIQ_PREDICTOR_SHIFTED : r->o.predictor;
     resolved->network = epiqp_race_seconds(r, *chosen, (double)r->pb->n);
     return describe(r, of_part, *chosen, out);
 }
@@ -201,6 +205,7 @@ int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiqp_re
                                .lambda = r->any_lambda ? epiqp_race_lambdas[EPIQP_RACE_USUAL] : o->lambda,
                                .tried = epiqp_empty_list};
     r->trains = pb->engine->trains && (o->methods & (EPIQ_EV | EPIQ_BA) || o->data_by == EPIQ_DATA_BY_RETRAIN);
+    r->starts_open = resolved->starts_open && r->trains && r->any_width;
     r->o.width = out->width;
     r->o.lambda = out->lambda;
     int s = take_part(r, request->choice_rows ? request->choice_rows : EPIQP_CHOICE_ROWS, &part);
