@@ -17,7 +17,7 @@ typedef enum {
     EPIQP_FOR_ORDER = 6,       /* of a member's mini-batches; stream = member */
     EPIQP_FOR_BATCH_ORDER = 7, /* of the mini-batches of a batch's network; stream = batch */
     EPIQP_FOR_PROBE = 8,       /* stream = probe */
-    EPIQP_FOR_SEARCH = 9,      /* the start of the search for leading directions */
+    EPIQP_FOR_SEARCH = 9,      /* the search for leading directions; the rows that training begins with */
     EPIQP_FOR_LANDMARK = 10,   /* rows of a preconditioner */
     EPIQP_FOR_PARTS = 11,      /* of rows into parts */
     EPIQP_FOR_WILD = 12,       /* signs of steps; stream = replicate */

@@ -83,7 +83,8 @@ static double bytes_of(const epiqp_race *r)
     return 8 * n *
                (EPIQP_RACE_FOLDS * (3 * d + 6) + 3 * EPIQP_RACE_MOST +
                 EPIQP_RACE_FIRST * EPIQP_RACE_FOLDS * EPIQP_RACE_WIDTHS_MOST) +
-           fmax(kernel, (double)r->pb->e.threads * epiqp_network_bytes(&net));
+           fmax(kernel,
+                (double)r->pb->e.threads * (epiqp_network_bytes(&net) + epiqp_parts_bytes(r->data->n, r->data->d)));
 }
 
 static int check_memory(const epiqp_race *r)

@@ -180,7 +180,9 @@ static int race_seconds(rehearsal *h, double *out)
     return s;
 }
 
-/* The race on all rows after one on a part of them, and the network chosen there: any of those tried. */
+/* The race on all rows after one on a part of them, and the network chosen there: of any width, with the least penalty that is tried
+ * with one of them, which is what more rows want, unless that costs too much. The rehearsal drops widths sooner than the race will, before
+ * they come to that penalty. */
 static int all_rows_seconds(rehearsal *h, double *choosing, double *network)
 {
     epiqp_candidate *now[EPIQP_RACE_FINALS_MOST];
@@ -194,13 +196,26 @@ static int all_rows_seconds(rehearsal *h, double *choosing, double *network)
     whole->folds = 1;
     whole->stands_for = 1;
     int s = epiqp_race_for_all(whole, &h->race, now, &models);
-    double sum = 0;
-    for (ptrdiff_t k = 0; !s && k < models; k++) {
-        sum += seconds_like(h, now[k], n);
-    }
     if (s || !models) return s;
+    int least = now[0]->level;
+    double sum = 0, of_least = 0, widths = 0;
+    for (ptrdiff_t k = 0; k < models; k++) {
+        least = now[k]->level > least ? now[k]->level : least;
+    }
+    for (ptrdiff_t k = 0; k < models; k++) { /* the penalties of a width follow each other, falling */
+        epiqp_candidate m = *now[k];
+        sum += seconds_like(h, &m, n);
+        if (k + 1 < models && now[k + 1]->is.width == m.is.width) continue;
+        const double lambda = epiqp_race_lambda(whole, least);
+        if (epiqp_race_run_work(whole, NULL, m.is.width, lambda) <= EPIQP_RACE_RUN_LIMIT) {
+            m.level = least;
+            m.is.lambda = lambda;
+        }
+        of_least += seconds_like(h, &m, n);
+        widths++;
+    }
     *choosing += EPIQP_RACE_FIRST * sum * (EPIQP_RACE_FOLDS - 1) / EPIQP_RACE_FOLDS / h->pb.e.threads;
-    *network = sum / (double)models;
+    *network = of_least / widths;
     return EPIQ_OK;
 }
 

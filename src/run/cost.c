@@ -16,6 +16,8 @@ static const double PROCESS = 8.5e6, RANK = 18e6, NEIGHBOUR = 1.5e6, MESSAGES = 
 /* Seconds: of one thread, for each row and point, where rows are left out; for each pair of rows, of the
  * noise as it varies over them and of products that are slower than those that were timed: 1000 to 8000 rows, with each correction. */
 static const double LEAVING_OUT = 2.5e-7, OF_PAIR = 6e-8;
+/* And of the interval of y: for each row, row near it that is looked at, and feature; features cost so many besides. */
+static const double OF_NEAR = 1e-9, BESIDE_FEATURES = 5;
 
 /* ---- memory ---- */
 
@@ -60,7 +62,7 @@ static double networks_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
     if (!plan->members && !plan->batches && !plan->fold_starts) return 0;
     epiqp_net net = epiqp_net_of(o, pb->data->d);
     bool own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL;
-    double at_work = epiqp_network_bytes(&net);
+    double at_work = epiqp_network_bytes(&net) + epiqp_parts_bytes(pb->n, pb->data->d);
     if (epiqp_start_removed(o)) at_work += 8 * ((double)epiqp_net_params(&net) + n + points);
     if (own) {
         at_work += (double)epiqp_tri_bytes(pb->n) + 8 * n * points + 16 * n * (double)o->width * (double)o->depth;
@@ -229,6 +231,10 @@ double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const
         seconds += LEAVING_OUT * (double)pb->n * (double)pb->points / pb->e.threads;
     }
     if (plan->influence && plan->solve) seconds += OF_PAIR * (double)pb->n * (double)pb->n / pb->e.threads;
+    if (plan->wants_predictive) {
+        seconds += OF_NEAR * ((double)pb->data->d + BESIDE_FEATURES) * (double)pb->n *
+                   (double)epiqp_min(pb->n, EPIQP_SPREAD_ROWS) / pb->e.threads;
+    }
     if (linear) seconds += linear_seconds(pb, plan, rate);
     if (pb->engine->trains) {
         const double one = rate->network > 0 ? rate->network : epiqp_usual_seconds(pb, &plan->ran, rate);

@@ -28,6 +28,7 @@ extern const double epiqp_race_lambdas[EPIQP_RACE_LEVELS];
 typedef struct {
     epiq_model_tried is; /* width 0: infinitely wide; rmse and se are filled in at the end */
     int level;           /* of epiqp_race_lambdas; -1: lambda is given */
+    ptrdiff_t rows;      /* of the race that it was tried in */
     ptrdiff_t starts;    /* networks without each fold */
     double seconds;      /* that a network took of a processor, on average; 0: unknown */
     double *mean, *m2;   /* n: of their predictions at rows left out, and the squares around it, summed */

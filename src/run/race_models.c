@@ -103,7 +103,7 @@ epiqp_candidate *epiqp_race_add(epiqp_race *r, ptrdiff_t width, int level)
 {
     const ptrdiff_t n = r->data->n;
     epiqp_candidate *m = &r->list[r->count];
-    *m = (epiqp_candidate){.is = {.width = width, .lambda = epiqp_race_lambda(r, level)}, .level = level};
+    *m = (epiqp_candidate){.is = {.width = width, .lambda = epiqp_race_lambda(r, level)}, .level = level, .rows = n};
     m->mean = epiqp_room(r->pb, 3 * n, sizeof *m->mean);
     if (!m->mean) return NULL;
     m->m2 = m->mean + n;
@@ -285,28 +285,44 @@ int epiqp_race_folds(epiqp_race *r)
     return s;
 }
 
-double epiqp_race_work(const epiqp_race *r, ptrdiff_t width, double lambda, const epiqp_candidate *before,
-                       ptrdiff_t starts)
+/* Gradients of a network on so many rows, by trained networks of the model or of one like it, or else as usual. */
+static double gradients_of(const epiqp_race *r, const epiqp_net *net, double lambda, const epiqp_candidate *before,
+                           ptrdiff_t rows)
+{
+    const double usual = epiqp_usual_effort(net, rows, lambda).gradients;
+    if (!before || !before->is.networks) return usual;
+    epiq_options o = r->o;
+    o.width = before->is.width;
+    const epiqp_net other = epiqp_net_of(&o, r->data->d);
+    return usual * (double)before->is.iterations /
+           epiqp_usual_effort(&other, before->rows, before->is.lambda).gradients;
+}
+
+static epiqp_net net_of_width(const epiqp_race *r, ptrdiff_t width)
 {
     epiq_options o = r->o;
     o.width = width;
-    const epiqp_net net = epiqp_net_of(&o, r->data->d);
-    double gradients = epiqp_usual_effort(&net, r->data->n, lambda).gradients;
-    if (before && before->is.networks) {
-        o.width = before->is.width;
-        const epiqp_net other = epiqp_net_of(&o, r->data->d);
-        gradients *=
-            (double)before->is.iterations / epiqp_usual_effort(&other, r->data->n, before->is.lambda).gradients;
-    }
+    return epiqp_net_of(&o, r->data->d);
+}
+
+double epiqp_race_work(const epiqp_race *r, ptrdiff_t width, double lambda, const epiqp_candidate *before,
+                       ptrdiff_t starts)
+{
+    const epiqp_net net = net_of_width(r, width);
     const double rows =
         r->stands_for * (double)(starts * r->folds * r->data->n) * (EPIQP_RACE_FOLDS - 1) / EPIQP_RACE_FOLDS;
-    return gradients * rows * ((double)epiqp_net_params(&net) + PER_ROW);
+    return gradients_of(r, &net, lambda, before, r->data->n) * rows * ((double)epiqp_net_params(&net) + PER_ROW);
 }
 
 double epiqp_race_seconds(const epiqp_race *r, const epiqp_candidate *m, double rows)
 {
+    if (!(m->seconds > 0)) return 0;
     const double share = (double)(EPIQP_RACE_FOLDS - 1) / EPIQP_RACE_FOLDS;
-    return m->seconds * (rows + EPIQP_ROWS_OF_WEIGHT) / (share * (double)r->data->n + EPIQP_ROWS_OF_WEIGHT);
+    const epiqp_net net = net_of_width(r, m->is.width);
+    const epiqp_effort there = epiqp_usual_effort(&net, (ptrdiff_t)rows, m->is.lambda),
+                       here = epiqp_usual_effort(&net, m->rows, m->is.lambda);
+    return m->seconds * (there.gradients + there.products) / (here.gradients + here.products) *
+           (rows + EPIQP_ROWS_OF_WEIGHT) / (share * (double)r->data->n + EPIQP_ROWS_OF_WEIGHT);
 }
 
 double epiqp_race_networks(const epiq_options *o)
@@ -317,9 +333,9 @@ double epiqp_race_networks(const epiq_options *o)
 
 double epiqp_race_run_work(const epiqp_race *r, const epiqp_candidate *m, ptrdiff_t width, double lambda)
 {
-    const double share = (double)(EPIQP_RACE_FOLDS - 1) / EPIQP_RACE_FOLDS, all = (double)r->pb->n / (double)r->data->n;
-    return epiqp_race_work(r, width, lambda, m, 1) / r->stands_for / share / (double)r->folds *
-           epiqp_race_networks(&r->o) * all;
+    const epiqp_net net = net_of_width(r, width);
+    return gradients_of(r, &net, lambda, m, r->pb->n) * (double)r->pb->n * ((double)epiqp_net_params(&net) + PER_ROW) *
+           epiqp_race_networks(&r->o);
 }
 
 static void add_prediction(const epiqp_race *r, ptrdiff_t f, const double *at, double count, epiqp_candidate *m)

@@ -100,15 +100,13 @@ typedef struct {
 } judging;
 
 /* Whether leverages of many rows come from probes where nothing is said of it: an inverse takes three times as long as the factor.
- * Rows in groups need it, a model is asked about any point, and models are compared by errors that are exact. With many points the
- * rows that may decide one of them would take as long as the inverse. */
+ * Rows in groups need it, a model is asked about any point, and models are compared by errors that are exact. */
 static bool probes_by_default(const judging *w, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
     return o->solver == EPIQ_SOLVER_EXACT && !o->probes && w->pb->n > EPIQP_INVERSE_ROWS && !w->pb->e.cluster &&
            !epiqp_gmat_takes(&w->pb->e, w->pb->n) && !epiqp_has_groups(w->pb) && !w->request->model &&
-           !w->request->leverage && needs_leverages(plan, w->request) &&
-           6 * (4 * PROBES + epiqp_deciding_most(w->pb->points, w->pb->n)) <= w->pb->n; /* solves, in rows */
+           !w->request->leverage && needs_leverages(plan, w->request);
 }
 
 /* The plan with one solver. Few rows are solved with exactly whatever was asked. resident: of a factor in a scratch file. */

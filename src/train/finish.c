@@ -10,7 +10,9 @@
 
 enum { TRIES = 6 };                        /* shorter and shorter steps, before the pairs are given up */
 enum { WINDOW = 10, LONGEST_WINDOW = 64 }; /* gradients over which the loss is to fall: an eighth of all */
-static const double ENOUGH = 1e-4;         /* of the fall that the slope promises (Armijo) */
+static const double OF_PART =
+    4; /* the loss of a part of the rows is to settle so many times as well: it costs little */
+static const double ENOUGH = 1e-4; /* of the fall that the slope promises (Armijo) */
 
 typedef struct {
     epiqp_flow *f;
@@ -245,26 +247,23 @@ static void remember(memory *m, double length, const double *direction, const do
     if (m->count < m->room) m->count++;
 }
 
-int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t limit, bool on, double *theta,
-                 epiqp_training *report)
+/* Until the loss falls by less than a fraction `settled`. f->rough: the precision of report->loss and f->grad. */
+static int settle(const epiqp_env *e, memory *m, double settled, ptrdiff_t limit, bool on, double *theta,
+                  epiqp_training *report)
 {
-    memory m = {.f = f, .p = f->p, .room = EPIQP_PAIRS};
+    epiqp_flow *f = m->f;
     double *direction = f->before, *end = f->y, *next = f->old, past[LONGEST_WINDOW];
-    m.s = (void *)f->image; /* the search for leading directions is over */
-    m.y = m.s + m.room * f->p;
-    bool single = f->rough; /* the precision of report->loss and f->grad */
-    forget(&m);
-    products(&m, f->grad);
+    bool single = f->rough;
     for (ptrdiff_t steps = 0; report->iterations < limit; steps++) {
         if (single && !f->pass.single) { /* the loss has become too small for it: rounding would look like a rise */
             report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
             report->iterations++;
-            forget(&m);
-            products(&m, f->grad);
+            forget(m);
+            products(m, f->grad);
         }
         single = f->pass.single;
         past[steps % LONGEST_WINDOW] = report->loss;
-        const double slope = direct(&m, f->grad, direction);
+        const double slope = direct(m, f->grad, direction);
         double length = 1, loss = INFINITY, rel = 0;
         int tries = 0;
         bool lower = false;
@@ -280,15 +279,15 @@ int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t li
         int status = epiqp_check_cancel(e);
         if (status) return status;
         if (!lower) {
-            if (m.count == 0 && single == f->pass.single) { /* not even along the gradient: a minimum, or a kink */
+            if (m->count == 0 && single == f->pass.single) { /* not even along the gradient: a minimum, or a kink */
                 report->converged = report->iterations < limit && !on;
                 return EPIQ_OK;
             }
-            forget(&m);
-            products(&m, f->grad);
+            forget(m);
+            products(m, f->grad);
             continue;
         }
-        remember(&m, length, direction, f->grad, next);
+        remember(m, length, direction, f->grad, next);
         epiqp_flow_copy(f, theta, end);
         epiqp_flow_copy(f, f->grad, next);
         report->loss = loss;
@@ -300,4 +299,34 @@ int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t li
         }
     }
     return EPIQ_OK;
+}
+
+/* From the minimum of a part of the rows to more of them. Gradients are counted in those of the rows at hand. The pairs stay: the
+ * curvatures are nearly the same. */
+static void take_more_rows(memory *m, const double *theta, epiqp_training *report)
+{
+    epiqp_flow *f = m->f;
+    const double share = (double)f->task[0].n / (double)f->task[1].n;
+    f->task++;
+    f->rough = f->pass.single;
+    report->converged = false;
+    report->iterations = 1 + (ptrdiff_t)ceil(share * (double)report->iterations);
+    report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
+    products(m, f->grad);
+}
+
+int epiqp_finish(const epiqp_env *e, epiqp_flow *f, ptrdiff_t levels, double settled, ptrdiff_t limit, bool on,
+                 double *theta, epiqp_training *report)
+{
+    memory m = {.f = f, .p = f->p, .room = EPIQP_PAIRS};
+    m.s = (void *)f->image; /* the search for leading directions is over */
+    m.y = m.s + m.room * f->p;
+    forget(&m);
+    products(&m, f->grad);
+    int status = EPIQ_OK;
+    for (; !status && levels > 1; levels--) {
+        status = settle(e, &m, settled / OF_PART, limit, on, theta, report);
+        if (!status) take_more_rows(&m, theta, report);
+    }
+    return status ? status : settle(e, &m, settled, limit, on, theta, report);
 }

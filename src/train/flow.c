@@ -93,7 +93,50 @@ double epiqp_minimise_bytes(ptrdiff_t params)
            ((double)sizeof(double) * (4 + fmax(most, EPIQP_PAIRS)) + (double)sizeof(float) * (3 + most));
 }
 
-static int flow_new(const epiqp_env *e, const epiqp_task *t, const epiqp_left *left, const double *theta, epiqp_flow *f)
+/* ---- parts of many rows ---- */
+
+/* Of MANY rows the flow, and the first minimum, are those of a part, of PART rows at least; the next part has GROWS times as many, and
+ * so on up to all. The minimum of a part differs from that of the next by what other rows would change in it, so that few gradients of
+ * all rows are left to take. */
+enum { MANY = 131072, PART = 16384, GROWS = 4, MOST_LEVELS = 24 };
+
+double epiqp_parts_bytes(ptrdiff_t n, ptrdiff_t d)
+{
+    const double most = 0.5 * GROWS / (GROWS - 1); /* of all rows: the largest is half of them at most */
+    return epiqp_part_rows(n) < n ? most * (double)n * (double)(d + 2) * (double)sizeof(double) : 0;
+}
+
+ptrdiff_t epiqp_part_rows(ptrdiff_t n)
+{
+    for (bool many = n >= MANY; many && n >= 2 * PART;) {
+        n = epiqp_max(PART, n / GROWS);
+    }
+    return n;
+}
+
+/* The same task with one row out of each of as many equal parts of the table as it takes; x begins the block of its rows. */
+static int part_new(const epiqp_env *e, const epiqp_task *t, ptrdiff_t n, epiqp_task *out)
+{
+    const ptrdiff_t d = t->net->d;
+    double *x = epiqp_alloc(e->c, n * (d + 2), sizeof *x);
+    *out = *t;
+    if (!x) return EPIQ_E_NOMEM;
+    double *y = x + n * d, *pick = y + n;
+    epiqp_uniforms((epiqp_stream){0, EPIQP_FOR_SEARCH, 2}, n, pick);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const ptrdiff_t row = epiqp_min((ptrdiff_t)(((double)i + pick[i]) * (double)t->n / (double)n), t->n - 1);
+        memcpy(x + i * d, t->x + row * d, (size_t)d * sizeof *x);
+        y[i] = t->y[row];
+    }
+    out->n = n;
+    out->x = x;
+    out->y = y;
+    return EPIQ_OK;
+}
+
+/* all: the rows that it ends with, which decide on the precision. */
+static int flow_new(const epiqp_env *e, const epiqp_task *t, const epiqp_task *all, const epiqp_left *left,
+                    const double *theta, epiqp_flow *f)
 {
     *f = (epiqp_flow){.task = t, .left = left, .p = epiqp_net_params(t->net), .leads = leads(t, left)};
     const ptrdiff_t count = f->leads, images = epiqp_max(count, EPIQP_PAIRS);
@@ -111,7 +154,7 @@ static int flow_new(const epiqp_env *e, const epiqp_task *t, const epiqp_left *l
     for (ptrdiff_t k = 0; k < f->p; k++) {
         f->probe[k] = (float)(f->old[k] - 0.5);
     }
-    return epiqp_task_pass(e, t, &f->pass);
+    return epiqp_task_pass(e, all, &f->pass);
 }
 
 /* One step of s stages from theta, whose gradient is in f->grad; the end is left in f->y. */
@@ -149,14 +192,24 @@ static ptrdiff_t stages(const epiqp_flow *f, double h)
     return h * f->curvature <= 0.5 ? 1 : epiqp_max(2, (ptrdiff_t)most);
 }
 
-int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *given, epiqp_training *report)
+int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_steps, double *given,
+                   epiqp_training *report)
 {
     epiqp_flow f = {0};
     epiqp_left own = {0};
-    const epiqp_left *left = t->left ? t->left : &own;
+    epiqp_task level[MOST_LEVELS + 1];
+    ptrdiff_t levels = 0;
+    const bool in_parts = !most_steps && !all->fine && !e->remote;
+    const epiqp_task *t = level;
+    const epiqp_left *left = all->left ? all->left : &own;
     *report = (epiqp_training){0};
-    int status = t->left ? EPIQ_OK : epiqp_left_new(e, t->net, t->n, t->x, &own);
-    if (status || (status = flow_new(e, t, left, given, &f))) goto end;
+    int status = all->left ? EPIQ_OK : epiqp_left_new(e, all->net, all->n, all->x, &own);
+    for (ptrdiff_t rows = in_parts ? epiqp_part_rows(all->n) : all->n; !status && rows < all->n;) {
+        status = part_new(e, all, rows, &level[levels++]);
+        rows = 2 * GROWS * rows <= all->n ? GROWS * rows : all->n;
+    }
+    level[levels++] = *all;
+    if (status || (status = flow_new(e, t, all, left, given, &f))) goto end;
     double *theta = f.remote ? f.theta : given;
     const manner how = manner_of(t, left);
     const ptrdiff_t limit = most_steps > 0 ? most_steps : most_steps < 0 ? -most_steps : MOST_GRADIENTS;
@@ -208,9 +261,14 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps
         }
     }
     if (how.settled == 0) report->converged = report->iterations < limit;
-    if (!report->converged) status = epiqp_finish(e, &f, how.settled, limit, most_steps < 0, theta, report);
+    if (!report->converged || levels > 1) {
+        status = epiqp_finish(e, &f, levels, how.settled, limit, most_steps < 0, theta, report);
+    }
     if (!status && f.remote) status = epiqp_there_end(&f, given);
 end:
+    for (ptrdiff_t k = 0; k < levels && level[k].x != all->x; k++) {
+        epiqp_free(e->c, (double *)level[k].x);
+    }
     epiqp_pass_free(e->c, &f.pass);
     if (!f.remote) epiqp_free(e->c, f.grad);
     epiqp_left_free(e->c, &own);

@@ -69,8 +69,9 @@ double epiqp_leading_curvature(epiqp_flow *f, const double *theta, int but, int 
 void epiqp_leading_apply(const epiqp_flow *f, double *g);
 
 /* Quasi-Newton steps from theta, whose gradient is in f->grad, until the loss falls by less than a fraction `settled`,
- * or `limit` gradients are spent in all; on: go on to the limit. */
-int epiqp_finish(const epiqp_env *e, epiqp_flow *f, double settled, ptrdiff_t limit, bool on, double *theta,
-                 epiqp_training *report);
+ * or `limit` gradients are spent in all; on: go on to the limit. levels: f->task is the first of so many, with more and
+ * more of the rows, the last of which counts. */
+int epiqp_finish(const epiqp_env *e, epiqp_flow *f, ptrdiff_t levels, double settled, ptrdiff_t limit, bool on,
+                 double *theta, epiqp_training *report);
 
 #endif

@@ -32,7 +32,7 @@ typedef struct {
     bool converged;
     double loss;          /* R where training ended */
     double gradient_rel;  /* |gradient| over the sum of its two parts' norms: 0 at a smooth minimum, 1 at the start */
-    ptrdiff_t iterations; /* gradients of the whole loss, or steps of descent */
+    ptrdiff_t iterations; /* gradients of the whole loss, those of a part counting as its share; or steps of descent */
 } epiqp_training;
 
 /* Scratch for training, in single precision where the numbers allow it and until the loss is too small for it. */
@@ -54,8 +54,11 @@ int epiqp_check_cancel(const epiqp_env *e);
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta,
                    epiqp_training *report);
 double epiqp_minimise_bytes(ptrdiff_t params); /* that it takes */
+/* Rows of the part that it begins with, of n rows: all of them unless they are many. */
+ptrdiff_t epiqp_part_rows(ptrdiff_t n);
+double epiqp_parts_bytes(ptrdiff_t n, ptrdiff_t d); /* that its parts of many rows take, about */
 
-/* What that usually takes (usual.c): gradients of the whole loss, and beside them products J'J v, which take about as long. */
+/* What that usually takes (usual.c), in gradients of the whole loss, and beside them products J'J v, which take about as long. */
 typedef struct {
     double gradients, products;
 } epiqp_effort;

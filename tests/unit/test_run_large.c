@@ -212,5 +212,8 @@ TEST(leverages_of_many_rows_come_from_probes_unasked)
     o.influential = 0;
     EQ(forecast(MOST, &o), EPIQ_OK);
     EQ(r->ran->probes, 0);
+    EQ(epiqp_deciding_most(10, 40000), 84); /* rows solved for beside them: a twentieth of many at most */
+    EQ(epiqp_deciding_most(4500, 40000), 2000);
+    EQ(epiqp_deciding_most(4500, 9000), 9000);
     done();
 }

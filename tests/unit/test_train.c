@@ -1,4 +1,5 @@
 /* The loss against the script, training to the minimum against plain descent left to run, mini-batches, divergence. */
+#include "allocations.h"
 #include "golden/golden.h"
 #include "stats/stats.h"
 #include "test.h"
@@ -261,6 +262,65 @@ TEST(where_training_ends_little_is_left_to_gain)
         NEAR(ended.loss, later.loss, 5e-3 * later.loss);
         free(theta0);
     }
+}
+
+/* Many rows begin with a part of them: the loss and the distance from the function that was planted are those of training on all
+ * rows from the start, for less than half of the work. The part is of rows all over the table, here sorted by a feature. */
+TEST(many_rows_begin_with_a_part_of_them)
+{
+    epiqp_env e = env();
+    enum { N = 131072, D = 3, WIDTH = 16, ASKED = 500, STARTS = 2 };
+    const epiqp_net net = {D, WIDTH, 1, 1, 1};
+    const ptrdiff_t p = epiqp_net_params(&net);
+    double *x = malloc(sizeof *x * N * (D + 2)), *f = x + N * D, *y = f + N, theta0[WIDTH * (D + 2) + 1],
+           theta[2][WIDTH * (D + 2) + 1], h[ASKED], loss[2] = {0}, off[2] = {0};
+    ptrdiff_t gradients[2] = {0};
+    epiqp_uniforms((epiqp_stream){3, 0, 5}, N * D, x);
+    epiqp_normals((epiqp_stream){3, 0, 6}, N, y);
+    for (ptrdiff_t i = 0; i < N; i++) {
+        double *at = x + i * D;
+        at[0] = ((double)i + at[0]) / N;
+        for (ptrdiff_t a = 0; a < D; a++) {
+            at[a] = 3.4 * at[a] - 1.7;
+        }
+        f[i] = sin(2 * at[0]) + at[1] * at[2] / 2;
+        y[i] = f[i] + y[i] / 4;
+    }
+    EQ(epiqp_part_rows(N), 16384);
+    EQ(epiqp_part_rows(N - 1), N - 1);
+    TRUE(epiqp_part_rows(1000000) < 20000);
+    epiqp_pass pass;
+    EQ(epiqp_pass_new(&e, &net, &pass), EPIQ_OK);
+    for (int k = 0; k < 2 * STARTS; k++) {
+        const int whole = k % 2;
+        epiqp_training r;
+        epiqp_net_init(&net, (epiqp_stream){1, EPIQP_FOR_MEMBER, (uint64_t)(k / 2)}, theta0);
+        memcpy(theta[whole], theta0, sizeof theta0);
+        epiqp_task task = {&net, N, x, y, 1e-3, theta0, NULL, false};
+        if (k == 0) {
+            FAIL_EACH(e.c, (memcpy(theta[0], theta0, sizeof theta0), epiqp_minimise(&e, &task, 0, theta[0], &r)), true,
+                      4);
+        } else {
+            EQ(epiqp_minimise(&e, &task, whole ? 100000 : 0, theta[whole], &r), EPIQ_OK);
+        }
+        TRUE(r.converged);
+        loss[whole] += r.loss / STARTS;
+        gradients[whole] += r.iterations;
+        for (ptrdiff_t i = 0; i < ASKED; i++) {
+            epiqp_net_forward(&pass, theta[whole], 1, x + i * (N / ASKED) * D, h + i);
+            off[whole] += (h[i] - f[i * (N / ASKED)]) * (h[i] - f[i * (N / ASKED)]) / ASKED / STARTS;
+        }
+        if (k == 0) { /* the loss told is that of all rows */
+            double grad[WIDTH * (D + 2) + 1];
+            CLOSE(epiqp_loss(&task, theta[0], grad, NULL, &pass), r.loss, 1e-6);
+        }
+    }
+    EQ(p, WIDTH * (D + 2) + 1);
+    NEAR(loss[0], loss[1], 1e-2 * loss[1]); /* starts end up to a percent apart in loss */
+    TRUE(off[0] < 1.2 * off[1]);
+    TRUE(2 * gradients[0] < gradients[1]);
+    epiqp_pass_free(e.c, &pass);
+    free(x);
 }
 
 /* Data of a size that single precision does not hold with ease are trained in double: the loss is that of the plain
