@@ -74,6 +74,17 @@ static double apart(ptrdiff_t n, const double *got, const double *want)
     return most / largest;
 }
 
+/* The norm of the difference over that of what is wanted. */
+static double apart_in_norm(ptrdiff_t n, const double *got, const double *want)
+{
+    double off = 0, all = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        off += (got[i] - want[i]) * (got[i] - want[i]);
+        all += want[i] * want[i];
+    }
+    return sqrt(off / all);
+}
+
 /* ---- kernels ---- */
 
 /* Some rows equal, nearly equal, opposite, zero, large and small among ordinary ones. */
@@ -504,12 +515,18 @@ static void programs_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t 
     MUST(gpu->run(gpu->user, NETWORKS, programs));
     MUST(transfer(there[0], s.numbers, again, true));
     const double near = single ? 3e-5 : 1e-11;
+    /* In millions of units over rows some are so near their kink that rounding to single precision decides: with it a
+     * row is in a weight's gradient or is not. At 4000 rows, width 512 and depth 3, J'u of the processor in single
+     * precision is 7e-4 from that in double, and in double weights moved by 1e-6 of themselves move it by 1.7e-3. */
+    const bool kinks = single && (double)(n * width * depth) > 2e6 && depth > 1;
+    double (*const far)(ptrdiff_t, const double *, const double *) = kinks ? apart_in_norm : apart;
+    const double near_gradient = kinks ? 5e-3 : near;
     char what[100];
     snprintf(what, sizeof what, "%td rows, %td features, width %td, depth %td, %s", n, d, width, depth,
              single ? "single" : "double");
-    judge(apart(s.p, got + s.grad, want + s.grad), near, "gradient, %s", what);
-    judge(apart(s.p, got + s.normal, want + s.normal), near, "J'J v, %s", what);
-    judge(apart(VECTORS * s.p, got + s.pulls, want + s.pulls), near, "J'U, %s", what);
+    judge(far(s.p, got + s.grad, want + s.grad), near_gradient, "gradient, %s", what);
+    judge(far(s.p, got + s.normal, want + s.normal), near_gradient, "J'J v, %s", what);
+    judge(far(VECTORS * s.p, got + s.pulls, want + s.pulls), near_gradient, "J'U, %s", what);
     judge(apart(s.p, got + s.mixed, want + s.mixed), 1e-6, "combined, %s", what);
     judge(apart(4, own + numbers_of, own), near, "loss, %s", what);
     judge(apart(TERMS, own + numbers_of + 4, own + 4), near, "products, %s", what);
@@ -728,6 +745,7 @@ static void training_agrees(bool ensembles)
         programs_agree(300, 70, 64, 1, single);
         programs_agree(500, 5, 128, 3, single);
         programs_agree(9000, 5, 64, 2, single);
+        programs_agree(4000, 10, 512, 3, single);
     }
     if (!ensembles) return;
     ensembles_agree(506, 13, 1024, 1, 50, true);
