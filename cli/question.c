@@ -39,8 +39,13 @@ static int open_crew(const cli *c, study_crew *crew)
 {
     const ptrdiff_t threads = c->options.threads > 0 ? c->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
     crew->report = watch_study;
-    if (!study_crew_open(crew, (int)threads, EPIQ_SPELL_FLAG)) return CODE_OK;
-    return complain(CODE_NUMERIC, "no memory for %td threads", threads);
+    if (study_crew_open(crew, (int)threads, EPIQ_SPELL_FLAG)) {
+        return complain(CODE_NUMERIC, "no memory for %td threads", threads);
+    }
+    for (ptrdiff_t k = 0; k < threads; k++) {
+        epiq_ctx_on_device(crew->workers[k], device_open, NULL);
+    }
+    return CODE_OK;
 }
 
 static int work(cli *c, question *q, outputs *o)

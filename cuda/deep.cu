@@ -1,41 +1,60 @@
 /* deep.cu - gradients of networks of any depth and any number of features, by matrix products, one network after the other:
  * the passes of src/net/chunk.h. Matrices are column-major, units by rows. Rows go in chunks, whose gradients are added in
  * double, so that many rows cost no digits.
+ *
+ * Products of single precision between hidden layers run on the tensor cores where those are much faster: a number is
+ * the sum of two with 11 bits each, and A B = A_hi B_hi + A_hi B_lo + A_lo B_hi but for 2^-22.
  */
 #include "cuda/train.h"
 
 #include <cmath>
 
 enum { THREADS = 256, MOST_ROWS = 8192 };
-static const double WORK_BYTES = 4e9; /* of a chunk; src/store/members.c counts on it */
+static const double WORK_BYTES = 4e9 / LANES; /* of a chunk; src/store/members.c counts on it */
 
 /* ---- matrix products ---- */
 
-static int gemm(device *g, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha, const float *a,
-                ptrdiff_t lda, const float *b, ptrdiff_t ldb, float beta, float *c, ptrdiff_t ldc)
+/* A matrix as the sum of two. lo NULL: all of it is in hi. */
+template <class T> struct split {
+    T *hi, *lo;
+};
+
+static int product(lane *g, bool exact, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha,
+                   const float *a, ptrdiff_t lda, const float *b, ptrdiff_t ldb, float beta, float *c, ptrdiff_t ldc)
 {
-    BLAS(cublasSgemm_64(g->blas, ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &alpha, a,
-                        lda, b, ldb, &beta, c, ldc));
+    BLAS(cublasGemmEx_64(g->blas, ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &alpha, a,
+                         CUDA_R_32F, lda, b, CUDA_R_32F, ldb, &beta, c, CUDA_R_32F, ldc,
+                         exact ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT));
     return EPIQ_OK;
 }
 
-static int gemm(device *g, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha, const double *a,
-                ptrdiff_t lda, const double *b, ptrdiff_t ldb, double beta, double *c, ptrdiff_t ldc)
+/* C = alpha A B + beta C, A and B transposed if so said */
+static int gemm(lane *g, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha, split<float> a,
+                ptrdiff_t lda, split<float> b, ptrdiff_t ldb, float beta, float *c, ptrdiff_t ldc)
 {
-    BLAS(cublasDgemm_64(g->blas, ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &alpha, a,
-                        lda, b, ldb, &beta, c, ldc));
+    if (!a.lo || !b.lo) return product(g, true, ta, tb, m, n, k, alpha, a.hi, lda, b.hi, ldb, beta, c, ldc);
+    int status = product(g, false, ta, tb, m, n, k, alpha, a.lo, lda, b.hi, ldb, beta, c, ldc);
+    if (!status) status = product(g, false, ta, tb, m, n, k, alpha, a.hi, lda, b.lo, ldb, 1, c, ldc);
+    return status ? status : product(g, false, ta, tb, m, n, k, alpha, a.hi, lda, b.hi, ldb, 1, c, ldc);
+}
+
+static int gemm(lane *g, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha, split<double> a,
+                ptrdiff_t lda, split<double> b, ptrdiff_t ldb, double beta, double *c, ptrdiff_t ldc)
+{
+    BLAS(cublasDgemm_64(g->blas, ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &alpha, a.hi,
+                        lda, b.hi, ldb, &beta, c, ldc));
     return EPIQ_OK;
 }
 
 /* y += A x */
-static int gemv(device *g, ptrdiff_t m, ptrdiff_t n, float alpha, const float *a, const float *x, float *y)
+static int gemv(lane *g, ptrdiff_t m, ptrdiff_t n, float alpha, const float *a, const float *x, float *y)
 {
     const float one = 1;
     BLAS(cublasSgemv_64(g->blas, CUBLAS_OP_N, m, n, &alpha, a, m, x, 1, &one, y, 1));
     return EPIQ_OK;
 }
 
-static int gemv(device *g, ptrdiff_t m, ptrdiff_t n, double alpha, const double *a, const double *x, double *y)
+static int gemv(lane *g, ptrdiff_t m, ptrdiff_t n, double alpha, const double *a, const double *x, double *y)
 {
     const double one = 1;
     BLAS(cublasDgemv_64(g->blas, CUBLAS_OP_N, m, n, &alpha, a, m, x, 1, &one, y, 1));
@@ -46,9 +65,39 @@ static int gemv(device *g, ptrdiff_t m, ptrdiff_t n, double alpha, const double 
 
 #define INDEX ((ptrdiff_t)blockIdx.x * THREADS + threadIdx.x)
 
+/* The unit and the row of a number among units by rows; 32 bits hold those of a chunk, and divide in a fraction of the
+ * time of 64. */
+__device__ static unsigned unit_of(ptrdiff_t e, ptrdiff_t width)
+{
+    return (unsigned)e % (unsigned)width;
+}
+
+__device__ static unsigned row_of(ptrdiff_t e, ptrdiff_t width)
+{
+    return (unsigned)e / (unsigned)width;
+}
+
+/* Where v goes: the first 11 bits of it in hi, the rest in lo. */
+__device__ static void put(split<float> to, ptrdiff_t e, float v)
+{
+    const float hi = to.lo ? __uint_as_float(__float_as_uint(v) & 0xffffe000u) : v;
+    to.hi[e] = hi;
+    if (to.lo) to.lo[e] = v - hi;
+}
+
+__device__ static void put(split<double> to, ptrdiff_t e, double v)
+{
+    to.hi[e] = v;
+}
+
 template <class A, class B> __global__ static void convert(ptrdiff_t n, const A *from, B *to)
 {
     if (INDEX < n) to[INDEX] = (B)from[INDEX];
+}
+
+template <class T> __global__ static void divide(ptrdiff_t n, const T *from, split<T> to)
+{
+    if (INDEX < n) put(to, INDEX, from[INDEX]);
 }
 
 template <class T> __global__ static void set(ptrdiff_t n, T value, T *to)
@@ -61,35 +110,36 @@ template <class T> __global__ static void add_to(ptrdiff_t n, const T *from, dou
     if (INDEX < n) to[INDEX] += (double)from[INDEX];
 }
 
-/* f = s relu(f + beta b), units by rows */
-template <class T> __global__ static void relu(ptrdiff_t n, ptrdiff_t width, T s, T beta, const T *b, T *f)
+/* f = s relu(f + beta b), units by rows. These read what a product left in hi. */
+template <class T> __global__ static void relu(ptrdiff_t n, ptrdiff_t width, T s, T beta, const T *b, split<T> f)
 {
     const ptrdiff_t e = INDEX;
     if (e >= n) return;
-    const T v = f[e] + beta * b[e % width];
-    f[e] = v > 0 ? s * v : 0;
+    const T v = f.hi[e] + beta * b[unit_of(e, width)];
+    put(f, e, v > 0 ? s * v : 0);
 }
 
 /* t = s (t + beta b) where g > 0, else 0 */
 template <class T>
-__global__ static void gate_sum(ptrdiff_t n, ptrdiff_t width, T s, T beta, const T *b, const T *g, T *t)
+__global__ static void gate_sum(ptrdiff_t n, ptrdiff_t width, T s, T beta, const T *b, const T *g, split<T> t)
 {
     const ptrdiff_t e = INDEX;
-    if (e < n) t[e] = g[e] > 0 ? s * (t[e] + beta * b[e % width]) : 0;
+    if (e < n) put(t, e, g[e] > 0 ? s * (t.hi[e] + beta * b[unit_of(e, width)]) : 0);
 }
 
 /* delta = s u w' where g > 0, else 0 */
 template <class T>
-__global__ static void first_delta(ptrdiff_t n, ptrdiff_t width, T s, const T *u, const T *w, const T *g, T *delta)
+__global__ static void first_delta(ptrdiff_t n, ptrdiff_t width, T s, const T *u, const T *w, const T *g,
+                                   split<T> delta)
 {
     const ptrdiff_t e = INDEX;
-    if (e < n) delta[e] = g[e] > 0 ? s * u[e / width] * w[e % width] : 0;
+    if (e < n) put(delta, e, g[e] > 0 ? s * u[row_of(e, width)] * w[unit_of(e, width)] : 0);
 }
 
-template <class T> __global__ static void mask(ptrdiff_t n, const T *g, T *delta)
+template <class T> __global__ static void mask(ptrdiff_t n, const T *g, split<T> delta)
 {
     const ptrdiff_t e = INDEX;
-    if (e < n && !(g[e] > 0)) delta[e] = 0;
+    if (e < n) put(delta, e, g[e] > 0 ? delta.hi[e] : 0);
 }
 
 /* h = G'w + K'v + constant, one warp for each row; K may be NULL */
@@ -151,10 +201,13 @@ __global__ static void last_bias(ptrdiff_t count, const double *sum, double beta
 /* ---- one network ---- */
 
 template <class T> struct worker {
-    device *g;
+    lane *g;
     shape s;
     ptrdiff_t rows; /* at once */
-    T *theta, *v, *grad, *x, *act, *t, *delta, *back, *u, *ones;
+    bool tensor;    /* products between hidden layers on the tensor cores */
+    T *theta, *v, *grad, *x, *u, *ones;
+    split<T> theta2, v2;          /* theta and v again, if tensor */
+    split<T> act, t, delta, back; /* the last layer has no lo, nor has what belongs to the first */
     double *h, *square, *sum, *part;
     loss_job *loss;
     size_t bytes;
@@ -171,23 +224,43 @@ template <class T> struct worker {
     {
         return weights_at(l) + s.width * inputs(l);
     }
-    T *layer(ptrdiff_t l, ptrdiff_t some)
+    split<T> layer(ptrdiff_t l, ptrdiff_t some) const
     {
-        return l ? act + (l - 1) * some * s.width : x;
+        const ptrdiff_t at = (l - 1) * some * s.width;
+        if (l == 0) return {x, NULL};
+        return {act.hi + at, tensor && l < s.depth ? act.lo + at : NULL};
+    }
+    /* The matrix of layer l, of theta or of v. */
+    split<T> weights(T *plain, split<T> divided, ptrdiff_t l) const
+    {
+        const ptrdiff_t at = weights_at(l);
+        if (!tensor || l == 1) return {plain + at, NULL};
+        return {divided.hi + at, divided.lo + at};
+    }
+
+    split<T> take(carve *c, ptrdiff_t count, ptrdiff_t low)
+    {
+        split<T> out = {c->take<T>(count), NULL};
+        if (tensor && low) out.lo = c->take<T>(low);
+        return out;
     }
 
     void lay_out(void *at)
     {
         carve c{(char *)at, 0};
-        const ptrdiff_t blocks = (s.n + THREADS - 1) / THREADS + s.n / rows + 2;
+        const ptrdiff_t blocks = (s.n + THREADS - 1) / THREADS + s.n / rows + 2, layer_size = rows * s.width;
         theta = c.take<T>(s.p);
         v = c.take<T>(s.p);
         grad = c.take<T>(s.p);
+        if (tensor) {
+            theta2 = take(&c, s.p, s.p);
+            v2 = take(&c, s.p, s.p);
+        }
         x = c.take<T>(rows * s.d);
-        act = c.take<T>(rows * s.width * s.depth);
-        t = c.take<T>(rows * s.width);
-        delta = c.take<T>(rows * s.width);
-        back = c.take<T>(rows * s.width);
+        act = take(&c, layer_size * s.depth, layer_size * (s.depth - 1));
+        t = take(&c, layer_size, layer_size);
+        delta = take(&c, layer_size, layer_size);
+        back = take(&c, layer_size, layer_size);
         u = c.take<T>(rows);
         ones = c.take<T>(rows);
         h = c.take<double>(s.n);
@@ -215,14 +288,15 @@ template <class T> struct worker {
         convert<<<blocks(some * s.d), THREADS, 0, g->stream>>>(some * s.d, rows_x + from * s.d, x);
         for (ptrdiff_t l = 1; l <= s.depth; l++) {
             const ptrdiff_t k = inputs(l);
-            int status = gemm(g, true, false, s.width, some, k, (T)1, theta + weights_at(l), k, layer(l - 1, some), k,
-                              (T)0, layer(l, some), s.width);
+            int status = gemm(g, true, false, s.width, some, k, (T)1, weights(theta, theta2, l), k, layer(l - 1, some),
+                              k, (T)0, layer(l, some).hi, s.width);
             if (status) return status;
             relu<<<blocks(all), THREADS, 0, g->stream>>>(all, s.width, slope(), (T)s.beta, theta + biases_at(l),
                                                          layer(l, some));
         }
         top<T><<<(unsigned)((some + THREADS / 32 - 1) / (THREADS / 32)), THREADS, 0, g->stream>>>(
-            some, s.width, layer(s.depth, some), theta + last, NULL, NULL, (T)s.beta, theta + last + s.width, h + from);
+            some, s.width, layer(s.depth, some).hi, theta + last, NULL, NULL, (T)s.beta, theta + last + s.width,
+            h + from);
         CUDA(cudaGetLastError());
         return EPIQ_OK;
     }
@@ -231,24 +305,25 @@ template <class T> struct worker {
     int tangent(ptrdiff_t from, ptrdiff_t some)
     {
         const ptrdiff_t all = some * s.width, last = weights_at(s.depth + 1);
-        T *below = back, *own = t;
+        split<T> below = back, own = t;
         for (ptrdiff_t l = 1; l <= s.depth; l++) {
             const ptrdiff_t k = inputs(l);
-            int status = gemm(g, true, false, s.width, some, k, (T)1, v + weights_at(l), k, layer(l - 1, some), k, (T)0,
-                              own, s.width);
+            int status = gemm(g, true, false, s.width, some, k, (T)1, weights(v, v2, l), k, layer(l - 1, some), k, (T)0,
+                              own.hi, s.width);
             if (!status && l > 1) {
-                status = gemm(g, true, false, s.width, some, k, (T)1, theta + weights_at(l), k, below, k, (T)1, own,
-                              s.width);
+                status = gemm(g, true, false, s.width, some, k, (T)1, weights(theta, theta2, l), k, below, k, (T)1,
+                              own.hi, s.width);
             }
             if (status) return status;
             gate_sum<<<blocks(all), THREADS, 0, g->stream>>>(all, s.width, slope(), (T)s.beta, v + biases_at(l),
-                                                             layer(l, some), own);
-            T *kept = below;
+                                                             layer(l, some).hi,
+                                                             l < s.depth ? own : split<T>{own.hi, NULL});
+            const split<T> kept = below;
             below = own;
             own = kept;
         }
         top<T><<<(unsigned)((some + THREADS / 32 - 1) / (THREADS / 32)), THREADS, 0, g->stream>>>(
-            some, s.width, below, theta + last, layer(s.depth, some), v + last, (T)s.beta, v + last + s.width,
+            some, s.width, below.hi, theta + last, layer(s.depth, some).hi, v + last, (T)s.beta, v + last + s.width,
             h + from);
         CUDA(cudaGetLastError());
         return EPIQ_OK;
@@ -258,27 +333,29 @@ template <class T> struct worker {
     int reverse(ptrdiff_t some, double *to)
     {
         const ptrdiff_t all = some * s.width, last = weights_at(s.depth + 1);
-        T *own = delta, *above = back;
+        split<T> own = delta, above = back;
         CUDA(cudaMemsetAsync(grad, 0, (size_t)s.p * sizeof(T), g->stream));
-        int status = gemv(g, s.width, some, (T)1, layer(s.depth, some), u, grad + last);
+        int status = gemv(g, s.width, some, (T)1, layer(s.depth, some).hi, u, grad + last);
         for (ptrdiff_t l = s.depth; !status && l >= 1; l--) {
             const ptrdiff_t k = inputs(l);
+            const split<T> here = l > 1 ? own : split<T>{own.hi, NULL};
             if (l == s.depth) {
                 first_delta<<<blocks(all), THREADS, 0, g->stream>>>(all, s.width, slope(), u, theta + last,
-                                                                    layer(l, some), own);
+                                                                    layer(l, some).hi, here);
             } else {
-                status = gemm(g, false, false, s.width, some, s.width, slope(), theta + weights_at(l + 1), s.width,
-                              above, s.width, (T)0, own, s.width);
+                status = gemm(g, false, false, s.width, some, s.width, slope(), weights(theta, theta2, l + 1), s.width,
+                              above, s.width, (T)0, own.hi, s.width);
                 if (status) return status;
-                mask<<<blocks(all), THREADS, 0, g->stream>>>(all, layer(l, some), own);
+                mask<<<blocks(all), THREADS, 0, g->stream>>>(all, layer(l, some).hi, here);
             }
             CUDA(cudaGetLastError());
-            if ((status = gemm(g, false, true, k, s.width, some, (T)1, layer(l - 1, some), k, own, s.width, (T)0,
+            if ((status = gemm(g, false, true, k, s.width, some, (T)1, layer(l - 1, some), k, here, s.width, (T)0,
                                grad + weights_at(l), k)) ||
-                (status = gemv(g, s.width, some, (T)s.beta, own, ones, grad + biases_at(l)))) {
+                (status = gemv(g, s.width, some, (T)s.beta, here.hi, ones, grad + biases_at(l))) ||
+                (here.lo && (status = gemv(g, s.width, some, (T)s.beta, here.lo, ones, grad + biases_at(l))))) {
                 return status;
             }
-            T *kept = own;
+            const split<T> kept = own;
             own = above;
             above = kept;
         }
@@ -306,7 +383,9 @@ template <class T> struct worker {
         set<<<blocks(rows), THREADS, 0, g->stream>>>(rows, (T)1, ones);
         if (op == EPIQ_DEVICE_NORMAL) {
             convert<<<blocks(s.p), THREADS, 0, g->stream>>>(s.p, (const float *)step->terms[0].at, v);
+            if (tensor) divide<<<blocks(s.p), THREADS, 0, g->stream>>>(s.p, v, v2);
         }
+        if (tensor) divide<<<blocks(s.p), THREADS, 0, g->stream>>>(s.p, theta, theta2);
         if (op != EPIQ_DEVICE_FORWARD) {
             CUDA(cudaMemsetAsync(to, 0, (size_t)(vectors * s.p) * sizeof(double), g->stream));
         }
@@ -327,27 +406,31 @@ template <class T> struct worker {
             }
         }
         if (status) return status;
-        if (op == EPIQ_DEVICE_FORWARD) return copy_out(g, step->own, h, (size_t)s.n * sizeof *h);
+        if (op == EPIQ_DEVICE_FORWARD) return copy_out(g->stream, step->own, h, (size_t)s.n * sizeof *h);
         if (op == EPIQ_DEVICE_PULLS) return EPIQ_OK;
         last_bias<<<1, 1, 0, g->stream>>>(parts, sum, s.beta, to + s.p - 1);
         CUDA(cudaGetLastError());
         if (op == EPIQ_DEVICE_NORMAL) return EPIQ_OK;
         const loss_job job = {to, step->at, step->start, step->lambda, part, one.out, square, parts, s.p};
-        if ((status = copy_in(g, loss, &job, sizeof job))) return status;
+        if ((status = copy_in(g->stream, loss, &job, sizeof job))) return status;
         return pull(g, 1, s.p, loss);
     }
 };
 
-template <class T> static int all_of(device *g, const shape &s, int op, ptrdiff_t count, const gradient *list)
+template <class T> static int all_of(lane *g, const shape &s, int op, ptrdiff_t count, const gradient *list)
 {
     worker<T> w{};
     w.g = g;
     w.s = s;
-    const double each = (double)sizeof(T) * (double)(s.width * (s.depth + 3) + s.d + 2);
+    w.tensor = g->tensor && sizeof(T) == sizeof(float) && s.depth > 1;
+    const double each = (double)sizeof(T) * (double)(s.width * (s.depth + 3) * (w.tensor ? 2 : 1) + s.d + 2);
     w.rows = least(least(s.n, MOST_ROWS), (ptrdiff_t)(WORK_BYTES / each));
     if (w.rows < 1) w.rows = 1;
+    const ptrdiff_t chunks = (s.n + w.rows - 1) / w.rows;
+    if (chunks > 0) w.rows = (s.n + chunks - 1) / chunks; /* of equal sizes */
     w.lay_out(NULL);
-    int status = grow(g, &g->work, w.bytes, false);
+    int status = g->blas ? EPIQ_OK : start_blas(g->stream, &g->blas);
+    if (!status) status = grow(g, &g->work, w.bytes, false);
     w.lay_out(g->work.at);
     for (ptrdiff_t k = 0; !status && k < count && s.n > 0; k++) {
         status = w.run(op, list[k]);
@@ -355,7 +438,7 @@ template <class T> static int all_of(device *g, const shape &s, int op, ptrdiff_
     return status;
 }
 
-int deep_gradients(device *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list)
+int deep_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list)
 {
     return single && op != EPIQ_DEVICE_FORWARD ? all_of<float>(g, s, op, count, list)
                                                : all_of<double>(g, s, op, count, list);

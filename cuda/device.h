@@ -1,5 +1,5 @@
 /* device.h - what the files of cuda/ share: the device with its stream and libraries, failing with a message, and memory
- * that is freed with its scope. Everything runs on one stream, in the order of the calls.
+ * that is freed with its scope. Matrices have one stream, in the order of the calls; programs (train.cu) several lanes.
  */
 #ifndef EPIQ_CUDA_DEVICE_H
 #define EPIQ_CUDA_DEVICE_H
@@ -17,6 +17,16 @@ struct buffer {
     size_t bytes;
 };
 
+/* One list of programs at a time is run in a lane, side by side with those of other lanes. */
+struct lane {
+    cudaStream_t stream;
+    cublasHandle_t blas; /* NULL until it is needed */
+    bool tensor;         /* products of floats of 11 bits are several times as fast as those of whole ones */
+    std::mutex busy;
+    buffer sent, staged, scratch, work; /* jobs; what is sent and comes back, here; partial sums; activations */
+};
+enum { LANES = 8 }; /* src/store/members.c makes as many groups at most */
+
 struct device {
     epiq_device table; /* whose user is this */
     char model[256];
@@ -24,9 +34,10 @@ struct device {
     cublasHandle_t blas;
     cusolverDnHandle_t solver;
     cusolverDnParams_t params;
-    std::mutex busy;                    /* held while a function of the table works */
-    int memories;                       /* that training has; with the last one the following go */
-    buffer sent, staged, scratch, work; /* jobs; what is sent and comes back, here; partial sums; activations */
+    std::mutex busy;     /* held while a function of the table works with matrices */
+    std::mutex counting; /* held while memories is used */
+    int memories;        /* that training has; with the last one the lanes' buffers go */
+    lane lanes[LANES];
 };
 
 struct epiq_device_matrix {
@@ -85,10 +96,12 @@ static inline device *of(void *user)
     return static_cast<device *>(user);
 }
 
-/* Copies on the device's stream; the caller waits. */
-int copy_in(device *d, void *to, const void *from, size_t bytes);
-int copy_out(device *d, void *to, const void *from, size_t bytes);
-int wait(device *d);
+/* Copies on a stream; the caller waits. */
+int copy_in(cudaStream_t stream, void *to, const void *from, size_t bytes);
+int copy_out(cudaStream_t stream, void *to, const void *from, size_t bytes);
+int wait(cudaStream_t stream);
+int start_blas(cudaStream_t stream, cublasHandle_t *out);
+int start_libraries(device *d); /* of matrices, when there is the first one: training needs none of them */
 
 /* ---- the functions of the table ---- */
 

@@ -54,21 +54,21 @@ int failed_solver(cusolverStatus_t error, const char *what)
 
 /* ---- copies ---- */
 
-int copy_in(device *d, void *to, const void *from, size_t bytes)
+int copy_in(cudaStream_t stream, void *to, const void *from, size_t bytes)
 {
-    CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, d->stream));
+    CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
     return EPIQ_OK;
 }
 
-int copy_out(device *d, void *to, const void *from, size_t bytes)
+int copy_out(cudaStream_t stream, void *to, const void *from, size_t bytes)
 {
-    CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, d->stream));
+    CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream));
     return EPIQ_OK;
 }
 
-int wait(device *d)
+int wait(cudaStream_t stream)
 {
-    CUDA(cudaStreamSynchronize(d->stream));
+    CUDA(cudaStreamSynchronize(stream));
     CUDA(cudaGetLastError());
     return EPIQ_OK;
 }
@@ -113,15 +113,32 @@ static int look(device *d)
     return EPIQ_OK;
 }
 
+int start_blas(cudaStream_t stream, cublasHandle_t *out)
+{
+    BLAS(cublasCreate(out));
+    BLAS(cublasSetStream(*out, stream));
+    BLAS(cublasSetMathMode(*out, CUBLAS_DEFAULT_MATH));           /* no float of fewer bits, no emulated double */
+    BLAS(cublasSetAtomicsMode(*out, CUBLAS_ATOMICS_NOT_ALLOWED)); /* the same bits again */
+    return EPIQ_OK;
+}
+
 static int start(device *d)
 {
     CUDA(cudaSetDevice(0));
     CUDA(cudaStreamCreate(&d->stream));
-    BLAS(cublasCreate(&d->blas));
-    BLAS(cublasSetStream(d->blas, d->stream));
-    BLAS(cublasSetMathMode(d->blas, CUBLAS_DEFAULT_MATH));           /* no float of fewer bits, no emulated double */
-    BLAS(cublasSetAtomicsMode(d->blas, CUBLAS_ATOMICS_NOT_ALLOWED)); /* the same bits again */
-    SOLVER(cusolverDnCreate(&d->solver));
+    for (lane &l : d->lanes) {
+        CUDA(cudaStreamCreateWithFlags(&l.stream, cudaStreamNonBlocking));
+        l.tensor = d->table.capability % 10 == 0; /* of data centres: 8.0, 9.0, 10.0 */
+    }
+    return EPIQ_OK;
+}
+
+int start_libraries(device *d)
+{
+    if (d->params) return EPIQ_OK;
+    int status = d->blas ? EPIQ_OK : start_blas(d->stream, &d->blas);
+    if (status) return status;
+    if (!d->solver) SOLVER(cusolverDnCreate(&d->solver));
     SOLVER(cusolverDnSetStream(d->solver, d->stream));
     SOLVER(cusolverDnCreateParams(&d->params));
     return EPIQ_OK;
@@ -131,6 +148,8 @@ const epiq_device *epiq_cuda_begin(const char *version, char *why, size_t room)
 {
     static device here; /* a process has one, and never gives it back: the driver does when it ends */
     static bool started;
+    static std::mutex one; /* contexts of several threads may open it at once */
+    std::lock_guard<std::mutex> lock(one);
     if (strcmp(version, EPIQ_VERSION) != 0) {
         snprintf(why, room, "libepiq_cuda.so is of version %s and this is %s; build it again with make cuda",
                  EPIQ_VERSION, version);

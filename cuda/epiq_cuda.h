@@ -1,5 +1,5 @@
 /* epiq_cuda.h - what libepiq_cuda.so provides: an epiq_device (epiq_device.h) of CUDA, cuBLAS and cuSOLVER. The command
- * loads it when it is about to use a GPU; no other part of epiq knows of CUDA.
+ * and the Python package load it (load.h) when they are about to use a GPU; no other part of epiq knows of CUDA.
  */
 #ifndef EPIQ_CUDA_H
 #define EPIQ_CUDA_H

@@ -12,6 +12,8 @@ int matrix_new(void *user, ptrdiff_t n, epiq_device_matrix **out)
     std::lock_guard<std::mutex> lock(of(user)->busy);
     double *a = NULL;
     *out = NULL;
+    int status = start_libraries(of(user));
+    if (status) return status;
     CUDA(cudaMalloc(&a, (size_t)n * (size_t)n * sizeof *a));
     *out = new epiq_device_matrix{n, a, false};
     return EPIQ_OK;
@@ -32,7 +34,7 @@ int matrix_put(void *user, epiq_device_matrix *m, ptrdiff_t i0, ptrdiff_t rows, 
     m->whole = false;
     CUDA(cudaMemcpy2DAsync(m->a + i0 + j0 * m->n, (size_t)m->n * sizeof *a, a, (size_t)ld * sizeof *a,
                            (size_t)rows * sizeof *a, (size_t)cols, cudaMemcpyHostToDevice, g->stream));
-    return wait(g);
+    return wait(g->stream);
 }
 
 int matrix_get(void *user, const epiq_device_matrix *m, ptrdiff_t i0, ptrdiff_t rows, ptrdiff_t j0, ptrdiff_t cols,
@@ -42,7 +44,7 @@ int matrix_get(void *user, const epiq_device_matrix *m, ptrdiff_t i0, ptrdiff_t 
     std::lock_guard<std::mutex> lock(g->busy);
     CUDA(cudaMemcpy2DAsync(a, (size_t)ld * sizeof *a, m->a + i0 + j0 * m->n, (size_t)m->n * sizeof *a,
                            (size_t)rows * sizeof *a, (size_t)cols, cudaMemcpyDeviceToHost, g->stream));
-    return wait(g);
+    return wait(g->stream);
 }
 
 __global__ static void add_diagonal(ptrdiff_t n, double *a, double add, double *out)
@@ -60,8 +62,8 @@ int matrix_diagonal(void *user, epiq_device_matrix *m, double add, double *out)
     if (status) return status;
     add_diagonal<<<(unsigned)((m->n + THREADS - 1) / THREADS), THREADS, 0, g->stream>>>(m->n, m->a, add, copy.at);
     CUDA(cudaGetLastError());
-    if ((status = copy_out(g, out, copy.at, (size_t)m->n * sizeof *out))) return status;
-    return wait(g);
+    if ((status = copy_out(g->stream, out, copy.at, (size_t)m->n * sizeof *out))) return status;
+    return wait(g->stream);
 }
 
 __global__ static void gather(ptrdiff_t n, const double *a, ptrdiff_t rows, const ptrdiff_t *row, ptrdiff_t cols,
@@ -83,15 +85,15 @@ int matrix_part(void *user, const epiq_device_matrix *m, ptrdiff_t rows, const p
     int status;
     if (rows * cols < 1) return EPIQ_OK;
     if ((status = row_there.take(rows)) || (status = col_there.take(cols)) || (status = part.take(rows * cols)) ||
-        (status = copy_in(g, row_there.at, row, (size_t)rows * sizeof *row)) ||
-        (status = copy_in(g, col_there.at, col, (size_t)cols * sizeof *col))) {
+        (status = copy_in(g->stream, row_there.at, row, (size_t)rows * sizeof *row)) ||
+        (status = copy_in(g->stream, col_there.at, col, (size_t)cols * sizeof *col))) {
         return status;
     }
     gather<<<(unsigned)((rows * cols + THREADS - 1) / THREADS), THREADS, 0, g->stream>>>(m->n, m->a, rows, row_there.at,
                                                                                          cols, col_there.at, part.at);
     CUDA(cudaGetLastError());
-    if ((status = copy_out(g, out, part.at, (size_t)(rows * cols) * sizeof *out))) return status;
-    return wait(g);
+    if ((status = copy_out(g->stream, out, part.at, (size_t)(rows * cols) * sizeof *out))) return status;
+    return wait(g->stream);
 }
 
 /* ---- factor and solves ---- */
@@ -114,8 +116,8 @@ int matrix_factor(void *user, epiq_device_matrix *m, ptrdiff_t *pivot)
                                                   m->n, CUDA_R_64F, work.at, there, own, here, info.at);
         if (error != CUSOLVER_STATUS_SUCCESS) status = failed_solver(error, "cusolverDnXpotrf(");
     }
-    if (!status) status = copy_out(g, &found, info.at, sizeof found);
-    if (!status) status = wait(g);
+    if (!status) status = copy_out(g->stream, &found, info.at, sizeof found);
+    if (!status) status = wait(g->stream);
     delete[] own;
     if (!status && found < 0) status = fail(EPIQ_E_NUMERIC, "cusolverDnXpotrf: argument %d is wrong", -found);
     *pivot = found;
@@ -135,10 +137,10 @@ int matrix_solve(void *user, const epiq_device_matrix *m, ptrdiff_t cols, double
     for (ptrdiff_t j = 0; j < cols; j += AT_ONCE) {
         const ptrdiff_t some = least(AT_ONCE, cols - j);
         const size_t bytes = (size_t)(m->n * some) * sizeof *b;
-        if ((status = copy_in(g, there.at, b + j * m->n, bytes))) return status;
+        if ((status = copy_in(g->stream, there.at, b + j * m->n, bytes))) return status;
         SOLVER(cusolverDnXpotrs(g->solver, g->params, CUBLAS_FILL_MODE_LOWER, m->n, some, CUDA_R_64F, m->a, m->n,
                                 CUDA_R_64F, there.at, m->n, info.at));
-        if ((status = copy_out(g, b + j * m->n, there.at, bytes)) || (status = wait(g))) return status;
+        if ((status = copy_out(g->stream, b + j * m->n, there.at, bytes)) || (status = wait(g->stream))) return status;
     }
     return EPIQ_OK;
 }
@@ -279,7 +281,7 @@ static int square(device *g, ptrdiff_t n, double *a)
         }
         CUDA(cudaMemcpy2DAsync(a + i, (size_t)n * sizeof *a, strip.at, (size_t)rows * sizeof *a,
                                (size_t)rows * sizeof *a, (size_t)cols, cudaMemcpyDeviceToDevice, g->stream));
-        status = wait(g);
+        status = wait(g->stream);
     }
     return status;
 }
@@ -297,7 +299,7 @@ int matrix_invert(void *user, epiq_device_matrix *m)
     CUDA(cudaGetLastError());
     m->whole = false;
     if ((status = square(g, n, m->a)) || (status = make_whole(g, m))) return status;
-    return wait(g);
+    return wait(g->stream);
 }
 
 /* ---- products ---- */
@@ -336,7 +338,7 @@ int matrix_times(void *user, const epiq_device_matrix *m, int squared, ptrdiff_t
     for (ptrdiff_t j = 0; j < cols; j += most) {
         const ptrdiff_t some = least(most, cols - j);
         const size_t bytes = (size_t)(n * some) * sizeof *s;
-        if ((status = copy_in(g, in.at, s + j * n, bytes))) return status;
+        if ((status = copy_in(g->stream, in.at, s + j * n, bytes))) return status;
         for (ptrdiff_t c = 0; squared && c < some; c++) {
             squares_times<<<(unsigned)n, THREADS, 0, g->stream>>>(n, m->a, in.at + c * n, product.at + c * n);
             CUDA(cudaGetLastError());
@@ -345,7 +347,7 @@ int matrix_times(void *user, const epiq_device_matrix *m, int squared, ptrdiff_t
             BLAS(cublasDgemm_64(g->blas, CUBLAS_OP_N, CUBLAS_OP_N, n, some, n, &one, m->a, n, in.at, n, &zero,
                                 product.at, n));
         }
-        if ((status = copy_out(g, out + j * n, product.at, bytes)) || (status = wait(g))) return status;
+        if ((status = copy_out(g->stream, out + j * n, product.at, bytes)) || (status = wait(g->stream))) return status;
     }
     return EPIQ_OK;
 }

@@ -88,7 +88,7 @@ struct rows_there {
         d = features;
         int status;
         if ((status = x.take(n * d)) || (status = norm2.take(n)) ||
-            (status = copy_in(g, x.at, from, (size_t)(n * d) * sizeof *from))) {
+            (status = copy_in(g->stream, x.at, from, (size_t)(n * d) * sizeof *from))) {
             return status;
         }
         norms<<<(unsigned)((n + THREADS - 1) / THREADS), THREADS, 0, g->stream>>>(n, d, x.at, norm2.at);
@@ -122,7 +122,7 @@ int matrix_fill(void *user, epiq_device_matrix *m, const epiq_device_kernel *k, 
     m->whole = false;
     int status = rows.take(g, k->n, k->d, k->x);
     if (status || (status = pairs_of(g, &arch, &rows, 0, k->n, &rows, 0, k->n, nngp, true, m->a, m->n))) return status;
-    return wait(g);
+    return wait(g->stream);
 }
 
 /* With Q computed a strip of rows at a time, tau^2 = Q00 + c'(Q c - 2 Q0). */
@@ -140,9 +140,9 @@ int kernel_variance(void *user, const epiq_device_kernel *k, ptrdiff_t points, c
     rows_there rows, there;
     room<double> strip, product, c_there, out;
     int status;
-    if ((status = rows.take(g, n, k->d, k->x)) || (status = there.take(g, points, k->d, at)) ||
-        (status = strip.take(TALL * n)) || (status = product.take(TALL * wide)) || (status = c_there.take(n * wide)) ||
-        (status = out.take(points))) {
+    if ((status = start_libraries(g)) || (status = rows.take(g, n, k->d, k->x)) ||
+        (status = there.take(g, points, k->d, at)) || (status = strip.take(TALL * n)) ||
+        (status = product.take(TALL * wide)) || (status = c_there.take(n * wide)) || (status = out.take(points))) {
         return status;
     }
     variances_at<<<(unsigned)((points + THREADS - 1) / THREADS), THREADS, 0, g->stream>>>(
@@ -150,7 +150,7 @@ int kernel_variance(void *user, const epiq_device_kernel *k, ptrdiff_t points, c
     CUDA(cudaGetLastError());
     for (ptrdiff_t p = 0; p < points; p += wide) {
         const ptrdiff_t some = least(wide, points - p);
-        if ((status = copy_in(g, c_there.at, c + p * n, (size_t)(n * some) * sizeof *c))) return status;
+        if ((status = copy_in(g->stream, c_there.at, c + p * n, (size_t)(n * some) * sizeof *c))) return status;
         for (ptrdiff_t i = 0; i < n; i += TALL) {
             const ptrdiff_t tall = least(TALL, n - i);
             const double one = 1, twice = -2;
@@ -164,8 +164,8 @@ int kernel_variance(void *user, const epiq_device_kernel *k, ptrdiff_t points, c
                                                                     out.at + p);
             CUDA(cudaGetLastError());
         }
-        if ((status = wait(g))) return status; /* c may be overwritten */
+        if ((status = wait(g->stream))) return status; /* c may be overwritten */
     }
-    if ((status = copy_out(g, tau2, out.at, (size_t)points * sizeof *tau2))) return status;
-    return wait(g);
+    if ((status = copy_out(g->stream, tau2, out.at, (size_t)points * sizeof *tau2))) return status;
+    return wait(g->stream);
 }

@@ -11,8 +11,8 @@
 enum { MOST_FEATURES = 32 };
 enum { WORD = 32, ROW_THREADS = 128, ROWS_EACH = 2, ROW_BLOCK = ROW_THREADS * ROWS_EACH };
 enum { UNIT_THREADS = 128, CHUNK = 64, SUMMED = 256, LEAST_TILE = 128, MOST_TILES = 64 };
-enum { WANTED = 32 };                 /* blocks of one network, so that some networks fill a GPU */
-static const double WORK_BYTES = 2e9; /* of activations and sums at a time; src/store/members.c counts on it */
+enum { WANTED = 32 };                         /* blocks of one network, so that some networks fill a GPU */
+static const double WORK_BYTES = 2e9 / LANES; /* of activations and sums at a time; src/store/members.c counts on it */
 
 bool is_shallow(const shape &s)
 {
@@ -255,7 +255,7 @@ template <class T> __global__ static void finish(const job_of<T> *jobs, const pl
 /* ---- launches ---- */
 
 template <class T, int D>
-static void launch_rows(device *g, const plan &q, bool along, ptrdiff_t count, const job_of<T> *jobs)
+static void launch_rows(lane *g, const plan &q, bool along, ptrdiff_t count, const job_of<T> *jobs)
 {
     const dim3 blocks((unsigned)q.row_blocks, (unsigned)q.groups, (unsigned)count);
     if (along) {
@@ -265,7 +265,7 @@ static void launch_rows(device *g, const plan &q, bool along, ptrdiff_t count, c
     }
 }
 
-template <class T, int D> static void launch_units(device *g, const plan &q, ptrdiff_t count, const job_of<T> *jobs)
+template <class T, int D> static void launch_units(lane *g, const plan &q, ptrdiff_t count, const job_of<T> *jobs)
 {
     const dim3 blocks((unsigned)((q.width + UNIT_THREADS - 1) / UNIT_THREADS), (unsigned)q.tiles, (unsigned)count);
     over_units<T, D><<<blocks, UNIT_THREADS, 0, g->stream>>>(jobs, q);
@@ -277,6 +277,8 @@ template <class T, int D> static void launch_units(device *g, const plan &q, ptr
             f<T, 4>(__VA_ARGS__);                                                                                      \
         else if (q.d <= 8)                                                                                             \
             f<T, 8>(__VA_ARGS__);                                                                                      \
+        else if (q.d <= 12)                                                                                            \
+            f<T, 12>(__VA_ARGS__);                                                                                     \
         else if (q.d <= 16)                                                                                            \
             f<T, 16>(__VA_ARGS__);                                                                                     \
         else                                                                                                           \
@@ -341,7 +343,7 @@ static void lay_out(const plan &q, int op, const gradient &one, carve *c, job_of
     *loss = own;
 }
 
-template <class T> static int gradients(device *g, const plan &q, int op, ptrdiff_t count, const gradient *list)
+template <class T> static int gradients(lane *g, const plan &q, int op, ptrdiff_t count, const gradient *list)
 {
     const ptrdiff_t vectors = op == EPIQ_DEVICE_PULLS ? list[0].step->count : 1;
     if (vectors < 1 || q.n < 1) return EPIQ_OK;
@@ -367,11 +369,12 @@ template <class T> static int gradients(device *g, const plan &q, int op, ptrdif
         }
         const size_t bytes = (size_t)(some * vectors) * sizeof(job_of<T>);
         if (vectors > 1) {
-            if ((status = copy_in(g, jobs_there, firsts.data(), firsts.size() * sizeof(job_of<T>)))) return status;
+            if ((status = copy_in(g->stream, jobs_there, firsts.data(), firsts.size() * sizeof(job_of<T>))))
+                return status;
             BY_FEATURES(launch_rows, g, q, false, some, jobs_there);
-            if ((status = copy_in(g, jobs_there, jobs.data(), bytes))) return status;
+            if ((status = copy_in(g->stream, jobs_there, jobs.data(), bytes))) return status;
         } else {
-            if ((status = copy_in(g, jobs_there, jobs.data(), bytes))) return status;
+            if ((status = copy_in(g->stream, jobs_there, jobs.data(), bytes))) return status;
             BY_FEATURES(launch_rows, g, q, op == EPIQ_DEVICE_NORMAL, some, jobs_there);
         }
         outputs<T>
@@ -379,7 +382,7 @@ template <class T> static int gradients(device *g, const plan &q, int op, ptrdif
         CUDA(cudaGetLastError());
         if (op == EPIQ_DEVICE_FORWARD) {
             for (ptrdiff_t j = 0; !status && j < some; j++) {
-                status = copy_out(g, list[k + j].step->own, jobs[(size_t)j].part, (size_t)q.n * sizeof(double));
+                status = copy_out(g->stream, list[k + j].step->own, jobs[(size_t)j].part, (size_t)q.n * sizeof(double));
             }
             continue;
         }
@@ -388,14 +391,14 @@ template <class T> static int gradients(device *g, const plan &q, int op, ptrdif
             <<<dim3((unsigned)((q.width + 127) / 128), (unsigned)(some * vectors)), 128, 0, g->stream>>>(jobs_there, q);
         CUDA(cudaGetLastError());
         if (op == EPIQ_DEVICE_LOSS) {
-            status = copy_in(g, losses_there, losses.data(), (size_t)some * sizeof(loss_job));
+            status = copy_in(g->stream, losses_there, losses.data(), (size_t)some * sizeof(loss_job));
             if (!status) status = pull(g, some, q.p, losses_there);
         }
     }
     return status;
 }
 
-int shallow_gradients(device *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list)
+int shallow_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list)
 {
     const plan q = plan_of(s);
     return single && op != EPIQ_DEVICE_FORWARD ? gradients<float>(g, q, op, count, list)

@@ -16,33 +16,32 @@ static ptrdiff_t params(const epiq_device_program *n)
 
 int memory_new(void *user, double bytes, void **out)
 {
-    device *g = of(user);
-    std::lock_guard<std::mutex> lock(g->busy);
+    device *d = of(user);
     *out = NULL;
     CUDA(cudaMalloc(out, (size_t)bytes + 256));
-    g->memories++;
+    std::lock_guard<std::mutex> lock(d->counting);
+    d->memories++;
     return EPIQ_OK;
 }
 
 void memory_free(void *user, void *memory)
 {
-    device *g = of(user);
-    std::lock_guard<std::mutex> lock(g->busy);
+    device *d = of(user);
     if (!memory) return;
     cudaFree(memory);
-    if (--g->memories == 0) { /* the last of a training: what it worked with goes too */
-        cudaFree(g->scratch.at);
-        g->scratch = {};
-        cudaFree(g->sent.at);
-        g->sent = {};
-        cudaFree(g->work.at);
-        g->work = {};
-        cudaFreeHost(g->staged.at);
-        g->staged = {};
+    std::lock_guard<std::mutex> lock(d->counting);
+    if (--d->memories > 0) return;
+    for (lane &l : d->lanes) { /* the last of a training: what it worked with goes too */
+        std::lock_guard<std::mutex> other(l.busy);
+        cudaFree(l.scratch.at);
+        cudaFree(l.sent.at);
+        cudaFree(l.work.at);
+        cudaFreeHost(l.staged.at);
+        l.scratch = l.sent = l.work = l.staged = {};
     }
 }
 
-int grow(device *g, buffer *b, size_t bytes, bool here)
+int grow(lane *g, buffer *b, size_t bytes, bool here)
 {
     if (bytes <= b->bytes) return EPIQ_OK;
     const size_t more = bytes > 2 * b->bytes ? bytes : 2 * b->bytes;
@@ -204,7 +203,7 @@ __global__ static void pull_sums(const loss_job *jobs)
     if (threadIdx.x == 0) job.out[blockIdx.x] = sum;
 }
 
-int pull(device *g, ptrdiff_t count, ptrdiff_t p, const loss_job *jobs)
+int pull(lane *g, ptrdiff_t count, ptrdiff_t p, const loss_job *jobs)
 {
     const unsigned blocks = (unsigned)((p + SPAN - 1) / SPAN);
     pull_parts<<<dim3(blocks, (unsigned)count), THREADS, 0, g->stream>>>(jobs);
@@ -297,7 +296,7 @@ template <class T> static T *append(std::vector<char> *to, size_t count, size_t 
     return (T *)(to->data() + *where);
 }
 
-static int launch_vectors(device *g, const batch &b, const vector_job *jobs)
+static int launch_vectors(lane *g, const batch &b, const vector_job *jobs)
 {
     const dim3 each((unsigned)((b.p + THREADS - 1) / THREADS), (unsigned)b.count),
         spans((unsigned)((b.p + SPAN - 1) / SPAN), (unsigned)b.count), sums((unsigned)b.terms, (unsigned)b.count);
@@ -312,7 +311,7 @@ static int launch_vectors(device *g, const batch &b, const vector_job *jobs)
     return EPIQ_OK;
 }
 
-static int run_locked(device *g, ptrdiff_t count, const epiq_device_program *programs)
+static int run_locked(lane *g, ptrdiff_t count, const epiq_device_program *programs)
 {
     std::vector<batch> batches;
     std::vector<one> all;
@@ -394,7 +393,7 @@ static int run_locked(device *g, ptrdiff_t count, const epiq_device_program *pro
         }
     }
     memcpy(g->staged.at, out.data(), out.size());
-    if ((status = copy_in(g, there, g->staged.at, out.size()))) return status;
+    if ((status = copy_in(g->stream, there, g->staged.at, out.size()))) return status;
 
     for (const batch &b : batches) {
         const one *list = &all[(size_t)b.first];
@@ -402,7 +401,8 @@ static int run_locked(device *g, ptrdiff_t count, const epiq_device_program *pro
             for (ptrdiff_t k = 0; !status && k < b.count; k++) {
                 const epiq_device_do *s = list[k].step;
                 const size_t bytes = (size_t)s->count * sizeof(double);
-                status = b.op == EPIQ_DEVICE_PUT ? copy_in(g, s->to, s->own, bytes) : copy_out(g, s->own, s->at, bytes);
+                status = b.op == EPIQ_DEVICE_PUT ? copy_in(g->stream, s->to, s->own, bytes)
+                                                 : copy_out(g->stream, s->own, s->at, bytes);
             }
         } else if (!is_gradient(b.op)) {
             status = launch_vectors(g, b, (const vector_job *)(there + b.at));
@@ -418,8 +418,8 @@ static int run_locked(device *g, ptrdiff_t count, const epiq_device_program *pro
         if (status) return status;
     }
     double *back = (double *)((char *)g->staged.at + (g->staged.bytes - head) / 64 * 64);
-    if (results && (status = copy_out(g, back, numbers, results * sizeof(double)))) return status;
-    if ((status = wait(g))) return status;
+    if (results && (status = copy_out(g->stream, back, numbers, results * sizeof(double)))) return status;
+    if ((status = wait(g->stream))) return status;
     next_result = 0;
     for (const batch &b : batches) {
         for (ptrdiff_t k = 0; k < b.count; k++) {
@@ -434,8 +434,13 @@ static int run_locked(device *g, ptrdiff_t count, const epiq_device_program *pro
 
 int train_run(void *user, ptrdiff_t count, const epiq_device_program *programs)
 {
-    device *g = of(user);
-    std::lock_guard<std::mutex> lock(g->busy);
+    device *d = of(user);
+    lane *g = d->lanes;
+    while (g < d->lanes + LANES && !g->busy.try_lock()) {
+        g++;
+    }
+    if (g == d->lanes + LANES) (g = d->lanes)->busy.lock();
+    std::lock_guard<std::mutex> lock(g->busy, std::adopt_lock);
     try {
         return run_locked(g, count, programs);
     } catch (const std::bad_alloc &) {

@@ -26,7 +26,7 @@ struct loss_job {
     const double *squares; /* parts of the sum of the rows' squared errors */
     ptrdiff_t square_parts, p;
 };
-int pull(device *g, ptrdiff_t count, ptrdiff_t p, const loss_job *jobs); /* jobs: on the device */
+int pull(lane *g, ptrdiff_t count, ptrdiff_t p, const loss_job *jobs); /* jobs: on the device */
 ptrdiff_t pull_parts_of(ptrdiff_t p);
 
 struct shape {
@@ -42,11 +42,11 @@ struct gradient {
 };
 
 bool is_shallow(const shape &s);
-int shallow_gradients(device *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
-int deep_gradients(device *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
+int shallow_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
+int deep_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
 
 /* At least so many bytes; what it held is lost. here: pinned memory of this process. */
-int grow(device *g, buffer *b, size_t bytes, bool here);
+int grow(lane *g, buffer *b, size_t bytes, bool here);
 
 /* Parts of one block of memory. */
 struct carve {

@@ -7,7 +7,7 @@
  *     status = epiq_estimate(..);             calls open when it needs the device, once in the life of the context
  *
  * Every function that can fail returns an epiq_status, and `message` then says why. They may be called from several
- * threads, and work one after the other. On one device the same calls give the same bits.
+ * threads, and work one after the other, `run` side by side. On one device the same calls give the same bits.
  */
 #ifndef EPIQ_DEVICE_H
 #define EPIQ_DEVICE_H

@@ -29,6 +29,7 @@ void *call_new(PyObject *module, size_t size, int (*work)(call *self))
         free(c);
         return PyErr_NoMemory();
     }
+    epiq_ctx_on_device(c->ctx, device_open, NULL);
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);

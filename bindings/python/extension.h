@@ -21,6 +21,7 @@
 #include "epiq_combine.h"
 #include "epiq_decide.h"
 #include "epiq_details.h"
+#include "epiq_device.h"
 #include "epiq_model.h"
 #include "epiq_options.h"
 #include "report/report.h"
@@ -40,6 +41,10 @@ typedef struct {
     bool ending;         /* Python is; from then on only */
     pthread_t ending_in; /* may call the library */
 } module_state;
+
+/* ---- device.c ---- */
+
+const epiq_device *device_open(void *user, char *why, size_t room); /* for epiq_ctx_on_device */
 
 /* ---- call.c: one call of the library ---- */
 

@@ -9,7 +9,7 @@ static int train(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw,
                  double *theta, epiqp_training *report)
 {
     const epiq_options *o = f->o;
-    epiqp_task task = {&f->net, f->rows.n, f->rows.x, y, f->lambda, theta0, &f->left, false};
+    epiqp_task task = {&f->net, f->rows.n, f->rows.x, y, f->lambda, theta0, &f->left, false, y != f->y};
     memcpy(theta, theta0, (size_t)epiqp_net_params(&f->net) * sizeof *theta);
     if (o->optimizer == EPIQ_OPTIMIZER_AUTO) return epiqp_minimise(e, &task, o->steps, theta, report);
     epiqp_descent how = {o->lr, o->steps, o->optimizer == EPIQ_OPTIMIZER_SGD ? o->batch_size : 0, draw->order};
@@ -35,21 +35,32 @@ static void join(epiqp_training *report, const epiqp_training *second)
     report->iterations += second->iterations;
 }
 
+/* The outputs at these rows of a network with the weights theta; on the device NULL: of the one that was trained last. */
+static int forward(const epiqp_env *e, epiqp_pass *pass, const double *theta, ptrdiff_t n, const double *x, double *h)
+{
+    if (e->remote) return n ? epiqp_remote_forward(e->remote, theta, n, x, h) : EPIQ_OK;
+    epiqp_net_forward(pass, theta, n, x, h);
+    return EPIQ_OK;
+}
+
 /* With the start taken off (docs/method.md section 4), where that is asked for. */
 static int train_pair(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw, epiqp_pass *pass,
                       const weights *w, epiqp_training *report)
 {
     const ptrdiff_t n = f->rows.n;
+    int status;
     if (!w->off) return train(e, f, draw, f->y, w->theta0, w->theta, report);
     if (f->o->predictor == EPIQ_PREDICTOR_SHIFTED) {
-        epiqp_net_forward(pass, w->theta0, n, f->rows.x, w->room);
+        if ((status = forward(e, pass, w->theta0, n, f->rows.x, w->room))) return status;
         epiqp_axpy(n, 1, f->y, w->room);
         return train(e, f, draw, w->room, w->theta0, w->theta, report);
     }
     epiqp_training second;
     memset(w->room, 0, (size_t)n * sizeof *w->room);
-    int status = train(e, f, draw, w->room, w->theta0, w->off, &second);
-    if (status || (status = train(e, f, draw, f->y, w->theta0, w->theta, report))) return status;
+    if ((status = train(e, f, draw, w->room, w->theta0, w->off, &second)) ||
+        (status = train(e, f, draw, f->y, w->theta0, w->theta, report))) {
+        return status;
+    }
     join(report, &second);
     return EPIQ_OK;
 }
@@ -64,11 +75,17 @@ static void answer(epiqp_pass *pass, const double *theta, const double *off, ptr
     epiqp_axpy(points, -1, room, at);
 }
 
-/* The outputs at these rows; on the device, where the weights are still (nothing is taken off there: store/members.c). */
+/* The outputs at these rows; on the device, where the weights are still. */
 static int outputs(const epiqp_env *e, epiqp_pass *pass, const weights *w, const epiqp_rows *at, double *h)
 {
-    if (e->remote) return at->n ? epiqp_remote_forward(e->remote, at->n, at->x, h) : EPIQ_OK;
-    answer(pass, w->theta, w->off, at->n, at->x, w->room, h);
+    if (!e->remote) {
+        answer(pass, w->theta, w->off, at->n, at->x, w->room, h);
+        return EPIQ_OK;
+    }
+    int status = forward(e, pass, NULL, at->n, at->x, h);
+    if (status || !w->off) return status;
+    if ((status = forward(e, pass, w->off, at->n, at->x, w->room))) return status;
+    epiqp_axpy(at->n, -1, w->room, h);
     return EPIQ_OK;
 }
 
@@ -86,6 +103,7 @@ static int member(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw
     w.off = pnc ? w.theta + p : removed ? theta0 : NULL;
     w.room = theta0 + (pnc ? 3 : 2) * p;
     epiqp_net_init(&f->net, draw->init, theta0);
+    if (e->remote) epiqp_remote_begin(e->remote, &f->net);
     if ((status = train_pair(e, f, draw, &pass, &w, report))) goto end;
     if ((status = outputs(e, &pass, &w, &f->at, at))) goto end;
     if (rows && (status = outputs(e, &pass, &w, &f->rows, rows))) goto end;

@@ -17,9 +17,7 @@ static bool factorises(const epiqp_problem *pb, const epiq_options *o)
  * takes about as long again. */
 static double training(const epiqp_problem *pb, const epiq_options *o)
 {
-    if (pb->engine != &epiqp_engine_network || o->optimizer != EPIQ_OPTIMIZER_AUTO || epiqp_start_removed(o)) {
-        return 0;
-    }
+    if (pb->engine != &epiqp_engine_network || o->optimizer != EPIQ_OPTIMIZER_AUTO) return 0;
     epiqp_net net = epiqp_net_of(o, pb->data->d);
     if (net.width < 1) net.width = EPIQ_USUAL_WIDTH; /* to be chosen */
     const epiqp_effort effort = epiqp_usual_effort(&net, pb->n, o->lambda > 0 ? o->lambda : EPIQ_USUAL_LAMBDA);

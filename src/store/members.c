@@ -109,48 +109,70 @@ static int train(const epiqp_maker *m, const char *stage, ptrdiff_t first, ptrdi
 
 /* ---- on a device ---- */
 
-/* Networks at a time: fewer leave a large GPU idle, and each has a thread here that waits for it. */
-enum { MOST_PLACES = 128 };
+/* Networks at a time: fewer leave a large GPU idle, and each has a thread here that waits for it. In groups, which do not
+ * wait for each other: where one launch serves a whole group (cuda/shallow.cu) small ones cost launches, elsewhere a device
+ * takes one network after the other of each group. */
+enum { MOST_PLACES = 128, MOST_GROUPS = 8, LEAST_GROUP = 16, LEAST_GROUP_DEEP = 2, SHALLOW_FEATURES = 32 };
+/* Numbers that all groups may have beside their networks' places: copies of weights, of which a group has three. */
+static const double COPIES = 1e8;
 /* Seconds that training these would take on the processor, from which a device that is open already gains. A core does
  * some 2e10 operations in a second. */
 static const double WORTH = 0.3, PER_CORE = 2e10;
 /* Of the device's free memory what their places may take, beside BESIDE for their activations; and of this process. */
 static const double SHARE = 0.8, BESIDE = 5e9, HERE = 4e9;
 
-/* How many are to be trained at once on the device, and the bytes that the place of one takes. 0: none. */
-static ptrdiff_t places_there(const epiqp_maker *m, ptrdiff_t count, const epiqp_assignment *list, double *bytes)
+typedef struct {
+    ptrdiff_t places, groups; /* networks trained at once; 0: none */
+    double bytes;             /* that the place of one takes */
+} crowd;
+
+/* *status: a failure where they must be trained there and cannot be. */
+static crowd crowd_there(const epiqp_maker *m, ptrdiff_t count, const epiqp_assignment *list, int *status)
 {
     const epiqp_device *d = m->e->device;
+    const crowd none = {0};
+    crowd out = {0};
     double operations = 0, params = 1;
-    ptrdiff_t left = 0;
-    *bytes = 0;
-    if (!d || m->e->cluster || m->engine != &epiqp_engine_network) return 0;
+    ptrdiff_t left = 0, least = LEAST_GROUP;
+    if (!d || m->e->cluster || m->engine != &epiqp_engine_network) return none;
     for (ptrdiff_t k = 0; k < count; k++) {
         const epiqp_fit *f = list[k].fit;
         if (list[k].done) continue;
-        if (f->o->optimizer != EPIQ_OPTIMIZER_AUTO || epiqp_start_removed(f->o)) return 0;
+        if (f->o->optimizer != EPIQ_OPTIMIZER_AUTO) return none;
         const ptrdiff_t p = epiqp_net_params(&f->net);
         const epiqp_effort effort = epiqp_usual_effort(&f->net, f->rows.n, f->lambda);
         operations += 6 * (double)p * (double)f->rows.n * (effort.gradients + effort.products);
         params = fmax(params, (double)p);
-        *bytes = fmax(*bytes, epiqp_remote_bytes(p));
+        out.bytes = fmax(out.bytes, epiqp_remote_bytes(p));
+        if (f->net.depth > 1 || f->net.d > SHALLOW_FEATURES) least = LEAST_GROUP_DEEP;
         left++;
     }
-    if (!left || (!d->only && operations < WORTH * PER_CORE * m->e->threads)) return 0;
-    const double there = (SHARE * d->table->bytes_free(d->table->user) - BESIDE) / *bytes, here = HERE / (16 * params);
-    return (ptrdiff_t)fmin(fmin((double)left, MOST_PLACES), fmax(0, fmin(there, here)));
+    if (!left || (!d->only && operations < WORTH * PER_CORE * m->e->threads)) return none;
+    const double free = d->table->bytes_free(d->table->user), there = (SHARE * free - BESIDE) / out.bytes,
+                 here = HERE / (16 * params);
+    out.places = (ptrdiff_t)fmin(fmin((double)left, MOST_PLACES), fmax(0, fmin(there, fmax(1, here))));
+    if (!out.places && d->only) {
+        *status =
+            epiqp_fail(m->e->c, EPIQ_E_NOMEM,
+                       "{--device} gpu: to train a network of %.0f weights takes %.2f GB on the GPU beside %.0f GB "
+                       "for all, and %.2f are free; use {--device} auto or cpu, or a smaller {--width}",
+                       params, out.bytes / 1e9, BESIDE / 1e9, SHARE * free / 1e9);
+    }
+    out.groups = (ptrdiff_t)fmin(fmin((double)(out.places / least), MOST_GROUPS), COPIES / (3 * params));
+    out.groups = epiqp_max(1, out.groups);
+    return out;
 }
 
 /* Each thread makes one after another, and what all of them want from the device is done together (train/remote.h). */
-static int train_there(const epiqp_maker *m, const char *stage, ptrdiff_t places, double bytes, ptrdiff_t count,
-                       ptrdiff_t *done, epiqp_assignment *list, bool *failed)
+static int train_there(const epiqp_maker *m, const char *stage, const crowd *some, ptrdiff_t count, ptrdiff_t *done,
+                       epiqp_assignment *list, bool *failed)
 {
     const epiqp_env alone = epiqp_alone(m->e);
     epiqp_many *many = NULL;
-    int status = epiqp_many_new(m->e, places, bytes, &many);
+    int status = epiqp_many_new(m->e, some->places, some->groups, some->bytes, &many);
     *failed = status;
     if (status) return status;
-#pragma omp parallel num_threads((int)places)
+#pragma omp parallel num_threads((int)some->places)
     {
         epiqp_env own = alone;
         own.remote = epiqp_many_place(many, omp_get_thread_num());
@@ -205,11 +227,10 @@ int epiqp_members_run(const epiqp_maker *m, const char *stage, ptrdiff_t count, 
     }
     m->sum->resumed += done;
     status = status ? status : epiqp_report(m->e->c, stage, done, count);
-    double bytes;
-    const ptrdiff_t places = status ? 0 : places_there(m, count, list, &bytes);
-    if (places) {
+    const crowd some = status ? (crowd){0} : crowd_there(m, count, list, &status);
+    if (some.places) {
         bool failed;
-        status = train_there(m, stage, places, bytes, count, &done, list, &failed);
+        status = train_there(m, stage, &some, count, &done, list, &failed);
         if (failed && !m->e->device->only) { /* the others are made here */
             epiqp_clear(m->e->c);
             status = EPIQ_OK;

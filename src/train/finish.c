@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_KEPT = 2 * EPIQP_PAIRS + EPIQP_LEADING };
 enum { TRIES = 6 };                        /* shorter and shorter steps, before the pairs are given up */
 enum { WINDOW = 10, LONGEST_WINDOW = 64 }; /* gradients over which the loss is to fall: an eighth of all */
 static const double OF_PART =
@@ -25,6 +26,9 @@ typedef struct {
     double sg[EPIQP_PAIRS], yg[EPIQP_PAIRS], vg[EPIQP_LEADING]; /* of the gradient */
     double yd[EPIQP_PAIRS];                                     /* y_j'(direction) */
     double gamma;
+    /* On a device: |gradient|^2; and of the last step that was tried, the products of its gradient with all that is
+     * kept, and with the direction and the change from the last gradient (try_there). */
+    double gg, of_next[MOST_KEPT], of_pair[4], square;
 } memory;
 
 static void forget(memory *m)
@@ -56,7 +60,6 @@ static ptrdiff_t kept(const memory *m, epiq_device_term *terms)
     }
     return count;
 }
-enum { MOST_KEPT = 2 * EPIQP_PAIRS + EPIQP_LEADING };
 
 /* Asks for the products of g with all that is kept, which are taken from out when they have been computed. */
 static void ask_products(const memory *m, const double *g, double *out)
@@ -77,45 +80,64 @@ static void take_products(memory *m, const double *out)
     memcpy(m->vg, out + 2 * m->count, (size_t)m->f->slowed * sizeof *out);
 }
 
-/* direction = gamma g + sum (more_j s_j - gamma alpha_j y_j) - gamma sum v_l v[l]; returns its product with g. */
+/* direction = gamma g + sum (more_j s_j - gamma alpha_j y_j) - gamma sum v_l v[l]; returns its product with g, from those
+ * that are known: nothing has to be waited for. */
 static double direct_there(const memory *m, const double *g, const double *alpha, const double *more, const double *v,
                            double *direction)
 {
     epiq_device_term terms[1 + MOST_KEPT] = {{g, 0, m->gamma}};
     const ptrdiff_t count = 1 + kept(m, terms + 1);
-    for (int j = 0; j < m->count; j++) {
-        terms[1 + 2 * j].by = more[slot(m, j + 1)];
-        terms[2 + 2 * j].by = -m->gamma * alpha[slot(m, j + 1)];
+    double slope = m->gamma * m->gg;
+    for (int k = 0; k < m->count; k++) {
+        const int j = slot(m, k + 1);
+        terms[1 + 2 * k].by = more[j];
+        terms[2 + 2 * k].by = -m->gamma * alpha[j];
+        slope += more[j] * m->sg[j] - m->gamma * alpha[j] * m->yg[j];
     }
     for (int l = 0; l < m->f->slowed; l++) {
         terms[1 + 2 * m->count + l].by = -m->gamma * v[l];
+        slope -= m->gamma * v[l] * m->vg[l];
     }
     epiqp_remote_combine(m->f->remote, direction, false, count, terms);
-    return epiqp_remote_product(m->f->remote, direction, g);
+    return slope;
 }
 
-/* The pair in s and y with its products, and those of next. f->grad, from which the step was made, becomes the change. */
-static void pair_there(memory *m, double length, const double *direction, const double *next, float *s, float *y,
-                       double *sy, double *yy, double *sg, double *yg)
+/* The loss at `end`, where the direction leads, with all products that are needed if the step is taken: one run. */
+static double try_there(memory *m, const double *end, const double *direction, double *next, double *rel)
+{
+    epiqp_flow *f = m->f;
+    epiqp_remote *r = f->remote;
+    double out[4] = {NAN, NAN, NAN, NAN};
+    const epiq_device_term difference[2] = {{next, 0, 1}, {f->grad, 0, -1}},
+                           factors[3] = {{direction, 0, 1}, {f->change, 0, 1}, {next, 0, 1}};
+    epiqp_there_ask_loss(f, end, next, out);
+    epiqp_remote_combine(r, f->change, false, 2, difference);
+    ask_products(m, next, m->of_next);
+    epiqp_remote_add(
+        r,
+        (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS, .at = f->change, .count = 3, .terms = factors, .own = m->of_pair});
+    epiqp_remote_add(
+        r,
+        (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS, .at = next, .count = 1, .terms = factors, .own = m->of_pair + 3});
+    epiqp_remote_run(r);
+    m->square = out[3];
+    return epiqp_there_take_loss(f, out, rel);
+}
+
+/* The pair of the step that was tried last in s and y, and the products. */
+static void pair_there(memory *m, double length, const double *direction, float *s, float *y, double *sy, double *yy,
+                       double *sg, double *yg)
 {
     epiqp_remote *r = m->f->remote;
-    double *change = m->f->grad, of_next[MOST_KEPT] = {0}, out[4] = {0};
-    const epiq_device_term step = {direction, 0, -length}, difference[2] = {{next, 0, 1}, {change, 0, -1}},
-                           same = {change, 0, 1}, factors[3] = {{direction, 0, 1}, {change, 0, 1}, {next, 0, 1}};
-    ask_products(m, next, of_next); /* of the oldest pair too, before its place is taken */
-    epiqp_remote_combine(r, change, false, 2, difference);
+    const epiq_device_term step = {direction, 0, -length}, same = {m->f->change, 0, 1};
     epiqp_remote_combine(r, s, true, 1, &step);
     epiqp_remote_combine(r, y, true, 1, &same);
-    epiqp_remote_add(
-        r, (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS, .at = change, .count = 3, .terms = factors, .own = out});
-    epiqp_remote_add(
-        r, (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS, .at = next, .count = 1, .terms = factors, .own = out + 3});
-    epiqp_remote_run(r);
-    take_products(m, of_next);
-    *sy = -length * out[0];
-    *yy = out[1];
-    *yg = out[2];
-    *sg = -length * out[3];
+    take_products(m, m->of_next); /* of the oldest pair too */
+    m->gg = m->square;
+    *sy = -length * m->of_pair[0];
+    *yy = m->of_pair[1];
+    *yg = m->of_pair[2];
+    *sg = -length * m->of_pair[3];
 }
 
 /* The products of g with all that is kept. */
@@ -128,7 +150,7 @@ static void products(memory *m, const double *g)
     if (f->remote) {
         double out[MOST_KEPT] = {0};
         ask_products(m, g, out);
-        epiqp_remote_run(f->remote);
+        m->gg = epiqp_remote_product(f->remote, g, g);
         take_products(m, out);
         return;
     }
@@ -211,7 +233,7 @@ static void remember(memory *m, double length, const double *direction, const do
     double sy = 0, yy = 0, sg = 0, yg = 0;
     if (!m->f->remote)
         products(m, next); /* of the oldest pair too, which the new one replaces if there is no more room */
-    if (m->f->remote) pair_there(m, length, direction, next, s, y, &sy, &yy, &sg, &yg);
+    if (m->f->remote) pair_there(m, length, direction, s, y, &sy, &yy, &sg, &yg);
     for (ptrdiff_t k = 0; !m->f->remote && k < p; k++) {
         const double step = -length * direction[k], change = next[k] - g[k];
         sy += step * change;
@@ -270,7 +292,7 @@ static int settle(const epiqp_env *e, memory *m, double settled, ptrdiff_t limit
         while (slope > 0 && !lower && tries++ < TRIES && report->iterations < limit) {
             if (epiqp_cancel_requested(e->c)) break;
             epiqp_flow_step(f, end, theta, length, direction);
-            loss = epiqp_flow_loss(f, end, next, &rel);
+            loss = f->remote ? try_there(&m, end, direction, next, &rel) : epiqp_flow_loss(f, end, next, &rel);
             report->iterations++;
             lower = loss <= report->loss - ENOUGH * length * slope;
             const double least = slope * length * length / (2 * (loss - report->loss + slope * length));

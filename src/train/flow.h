@@ -29,7 +29,7 @@ typedef struct {
     bool rough; /* whether the last loss was computed in single precision */
     /* If not NULL, the vectors above are on a device, as are copies of these arrays, and nothing here reads them. */
     epiqp_remote *remote;
-    double *theta, *theta0;
+    double *theta, *theta0, *change; /* change: of the gradient, from one quasi-Newton step to the next */
     const double *x, *targets, *left_x, *left_u;
 } epiqp_flow;
 
@@ -42,6 +42,10 @@ void epiqp_flow_mix(const epiqp_flow *f, double a, const double *x, double b, co
                     double e, const double *g);
 /* epiqp_loss. There, without gradient_rel, nobody needs the number, and it is 0. */
 double epiqp_flow_loss(epiqp_flow *f, const double *theta, double *grad, double *gradient_rel);
+
+/* The same there in two parts, between which more is put on the list and the list is run. out: 4 */
+void epiqp_there_ask_loss(epiqp_flow *f, const double *theta, double *grad, double *out);
+double epiqp_there_take_loss(epiqp_flow *f, const double *out, double *gradient_rel);
 
 /* There alone: makes the vectors and copies, and begins at theta; and the end. images: how many f->image has. */
 int epiqp_there_begin(const epiqp_env *e, epiqp_flow *f, ptrdiff_t images, const double *theta);

@@ -1,19 +1,29 @@
-/* remote.c - see remote.h. The last thread that comes to a point where it needs numbers runs the lists of all. Which
- * networks are run together has no influence on any of them. */
+/* remote.c - see remote.h. The last thread of a group that comes to a point where it needs numbers runs the lists of all
+ * of its group. Which networks are run together has no influence on any of them. */
 #include "train/remote.h"
 
 #include "train/flow.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { LONGEST_LIST = 4096 }; /* after which it is done, whether a number is needed or not */
 
+/* Places whose lists are run together, while the threads of other groups do their own work. */
+typedef struct {
+    pthread_mutex_t lock;
+    ptrdiff_t first, places, live, posted;
+} group;
+
 struct epiqp_remote {
     epiqp_many *many;
+    group *group;
     const epiqp_net *net;
     double *memory;
+    double *own; /* numbers of the network that it has now; own_room there is memory for */
+    ptrdiff_t own_room;
     epiq_device_do *list; /* their terms are numbers of `terms` until the list is run */
     epiq_device_term *terms;
     ptrdiff_t count, room, term_count, term_room;
@@ -31,39 +41,46 @@ typedef struct {
 struct epiqp_many {
     epiq_ctx *c;
     const epiq_device *device;
-    pthread_mutex_t lock;
-    ptrdiff_t places, live, posted;
-    int failed;
+    pthread_mutex_t lock; /* of the copies */
+    ptrdiff_t places, group_count;
+    atomic_int failed;
     void *memory;
+    group *groups;
     epiqp_remote *remotes;
     epiq_device_program *programs;
     copy *copies;
     ptrdiff_t copy_count, copy_room;
 };
 
-/* theta, theta0, grad, y, before, old; images; leading directions and probe in floats: flow.c */
+/* theta, theta0, grad, y, before, old, change; images; leading directions and probe in floats: flow.c */
 double epiqp_remote_bytes(ptrdiff_t params)
 {
     const double leads = epiqp_leading_most(params), images = fmax(leads, EPIQP_PAIRS);
-    return (double)params * ((double)sizeof(double) * (6 + images) + (double)sizeof(float) * (leads + 1.0)) + 4096;
+    return (double)params * ((double)sizeof(double) * (7 + images) + (double)sizeof(float) * (leads + 1.0)) + 4096;
 }
 
-int epiqp_many_new(const epiqp_env *e, ptrdiff_t places, double bytes, epiqp_many **out)
+int epiqp_many_new(const epiqp_env *e, ptrdiff_t places, ptrdiff_t groups, double bytes, epiqp_many **out)
 {
     const epiq_device *d = e->device->table;
     const double each = ceil(bytes / 256) * 256;
     epiqp_many *m = epiqp_alloc(e->c, 1, sizeof *m);
     *out = NULL;
     if (!m) return EPIQ_E_NOMEM;
-    *m = (epiqp_many){.c = e->c, .device = d, .places = places};
+    *m = (epiqp_many){.c = e->c, .device = d};
+    pthread_mutex_init(&m->lock, NULL);
     m->remotes = epiqp_alloc(e->c, places, sizeof *m->remotes);
     m->programs = epiqp_alloc(e->c, places, sizeof *m->programs);
-    int status = m->remotes && m->programs ? EPIQ_OK : EPIQ_E_NOMEM;
-    pthread_mutex_init(&m->lock, NULL);
-    if (!m->remotes) m->places = 0;
-    for (ptrdiff_t k = 0; k < m->places; k++) {
-        m->remotes[k] = (epiqp_remote){.many = m};
-        pthread_cond_init(&m->remotes[k].done, NULL);
+    m->groups = epiqp_alloc(e->c, groups, sizeof *m->groups);
+    int status = m->remotes && m->programs && m->groups ? EPIQ_OK : EPIQ_E_NOMEM;
+    for (ptrdiff_t g = 0; !status && g < groups; g++) {
+        const ptrdiff_t first = g * places / groups, next = (g + 1) * places / groups;
+        m->groups[g] = (group){.first = first, .places = next - first};
+        pthread_mutex_init(&m->groups[g].lock, NULL);
+        m->group_count++;
+        for (; m->places < next; m->places++) {
+            m->remotes[m->places] = (epiqp_remote){.many = m, .group = &m->groups[g]};
+            pthread_cond_init(&m->remotes[m->places].done, NULL);
+        }
     }
     if (!status) status = epiqp_device_failed(e->c, d, d->memory_new(d->user, each * (double)places, &m->memory));
     for (ptrdiff_t k = 0; !status && k < places; k++) {
@@ -83,16 +100,21 @@ void epiqp_many_free(epiqp_many *m)
     for (ptrdiff_t k = 0; k < m->copy_count; k++) {
         m->device->memory_free(m->device->user, m->copies[k].there);
     }
-    if (m->memory) m->device->memory_free(m->device->user, m->memory);
     for (ptrdiff_t k = 0; k < m->places; k++) {
+        m->device->memory_free(m->device->user, m->remotes[k].own);
         pthread_cond_destroy(&m->remotes[k].done);
         epiqp_free(m->c, m->remotes[k].list);
         epiqp_free(m->c, m->remotes[k].terms);
+    }
+    m->device->memory_free(m->device->user, m->memory);
+    for (ptrdiff_t g = 0; g < m->group_count; g++) {
+        pthread_mutex_destroy(&m->groups[g].lock);
     }
     pthread_mutex_destroy(&m->lock);
     epiqp_free(m->c, m->copies);
     epiqp_free(m->c, m->remotes);
     epiqp_free(m->c, m->programs);
+    epiqp_free(m->c, m->groups);
     epiqp_free(m->c, m);
 }
 
@@ -103,8 +125,11 @@ epiqp_remote *epiqp_many_place(epiqp_many *m, ptrdiff_t k)
 
 void epiqp_many_begin(epiqp_many *m, ptrdiff_t threads)
 {
-    m->live = threads;
-    m->posted = 0;
+    for (ptrdiff_t g = 0; g < m->group_count; g++) {
+        group *own = &m->groups[g];
+        own->live = epiqp_max(0, epiqp_min(own->places, threads - own->first));
+        own->posted = 0;
+    }
 }
 
 int epiqp_many_failed(const epiqp_many *m)
@@ -114,36 +139,39 @@ int epiqp_many_failed(const epiqp_many *m)
 
 /* ---- running lists together ---- */
 
-/* Runs the lists of all places that have one. The lock is held: everyone else waits for this. */
-static void run_all(epiqp_many *m)
+/* Runs the lists of all places of the group that have one. Its lock is held: its other threads wait for this. */
+static void run_all(epiqp_many *m, group *g)
 {
+    epiq_device_program *programs = m->programs + g->first;
     ptrdiff_t count = 0;
-    for (ptrdiff_t k = 0; k < m->places; k++) {
+    for (ptrdiff_t k = g->first; k < g->first + g->places; k++) {
         const epiqp_remote *r = &m->remotes[k];
         if (!r->posted) continue;
-        m->programs[count++] =
+        programs[count++] =
             (epiq_device_program){r->net->d, r->net->width, r->net->depth, r->net->beta, r->count, r->list};
     }
-    if (!m->failed) {
-        m->failed = epiqp_device_failed(m->c, m->device, m->device->run(m->device->user, count, m->programs));
+    int failed = m->failed;
+    if (!failed) {
+        failed = epiqp_device_failed(m->c, m->device, m->device->run(m->device->user, count, programs));
+        if (failed) m->failed = failed;
     }
-    m->posted = 0;
-    for (ptrdiff_t k = 0; k < m->places; k++) {
+    g->posted = 0;
+    for (ptrdiff_t k = g->first; k < g->first + g->places; k++) {
         epiqp_remote *r = &m->remotes[k];
         if (!r->posted) continue;
         r->posted = false;
-        if (!r->status) r->status = m->failed;
+        if (!r->status) r->status = failed;
         pthread_cond_signal(&r->done);
     }
 }
 
 void epiqp_many_leave(epiqp_remote *r)
 {
-    epiqp_many *m = r->many;
-    pthread_mutex_lock(&m->lock);
-    m->live--;
-    if (m->live > 0 && m->posted == m->live) run_all(m);
-    pthread_mutex_unlock(&m->lock);
+    group *g = r->group;
+    pthread_mutex_lock(&g->lock);
+    g->live--;
+    if (g->live > 0 && g->posted == g->live) run_all(r->many, g);
+    pthread_mutex_unlock(&g->lock);
 }
 
 static ptrdiff_t results(const epiq_device_do *step)
@@ -163,7 +191,7 @@ static ptrdiff_t results(const epiq_device_do *step)
 
 int epiqp_remote_run(epiqp_remote *r)
 {
-    epiqp_many *m = r->many;
+    group *g = r->group;
     ptrdiff_t used = 0;
     for (ptrdiff_t k = 0; k < r->count; k++) { /* the terms do not move any more */
         epiq_device_do *step = &r->list[k];
@@ -172,13 +200,13 @@ int epiqp_remote_run(epiqp_remote *r)
         used += step->count;
     }
     if (!r->status && r->count) {
-        pthread_mutex_lock(&m->lock);
+        pthread_mutex_lock(&g->lock);
         r->posted = true;
-        if (++m->posted == m->live) run_all(m);
+        if (++g->posted == g->live) run_all(r->many, g);
         while (r->posted) {
-            pthread_cond_wait(&r->done, &m->lock);
+            pthread_cond_wait(&r->done, &g->lock);
         }
-        pthread_mutex_unlock(&m->lock);
+        pthread_mutex_unlock(&g->lock);
     }
     for (ptrdiff_t k = 0; r->status && k < r->count; k++) {
         for (ptrdiff_t i = 0; i < results(&r->list[k]); i++) {
@@ -208,10 +236,20 @@ int epiqp_remote_status(const epiqp_remote *r)
     return r->status;
 }
 
+/* Copies numbers to new memory there. */
+static int send(epiqp_many *m, ptrdiff_t count, const double *from, void **there)
+{
+    const epiq_device *d = m->device;
+    int status = epiqp_device_failed(m->c, d, d->memory_new(d->user, (double)count * sizeof *from, there));
+    if (status) return status;
+    const epiq_device_do put = {.op = EPIQ_DEVICE_PUT, .to = *there, .count = count, .own = (double *)from};
+    const epiq_device_program program = {1, 1, 1, 0, 1, &put};
+    return epiqp_device_failed(m->c, d, d->run(d->user, 1, &program));
+}
+
 const double *epiqp_remote_array(epiqp_remote *r, ptrdiff_t count, const double *from)
 {
     epiqp_many *m = r->many;
-    const epiq_device *d = m->device;
     const double *found = NULL;
     pthread_mutex_lock(&m->lock);
     for (ptrdiff_t k = 0; k < m->copy_count && !found; k++) {
@@ -219,23 +257,37 @@ const double *epiqp_remote_array(epiqp_remote *r, ptrdiff_t count, const double 
     }
     if (!found && !m->failed) {
         copy *more = epiqp_grown(m->c, m->copies, &m->copy_room, m->copy_count + 1, sizeof *more);
-        int status = more ? EPIQ_OK : EPIQ_E_NOMEM;
-        if (more) m->copies = more;
         void *there = NULL;
-        if (!status) {
-            status = epiqp_device_failed(m->c, d, d->memory_new(d->user, (double)count * sizeof *from, &there));
-        }
-        if (!status) {
-            const epiq_device_do put = {.op = EPIQ_DEVICE_PUT, .to = there, .count = count, .own = (double *)from};
-            const epiq_device_program program = {1, 1, 1, 0, 1, &put};
-            m->copies[m->copy_count++] = (copy){from, count, there};
-            status = epiqp_device_failed(m->c, d, d->run(d->user, 1, &program));
-            found = there;
-        }
-        if (status) r->status = m->failed = status;
+        if (more) m->copies = more;
+        int status = more ? send(m, count, from, &there) : EPIQ_E_NOMEM;
+        if (there) m->copies[m->copy_count++] = (copy){from, count, there};
+        found = there;
+        if (status) m->failed = status;
     }
+    if (!r->status) r->status = m->failed;
     pthread_mutex_unlock(&m->lock);
     return r->status ? NULL : found;
+}
+
+const double *epiqp_remote_own(epiqp_remote *r, ptrdiff_t count, const double *from)
+{
+    epiqp_many *m = r->many;
+    const epiq_device *d = m->device;
+    if (!r->status && r->own_room < count) {
+        void *there = NULL;
+        d->memory_free(d->user, r->own);
+        r->own = NULL;
+        r->own_room = 0;
+        r->status = epiqp_device_failed(m->c, d, d->memory_new(d->user, (double)count * sizeof *from, &there));
+        if (r->status) {
+            m->failed = r->status;
+        } else {
+            r->own = there;
+            r->own_room = count;
+        }
+    }
+    epiqp_remote_add(r, (epiq_device_do){.op = EPIQ_DEVICE_PUT, .to = r->own, .count = count, .own = (double *)from});
+    return r->status ? NULL : r->own;
 }
 
 void epiqp_remote_add(epiqp_remote *r, epiq_device_do step)
@@ -273,9 +325,14 @@ double epiqp_remote_product(epiqp_remote *r, const double *x, const double *y)
     return out;
 }
 
-int epiqp_remote_forward(epiqp_remote *r, ptrdiff_t n, const double *x, double *own)
+int epiqp_remote_forward(epiqp_remote *r, const double *theta, ptrdiff_t n, const double *x, double *own)
 {
-    const double *there = epiqp_remote_array(r, n * r->net->d, x);
-    epiqp_remote_add(r, (epiq_device_do){.op = EPIQ_DEVICE_FORWARD, .at = r->memory, .n = n, .x = there, .own = own});
+    const ptrdiff_t p = epiqp_net_params(r->net);
+    const double *there = epiqp_remote_array(r, n * r->net->d, x), *at = r->memory + (theta ? p : 0);
+    if (theta) {
+        epiqp_remote_add(
+            r, (epiq_device_do){.op = EPIQ_DEVICE_PUT, .to = r->memory + p, .count = p, .own = (double *)theta});
+    }
+    epiqp_remote_add(r, (epiq_device_do){.op = EPIQ_DEVICE_FORWARD, .at = at, .n = n, .x = there, .own = own});
     return epiqp_remote_run(r);
 }

@@ -26,6 +26,7 @@ typedef struct {
     const double *theta0;
     const epiqp_left *left; /* of these rows, for epiqp_minimise; NULL: it computes its own */
     bool fine;              /* follow the flow in fine steps to the end: what the usual way is held to */
+    bool own_targets;       /* y is of this network alone: no other one is trained on this memory */
 } epiqp_task;
 
 typedef struct {

@@ -36,11 +36,9 @@ void epiqp_flow_mix(const epiqp_flow *f, double a, const double *x, double b, co
     epiqp_remote_combine(f->remote, z, false, 4, (epiq_device_term[]){{x, 0, a}, {y, 0, b}, {z, 0, c}, {g, 0, e}});
 }
 
-double epiqp_flow_loss(epiqp_flow *f, const double *theta, double *grad, double *gradient_rel)
+void epiqp_there_ask_loss(epiqp_flow *f, const double *theta, double *grad, double *out)
 {
     const epiqp_task *t = f->task;
-    if (!f->remote) return epiqp_loss(t, theta, grad, gradient_rel, &f->pass);
-    double out[4] = {NAN, NAN, NAN, NAN};
     epiqp_remote_add(f->remote, (epiq_device_do){.op = EPIQ_DEVICE_LOSS,
                                                  .single = f->pass.single,
                                                  .to = grad,
@@ -50,13 +48,26 @@ double epiqp_flow_loss(epiqp_flow *f, const double *theta, double *grad, double 
                                                  .n = t->n,
                                                  .x = f->x,
                                                  .y = f->targets,
-                                                 .own = gradient_rel ? out : NULL});
-    if (!gradient_rel) return 0;
-    epiqp_remote_run(f->remote);
+                                                 .own = out});
+}
+
+double epiqp_there_take_loss(epiqp_flow *f, const double *out, double *gradient_rel)
+{
+    const epiqp_task *t = f->task;
     const double loss = out[0] / (double)t->n + t->lambda * out[2];
     *gradient_rel = epiqp_gradient_rel(t->lambda, sqrt(out[1]), out[2], sqrt(out[3]));
     if (loss < f->pass.least) f->pass.single = false; /* from the next time on */
     return loss;
+}
+
+double epiqp_flow_loss(epiqp_flow *f, const double *theta, double *grad, double *gradient_rel)
+{
+    if (!f->remote) return epiqp_loss(f->task, theta, grad, gradient_rel, &f->pass);
+    double out[4] = {NAN, NAN, NAN, NAN};
+    epiqp_there_ask_loss(f, theta, grad, gradient_rel ? out : NULL);
+    if (!gradient_rel) return 0;
+    epiqp_remote_run(f->remote);
+    return epiqp_there_take_loss(f, out, gradient_rel);
 }
 
 /* ---- there alone ---- */
@@ -81,11 +92,12 @@ int epiqp_there_begin(const epiqp_env *e, epiqp_flow *f, ptrdiff_t images, const
     f->y = f->grad + f->p;
     f->before = f->y + f->p;
     f->old = f->before + f->p;
-    f->image = f->old + f->p;
+    f->change = f->old + f->p;
+    f->image = f->change + f->p;
     f->leading = (void *)(f->image + images * f->p);
     f->probe = f->leading + f->leads * f->p;
     f->x = epiqp_remote_array(r, t->n * t->net->d, t->x);
-    f->targets = epiqp_remote_array(r, t->n, t->y);
+    f->targets = t->own_targets ? epiqp_remote_own(r, t->n, t->y) : epiqp_remote_array(r, t->n, t->y);
     f->left_x = epiqp_remote_array(r, f->left->rows * t->net->d, f->left->x);
     f->left_u = epiqp_remote_array(r, f->left->rows * epiqp_max(1, f->left->count), f->left->u);
     f->pass.single = epiqp_task_single(e, t, &f->pass.least);

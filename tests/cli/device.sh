@@ -21,4 +21,13 @@ refused() { # refused DEVICE: exit 1, with a sentence that names it
 }
 check 'gpu without one is refused' refused gpu
 check 'another word too' refused tpu
+
+# every verb asks the same library: one that cannot be loaded, beside a copy of the command
+mkdir beside
+cp "$epiq" beside/epiq
+echo "no library" >beside/libepiq_cuda.so
+beside/epiq estimate rows.csv "${quick[@]}" --device gpu 2>estimate.err
+beside/epiq study table1 --quick --device gpu --threads 1 2>study.err
+check 'its sentence is not that of a plain build' says estimate.err 'driver|cannot be loaded'
+check 'studies say the same' cmp estimate.err study.err
 finish

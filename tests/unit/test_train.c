@@ -34,6 +34,7 @@ TEST(the_loss_and_its_gradient_match_the_script)
                         config[4],
                         GET("theta0"),
                         NULL,
+                        false,
                         false};
         epiqp_pass pass;
         EQ(epiqp_pass_new(&e, &net, &pass), EPIQ_OK);
@@ -137,7 +138,7 @@ static double train_and_predict(const epiqp_env *e, const toy *s, ptrdiff_t n, u
     double *theta0 = malloc((size_t)p * 16), *theta = theta0 + p, x0[8] = {0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, h;
     epiqp_net_init(&s->net, (epiqp_stream){1, EPIQP_FOR_MEMBER, member}, theta0);
     memcpy(theta, theta0, (size_t)p * 8);
-    epiqp_task task = {&s->net, n, s->x, s->y, 1e-3, theta0, NULL, false};
+    epiqp_task task = {&s->net, n, s->x, s->y, 1e-3, theta0, NULL, false, false};
     epiqp_descent how = {step, step > 0 ? (ptrdiff_t)(3000 / step) : 0, 0, {0}};
     EQ(step > 0 ? epiqp_descend(e, &task, &how, theta, report) : epiqp_minimise(e, &task, 0, theta, report), EPIQ_OK);
     epiqp_pass pass;
@@ -210,7 +211,7 @@ TEST(ensembles_have_the_law_of_the_flow_in_fine_steps)
             double *theta0 = malloc((size_t)p * 16), *theta = theta0 + p, at[POINTS];
             epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, (uint64_t)(m / 2)}, theta0);
             memcpy(theta, theta0, (size_t)p * 8);
-            epiqp_task task = {&s.net, N, s.x, s.y, 1e-3, theta0, NULL, fine};
+            epiqp_task task = {&s.net, N, s.x, s.y, 1e-3, theta0, NULL, fine, false};
             epiqp_training r;
             EQ(epiqp_minimise(&e, &task, 0, theta, &r), EPIQ_OK);
             TRUE(r.converged);
@@ -250,7 +251,7 @@ TEST(where_training_ends_little_is_left_to_gain)
         epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, (uint64_t)k}, theta0);
         memcpy(theta, theta0, (size_t)p * 8);
         memcpy(on, theta0, (size_t)p * 8);
-        epiqp_task task = {&s.net, N, s.x, s.y, 1e-3, theta0, NULL, false};
+        epiqp_task task = {&s.net, N, s.x, s.y, 1e-3, theta0, NULL, false, false};
         epiqp_training ended, later;
         EQ(epiqp_minimise(&e, &task, 0, theta, &ended), EPIQ_OK);
         TRUE(ended.converged);
@@ -352,7 +353,7 @@ TEST(unusual_sizes_stay_in_double)
         double *theta = malloc((size_t)p * 24), *theta0 = theta + p, *grad = theta + 2 * p;
         epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta0);
         memcpy(theta, theta0, (size_t)p * 8);
-        epiqp_task task = {&s.net, N, s.x, s.y, cases[k].lambda, theta0, NULL, false};
+        epiqp_task task = {&s.net, N, s.x, s.y, cases[k].lambda, theta0, NULL, false, false};
         epiqp_pass chosen, plain;
         EQ(epiqp_task_pass(&e, &task, &chosen), EPIQ_OK);
         EQ(epiqp_pass_new(&e, &s.net, &plain), EPIQ_OK);
@@ -383,7 +384,7 @@ TEST(a_network_far_from_its_kinks_is_ridge_regression)
     }
     memcpy(theta, theta0, (size_t)p * 8);
     double lambda = 50;
-    epiqp_task task = {&s.net, N, s.x, s.y, lambda, theta0, NULL, false};
+    epiqp_task task = {&s.net, N, s.x, s.y, lambda, theta0, NULL, false, false};
     epiqp_training r;
     EQ(epiqp_minimise(&e, &task, 0, theta, &r), EPIQ_OK);
     TRUE(r.converged);
@@ -400,7 +401,7 @@ TEST(mini_batches_reach_about_the_same_loss_and_order_matters)
     ptrdiff_t p = epiqp_net_params(&s.net);
     double *theta0 = malloc((size_t)p * 8), *theta[3];
     epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta0);
-    epiqp_task task = {&s.net, N, s.x, s.y, 1e-2, theta0, NULL, false};
+    epiqp_task task = {&s.net, N, s.x, s.y, 1e-2, theta0, NULL, false, false};
     epiqp_training full, r[3];
     for (int k = 0; k < 3; k++) {
         theta[k] = malloc((size_t)p * 8);
@@ -428,7 +429,7 @@ TEST(a_step_too_long_is_a_sentence_and_one_too_few_is_not_convergence)
     double *theta0 = malloc((size_t)p * 16), *theta = theta0 + p;
     epiqp_net_init(&s.net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta0);
     memcpy(theta, theta0, (size_t)p * 8);
-    epiqp_task task = {&s.net, 50, s.x, s.y, 1e-3, theta0, NULL, false};
+    epiqp_task task = {&s.net, 50, s.x, s.y, 1e-3, theta0, NULL, false, false};
     epiqp_training r;
     epiqp_descent how = {10, 1000, 0, {0}};
     EQ(epiqp_descend(&e, &task, &how, theta, &r), EPIQ_E_NUMERIC);
