@@ -51,6 +51,7 @@ double epiqp_there_take_loss(epiqp_flow *f, const double *out, double *gradient_
 int epiqp_there_begin(const epiqp_env *e, epiqp_flow *f, ptrdiff_t images, const double *theta);
 int epiqp_there_end(const epiqp_flow *f, double *theta);
 void epiqp_there_slow(const epiqp_flow *f, int count, const double *c, double *g); /* g <- (I - sum c v v') g */
+double epiqp_there_first(const epiqp_flow *f, const double *theta, double *to);    /* to = J'u_1; returns its norm */
 /* to = J'J probe, less what it has along the first `but` of the leading directions; returns its norm. */
 double epiqp_there_normal(const epiqp_flow *f, const double *theta, int but, double *to);
 void epiqp_there_unit(const epiqp_flow *f, const double *v, double norm, float *unit); /* unit = v/norm */

@@ -179,13 +179,17 @@ double epiqp_leading_curvature(epiqp_flow *f, const double *theta, int but, int 
 double epiqp_leading_first(epiqp_flow *f, const double *theta)
 {
     const epiqp_left *left = f->left;
-    const bool known = left->count && !f->remote;
-    if (known) {
+    double norm = 0;
+    if (left->count && f->remote) {
+        norm = epiqp_there_first(f, theta, f->y);
+        if (norm > 0) epiqp_there_unit(f, f->y, norm, f->probe);
+    } else if (left->count) {
         epiqp_net_pulls(&f->pass, theta, left->rows, left->x, 1, left->u, f->y);
-        normalise(f->p, f->y, f->probe);
+        norm = sqrt(epiqp_dot(f->p, f->y, f->y));
+        if (norm > 0) normalise(f->p, f->y, f->probe);
     }
     f->margin = MARGIN;
-    return MARGIN * epiqp_leading_curvature(f, theta, 0, known ? 2 : 6);
+    return MARGIN * epiqp_leading_curvature(f, theta, 0, norm > 0 ? 2 : 6);
 }
 
 int epiqp_leading_find(const epiqp_env *e, epiqp_flow *f, const double *theta, double time)

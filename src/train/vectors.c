@@ -149,18 +149,30 @@ void epiqp_there_unit(const epiqp_flow *f, const double *v, double norm, float *
     epiqp_remote_combine(f->remote, unit, true, 1, &(epiq_device_term){v, 0, 1 / norm});
 }
 
-void epiqp_there_pull(const epiqp_flow *f, const double *theta, double *h)
+/* to (count by p) = J'u_j for the first u */
+static void pull(const epiqp_flow *f, const double *theta, int count, double *to)
 {
-    const int count = f->leads;
-    epiq_device_term terms[EPIQP_LEADING];
     epiqp_remote_add(f->remote, (epiq_device_do){.op = EPIQ_DEVICE_PULLS,
                                                  .single = f->pass.single,
-                                                 .to = f->image,
+                                                 .to = to,
                                                  .at = theta,
                                                  .n = f->left->rows,
                                                  .x = f->left_x,
                                                  .y = f->left_u,
                                                  .count = count});
+}
+
+double epiqp_there_first(const epiqp_flow *f, const double *theta, double *to)
+{
+    pull(f, theta, 1, to);
+    return sqrt(epiqp_remote_product(f->remote, to, to));
+}
+
+void epiqp_there_pull(const epiqp_flow *f, const double *theta, double *h)
+{
+    const int count = f->leads;
+    epiq_device_term terms[EPIQP_LEADING];
+    pull(f, theta, count, f->image);
     for (int j = 0; j < count; j++) {
         terms[j] = (epiq_device_term){f->image + j * f->p, 0, 1};
     }
