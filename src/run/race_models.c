@@ -285,24 +285,22 @@ int epiqp_race_folds(epiqp_race *r)
     return s;
 }
 
+static epiqp_net net_of_width(const epiqp_race *r, ptrdiff_t width)
+{
+    epiq_options o = r->o;
+    o.width = width;
+    return epiqp_net_of(&o, r->data->d);
+}
+
 /* Gradients of a network on so many rows, by trained networks of the model or of one like it, or else as usual. */
 static double gradients_of(const epiqp_race *r, const epiqp_net *net, double lambda, const epiqp_candidate *before,
                            ptrdiff_t rows)
 {
     const double usual = epiqp_usual_effort(net, rows, lambda).gradients;
     if (!before || !before->is.networks) return usual;
-    epiq_options o = r->o;
-    o.width = before->is.width;
-    const epiqp_net other = epiqp_net_of(&o, r->data->d);
+    const epiqp_net other = net_of_width(r, before->is.width);
     return usual * (double)before->is.iterations /
            epiqp_usual_effort(&other, before->rows, before->is.lambda).gradients;
-}
-
-static epiqp_net net_of_width(const epiqp_race *r, ptrdiff_t width)
-{
-    epiq_options o = r->o;
-    o.width = width;
-    return epiqp_net_of(&o, r->data->d);
 }
 
 double epiqp_race_work(const epiqp_race *r, ptrdiff_t width, double lambda, const epiqp_candidate *before,
