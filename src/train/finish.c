@@ -292,7 +292,7 @@ static int settle(const epiqp_env *e, memory *m, double settled, ptrdiff_t limit
         while (slope > 0 && !lower && tries++ < TRIES && report->iterations < limit) {
             if (epiqp_cancel_requested(e->c)) break;
             epiqp_flow_step(f, end, theta, length, direction);
-            loss = f->remote ? try_there(&m, end, direction, next, &rel) : epiqp_flow_loss(f, end, next, &rel);
+            loss = f->remote ? try_there(m, end, direction, next, &rel) : epiqp_flow_loss(f, end, next, &rel);
             report->iterations++;
             lower = loss <= report->loss - ENOUGH * length * slope;
             const double least = slope * length * length / (2 * (loss - report->loss + slope * length));

@@ -297,7 +297,7 @@ TEST(many_rows_begin_with_a_part_of_them)
         epiqp_training r;
         epiqp_net_init(&net, (epiqp_stream){1, EPIQP_FOR_MEMBER, (uint64_t)(k / 2)}, theta0);
         memcpy(theta[whole], theta0, sizeof theta0);
-        epiqp_task task = {&net, N, x, y, 1e-3, theta0, NULL, false};
+        epiqp_task task = {.net = &net, .n = N, .x = x, .y = y, .lambda = 1e-3, .theta0 = theta0};
         if (k == 0) {
             FAIL_EACH(e.c, (memcpy(theta[0], theta0, sizeof theta0), epiqp_minimise(&e, &task, 0, theta[0], &r)), true,
                       4);
