@@ -84,6 +84,19 @@ static const study_info STUDIES[] = {
      false,
      study_trained,
      .engine = EPIQ_ENGINE_NETWORK},
+    {"confidence",
+     "Intervals of the expected prediction: how often they hold it, and how wide they are",
+     {"4 cells, J = 100; of networks 1 cell, J = 20", "27 cells, J = 500; of networks 6 cells, J = 60",
+      "39 cells, J = 1000; of networks 6 cells, J = 200"},
+     false,
+     study_confidence,
+     .engine = EPIQ_ENGINE_INFINITE},
+    {"mse",
+     "Squared error of one network, ensembles and networks without their start, against trainings",
+     {"2 cells, J = 10", "4 cells, J = 60", "4 cells, J = 200"},
+     false,
+     study_mse,
+     .engine = EPIQ_ENGINE_NETWORK},
 };
 enum { COUNT = sizeof STUDIES / sizeof *STUDIES };
 

@@ -41,6 +41,12 @@ static epiq_confidence by_batches(const epiqp_problem *pb, const epiqp_ba_findin
     return out;
 }
 
+/* What is left of the procedural part in the mean of the networks on all rows. */
+static double rest_of(const epiqp_ev_findings *ev, ptrdiff_t p)
+{
+    return ev->part[p].variance / (double)ev->members;
+}
+
 /* Networks on rows drawn anew tell what the data part does to one, those on all rows what is left of the procedural part of
  * their mean. Without a part of the rows they tell both what rows do, and what the number of rows does. */
 static epiq_confidence by_resamples(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
@@ -48,8 +54,7 @@ static epiq_confidence by_resamples(const epiqp_problem *pb, const epiqp_finding
     const epiqp_ev_findings *ev = &f->ev;
     const bool jackknife = pb->plan->ran.confidence == EPIQ_CONFIDENCE_JACKKNIFE;
     const ptrdiff_t count = f->resampled.resamples;
-    if (!f->resampled.off || !ev->part[p].known) return (epiq_confidence){0};
-    const double *off = f->resampled.off + p, R = (double)count, rest = ev->part[p].variance / (double)ev->members;
+    const double *off = f->resampled.off + p, R = (double)count, rest = rest_of(ev, p);
     double squares = 0;
     for (ptrdiff_t k = 0; k < count; k++) {
         squares += off[k * pb->points] * off[k * pb->points];
@@ -62,23 +67,73 @@ static epiq_confidence by_resamples(const epiqp_problem *pb, const epiqp_finding
         .centre = f->prediction[p] - bias,
         .variance = data + rest,
         .df = joined_df(data, jackknife ? R - 1 : R, rest, (double)(ev->members - 1)),
-        .networks = (count + ev->members) * epiqp_trainings_each(&pb->plan->ran),
     };
 }
 
-/* The variance of the prediction, as it stands beside it. */
+/* Of the way from n rows to the limit of many: what may be wrong with it, as a standard deviation. */
+static const double ALLOWED = 0.25;
+
+/* How far kernel regression is from its limit, and the square of what may be wrong with that. */
+static double way_to_limit(const epiqp_limit *l, ptrdiff_t p, double *error2)
+{
+    const double way = l->prediction[p] - l->now[p];
+    *error2 = ALLOWED * way * (ALLOWED * way);
+    return way;
+}
+
+/* The same networks, with kernel regression on the same rows as control variate: what it does with ever more rows is known,
+ * and what networks do beside it is told by those without a part of the rows. */
+static epiq_confidence by_control(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
+{
+    const ptrdiff_t count = f->resampled.resamples, points = pb->points;
+    const double *off = f->resampled.off + p, *kernel = f->resampled.kernel + p, R = (double)count,
+                 mean = epiqp_mean_of(off, count, points), kernel_mean = epiqp_mean_of(kernel, count, points);
+    double both = 0, own = 0, left = 0, error2;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        both += (off[k * points] - mean) * (kernel[k * points] - kernel_mean);
+        own += (kernel[k * points] - kernel_mean) * (kernel[k * points] - kernel_mean);
+    }
+    const epiq_part *part = &f->limit.part[p];
+    if (!(own > 0) || !part->known || count < 3) return by_resamples(pb, f, p);
+    const double b = both / own, way = way_to_limit(&f->limit, p, &error2);
+    for (ptrdiff_t k = 0; k < count; k++) {
+        const double e = off[k * points] - mean - b * (kernel[k * points] - kernel_mean);
+        left += e * e / (R - 2);
+    }
+    const double known = b * b * part->variance, beside = (R - 1) * (R - 1) / R * left, rest = rest_of(&f->ev, p),
+                 sum = known + beside + rest + error2;
+    /* of their sum: b has the variance left/own, its square 4 b^2 times that */
+    const double spread = known * known * (part->df > 0 ? 2 / part->df : 0) +
+                          4 * known * part->variance * (left / own) + 2 * beside * beside / (R - 2) +
+                          2 * rest * rest / (double)(f->ev.members - 1);
+    return (epiq_confidence){
+        .known = 1,
+        .centre = f->prediction[p] + way - (R - 1) * (mean - kernel_mean),
+        .variance = sum,
+        .df = spread > 0 ? 2 * sum * sum / spread : 0,
+    };
+}
+
+/* The variance of the prediction, as it stands beside it; as it would be in the limit of many rows where that is known. */
 static epiq_confidence by_parts(const epiqp_problem *pb, const epiqp_findings *f, const epiq_point *point, ptrdiff_t p)
 {
     const double unit2 = pb->data->y_factor * pb->data->y_factor;
-    const epiq_part *part = &point->prediction_variance;
+    const epiq_part *part = &point->prediction_variance, data = epiqp_data_part(f, p),
+                    *now = f->influence.part ? &f->influence.part[p] : NULL;
     if (!part->known || (part->variance > 0 && !(part->df > 0))) return (epiq_confidence){0};
     const ptrdiff_t members = f->ev.h ? f->ev.members : 0,
                     others = f->retrain.part ? epiqp_fold_networks(pb, pb->plan) : 0;
-    return (epiq_confidence){.known = 1,
-                             .centre = f->prediction[p],
-                             .variance = part->variance / unit2,
-                             .df = part->df,
-                             .networks = (members + others) * epiqp_trainings_each(&pb->plan->ran)};
+    epiq_confidence out = {.known = 1,
+                           .centre = f->prediction[p],
+                           .variance = part->variance / unit2,
+                           .df = part->df,
+                           .networks = (members + others) * epiqp_trainings_each(&pb->plan->ran)};
+    if (f->limit.known && f->limit.part[p].known && data.known && now && now->variance > 0) {
+        double error2;
+        out.centre += way_to_limit(&f->limit, p, &error2);
+        out.variance += data.variance * (f->limit.part[p].variance / now->variance - 1) + error2;
+    }
+    return out;
 }
 
 void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p, epiq_point *out)
@@ -92,7 +147,9 @@ void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, pt
         break;
     case EPIQ_CONFIDENCE_BOOTSTRAP:
     case EPIQ_CONFIDENCE_JACKKNIFE:
-        c = by_resamples(pb, f, p);
+        if (!f->resampled.off || !f->ev.part[p].known) break;
+        c = f->resampled.kernel ? by_control(pb, f, p) : by_resamples(pb, f, p);
+        c.networks = (f->resampled.resamples + f->ev.members) * epiqp_trainings_each(o);
         break;
     case EPIQ_CONFIDENCE_RETRAIN:
         c = by_parts(pb, f, out, p);

@@ -45,8 +45,9 @@ static ptrdiff_t other_rows(const epiqp_problem *pb, const epiqp_listed *parts, 
     return size;
 }
 
-/* of: the groups, or the parts. */
-static int resample_new(const epiqp_problem *pb, const epiqp_listed *of, ptrdiff_t number, double *u, epiqp_fit *out)
+/* of: the groups, or the parts. kernel (points): kernel regression's predictions less `now`; NULL: not wanted. */
+static int resample_new(const epiqp_problem *pb, const epiqp_listed *of, ptrdiff_t number, const double *now,
+                        double *kernel, double *u, epiqp_fit *out)
 {
     const epiqp_env alone = epiqp_alone(&pb->e);
     const bool drawn = pb->plan->ran.confidence == EPIQ_CONFIDENCE_BOOTSTRAP;
@@ -54,10 +55,13 @@ static int resample_new(const epiqp_problem *pb, const epiqp_listed *of, ptrdiff
     if (!rows) return EPIQ_E_NOMEM;
     size = drawn ? draw_rows(pb, of, number, u, rows) : other_rows(pb, of, number, rows);
     int s = epiqp_fit_of_rows(pb, &pb->plan->ran, size, rows, out);
-    if (!s && epiqp_needs_solve(&pb->plan->ran)) {
+    if (!s && (epiqp_needs_solve(&pb->plan->ran) || kernel)) {
         out->solver = EPIQ_SOLVER_EXACT;
         s = epiqp_fit_solve(&alone, out);
         epiqp_factor_free(pb->e.c, &out->ridge.factor); /* only c is read */
+    }
+    for (ptrdiff_t p = 0; !s && kernel && p < pb->points; p++) {
+        kernel[p] = epiqp_dot(size, out->ridge.c + p * size, out->y) - now[p];
     }
     return s;
 }
@@ -71,16 +75,17 @@ static int list_of(const epiqp_problem *pb, epiqp_listed *out)
 }
 
 int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_ev_findings *ev,
-                             epiqp_resampled *found)
+                             const epiqp_limit *limit, epiqp_resampled *found)
 {
     const ptrdiff_t count = pb->plan->resamples, points = pb->points;
     double *h = epiqp_room(pb, count * points, sizeof *h), *u = epiqp_room(pb, pb->data->groups, sizeof *u);
     epiqp_fit *fit = epiqp_room(pb, count, sizeof *fit);
     epiqp_assignment *list = epiqp_room(pb, count, sizeof *list);
+    double *kernel = limit->known ? epiqp_room(pb, count * points, sizeof *kernel) : NULL;
     epiqp_listed of;
-    int s = h && u && fit && list ? list_of(pb, &of) : EPIQ_E_NOMEM;
+    int s = h && (kernel || !limit->known) && u && fit && list ? list_of(pb, &of) : EPIQ_E_NOMEM;
     for (ptrdiff_t k = 0; !s && k < count; k++) {
-        s = resample_new(pb, &of, k, u, &fit[k]);
+        s = resample_new(pb, &of, k, limit->now, kernel ? kernel + k * points : NULL, u, &fit[k]);
         list[k] = (epiqp_assignment){
             .fit = &fit[k],
             .draw = epiqp_draw_of(&pb->plan->ran, k % ev->members),
@@ -98,6 +103,6 @@ int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, 
     for (ptrdiff_t k = 0; fit && k < count; k++) {
         epiqp_fit_free(pb->e.c, &fit[k]);
     }
-    if (!s) *found = (epiqp_resampled){count, h};
+    if (!s) *found = (epiqp_resampled){count, h, kernel};
     return s;
 }
