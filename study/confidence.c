@@ -31,8 +31,9 @@ static const way IN_CLOSED_FORM[] = {
     {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 0, 2, 8, 0},
 };
 static const way TRAINED[] = {
-    {"jackknife_2+8", EPIQ_CONFIDENCE_JACKKNIFE, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0},
+    {"halves_4+6", EPIQ_CONFIDENCE_HALVES, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 4, 6, 0},
     {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 5, 2, 0, 0},
+    {"jackknife_2+8", EPIQ_CONFIDENCE_JACKKNIFE, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0},
     {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0},
     {"bootstrap_20_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 20},
     {"bootstrap_80_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 80},
@@ -54,7 +55,7 @@ static bool is_run(const lab *l, const law *p)
 {
     const bool quick = l->job->size == STUDY_QUICK, full = l->job->size == STUDY_FULL, sequel = p->noise_sd > 0;
     if (!lab_wanted(l, p->n, p->d)) return false;
-    if (l->job->n || l->job->d) return true;
+    if (l->job->cell) return strcmp(l->job->cell, sequel ? "quiet" : "paper") == 0;
     if (networks_of(l)) {
         return sequel ? p->n == 128 && (quick ? p->d == 2 : p->d != 8)
                       : !quick && p->n == 200 && p->d == 4 + 4 * (p->set == 2);
@@ -77,6 +78,13 @@ static ptrdiff_t list_laws(const lab *l, law *laws)
         if (is_run(l, &p)) laws[count++] = p;
     }
     return count;
+}
+
+/* Of networks: with --quick two ways; how much an early end matters one cell tells. */
+static bool is_wanted(const lab *l, const law *p, const way *w)
+{
+    if (!networks_of(l)) return true;
+    return l->job->size == STUDY_QUICK ? w < TRAINED + 2 : !w->steps || (p->d == 4 && p->noise_sd > 0);
 }
 
 static lab_cell cell_of(const lab *l, const law *p, const way *w, ptrdiff_t reps)
@@ -141,14 +149,13 @@ static double half_width(const lab_cell *c, ptrdiff_t rep, const fields *f, doub
     return epiqp_student_quantile(df > 0 ? df : DBL_MAX, level) * sqrt(lab_get(c, rep, f->variance));
 }
 
-static double width(const lab_cell *c, ptrdiff_t rep, const void *how)
+static study_number mean_width(const lab_cell *c, const fields *f)
 {
-    return 2 * half_width(c, rep, how, 0.95);
-}
-
-static double mean_width(const lab_cell *c, ptrdiff_t leave_out, const void *how)
-{
-    return lab_mean_over(c, leave_out, width, how);
+    lab_moments m = {0};
+    for (ptrdiff_t rep = 0; rep < c->reps; rep++) {
+        lab_take(&m, 1, (const double[]){2 * half_width(c, rep, f, 0.95)});
+    }
+    return (study_number){m.mean[0], sqrt(m.product[0][0] / (m.n - 1) / m.n)};
 }
 
 static study_rate covers(const lab_cell *c, const fields *f, double target, double level)
@@ -185,7 +192,7 @@ static void add_way(lab *l, const lab_cell *c, const char *name, const fields *f
     line.cell = cell_name(l, c);
     line.members = trainings;
     line.truth = plain;
-    line.estimate = lab_jackknife(c, mean_width, f);
+    line.estimate = mean_width(c, f);
     line.ratio.se = line.estimate.se / plain.value;
     lab_add(l, line);
 }
@@ -231,6 +238,7 @@ static void sum_up(lab *l, const char *name)
             widest = fmax(widest, c->ratio.value);
         }
     }
+    if (!cells) return;
     lab_note(l,
              "%s: the population predictor is covered %.1f to %.1f %% of the time at 95 %%; within 93 and 97 %% in %td "
              "of %td "
@@ -252,8 +260,7 @@ int study_confidence(lab *l)
     for (ptrdiff_t k = 0; k < count; k++) {
         first[k] = made;
         for (const way *w = ways; w < ways + each; w++) {
-            const bool stopped_too = laws[k].d == 4 || l->job->n; /* how much that matters, one cell tells */
-            if (w->steps && !stopped_too) continue;
+            if (!is_wanted(l, &laws[k], w)) continue;
             cells[made++] = cell_of(l, &laws[k], w, reps);
             if (w == ways || w->steps) cells[made++] = target_of(l, &laws[k], w);
         }
@@ -261,11 +268,10 @@ int study_confidence(lab *l)
     int s = lab_run(l, cells, made);
     for (ptrdiff_t k = 0; !s && k < count; k++) {
         const lab_cell *c = &cells[first[k]], *end = k + 1 < count ? &cells[first[k + 1]] : cells + made, *own = c;
-        const study_number plain = lab_jackknife(own, mean_width, &PLAIN);
+        const study_number plain = mean_width(own, &PLAIN);
         study_number population = {NAN, NAN};
         for (const way *w = ways; w < ways + each && c < end; w++) {
-            const bool stopped_too = laws[k].d == 4 || l->job->n;
-            if (w->steps && !stopped_too) continue;
+            if (!is_wanted(l, &laws[k], w)) continue;
             const lab_cell *target = w == ways || w->steps ? c + 1 : NULL;
             if (target) population = lab_jackknife(target, mean_towards, NULL);
             if (w == ways) add_way(l, c, "uncorrected", &PLAIN, population, plain, 0);
@@ -274,8 +280,8 @@ int study_confidence(lab *l)
         }
     }
     if (!s) explain(l);
-    for (const way *w = ways; !s && w < ways + 3; w++) {
-        sum_up(l, w->name);
+    for (const way *w = ways; !s && w < ways + each; w++) {
+        if (!w->steps) sum_up(l, w->name);
     }
     return s;
 }

@@ -81,37 +81,38 @@ static double way_to_limit(const epiqp_limit *l, ptrdiff_t p, double *error2)
     return way;
 }
 
-/* The same networks, with kernel regression on the same rows as control variate: what it does with ever more rows is known,
- * and what networks do beside it is told by those without a part of the rows. */
-static epiq_confidence by_control(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
+/* Networks on both halves of the rows, over and over: half their difference varies as the prediction of all rows does. With kernel
+ * regression on the same halves as control variate, whose data variance is known, and which tells the way to the limit of many
+ * rows. */
+static epiq_confidence by_halves(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
 {
-    const ptrdiff_t count = f->resampled.resamples, points = pb->points;
-    const double *off = f->resampled.off + p, *kernel = f->resampled.kernel + p, R = (double)count,
-                 mean = epiqp_mean_of(off, count, points), kernel_mean = epiqp_mean_of(kernel, count, points);
-    double both = 0, own = 0, left = 0, error2;
-    for (ptrdiff_t k = 0; k < count; k++) {
-        both += (off[k * points] - mean) * (kernel[k * points] - kernel_mean);
-        own += (kernel[k * points] - kernel_mean) * (kernel[k * points] - kernel_mean);
+    const ptrdiff_t pairs = f->resampled.resamples / 2, points = pb->points;
+    const epiq_part *part = f->limit.known ? &f->limit.part[p] : NULL;
+    const double *off = f->resampled.off + p, *kernel = f->resampled.kernel ? f->resampled.kernel + p : NULL,
+                 P = (double)pairs, rest = rest_of(&f->ev, p), rest_df = (double)(f->ev.members - 1);
+    double both = 0, own = 0, squares = 0;
+    for (ptrdiff_t k = 0; k < pairs; k++) {
+        const double d = (off[2 * k * points] - off[(2 * k + 1) * points]) / 2,
+                     c = kernel ? (kernel[2 * k * points] - kernel[(2 * k + 1) * points]) / 2 : 0;
+        both += d * c;
+        own += c * c;
+        squares += d * d;
     }
-    const epiq_part *part = &f->limit.part[p];
-    if (!(own > 0) || !part->known || count < 3) return by_resamples(pb, f, p);
-    const double b = both / own, way = way_to_limit(&f->limit, p, &error2);
-    for (ptrdiff_t k = 0; k < count; k++) {
-        const double e = off[k * points] - mean - b * (kernel[k * points] - kernel_mean);
-        left += e * e / (R - 2);
+    if (!(own > 0) || !part || !part->known || pairs < 2) {
+        return (epiq_confidence){.known = 1,
+                                 .centre = f->prediction[p],
+                                 .variance = squares / P + rest,
+                                 .df = joined_df(squares / P, P, rest, rest_df)};
     }
-    const double known = b * b * part->variance, beside = (R - 1) * (R - 1) / R * left, rest = rest_of(&f->ev, p),
-                 sum = known + beside + rest + error2;
-    /* of their sum: b has the variance left/own, its square 4 b^2 times that */
+    double error2;
+    const double b = both / own, beside = fmax(squares - b * both, 0) / (P - 1), known = b * b * part->variance,
+                 way = way_to_limit(&f->limit, p, &error2), sum = known + beside + rest + error2;
+    /* twice the variance of their sum: b has the variance beside/own, its square 4 b^2 times that */
     const double spread = known * known * (part->df > 0 ? 2 / part->df : 0) +
-                          4 * known * part->variance * (left / own) + 2 * beside * beside / (R - 2) +
-                          2 * rest * rest / (double)(f->ev.members - 1);
+                          4 * known * part->variance * (beside / own) + 2 * beside * beside / (P - 1) +
+                          2 * rest * rest / rest_df;
     return (epiq_confidence){
-        .known = 1,
-        .centre = f->prediction[p] + way - (R - 1) * (mean - kernel_mean),
-        .variance = sum,
-        .df = spread > 0 ? 2 * sum * sum / spread : 0,
-    };
+        .known = 1, .centre = f->prediction[p] + way, .variance = sum, .df = spread > 0 ? 2 * sum * sum / spread : 0};
 }
 
 /* The variance of the prediction, as it stands beside it; as it would be in the limit of many rows where that is known. */
@@ -147,8 +148,9 @@ void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, pt
         break;
     case EPIQ_CONFIDENCE_BOOTSTRAP:
     case EPIQ_CONFIDENCE_JACKKNIFE:
+    case EPIQ_CONFIDENCE_HALVES:
         if (!f->resampled.off || !f->ev.part[p].known) break;
-        c = f->resampled.kernel ? by_control(pb, f, p) : by_resamples(pb, f, p);
+        c = o->confidence == EPIQ_CONFIDENCE_HALVES ? by_halves(pb, f, p) : by_resamples(pb, f, p);
         c.networks = (f->resampled.resamples + f->ev.members) * epiqp_trainings_each(o);
         break;
     case EPIQ_CONFIDENCE_RETRAIN:

@@ -65,7 +65,8 @@ static inline bool epiqp_noise_by_row(int correction)
 /* Whether networks are trained on rows drawn anew, or on all rows but a part. */
 static inline bool epiqp_resamples(const epiq_options *o)
 {
-    return o->confidence == EPIQ_CONFIDENCE_BOOTSTRAP || o->confidence == EPIQ_CONFIDENCE_JACKKNIFE;
+    return o->confidence == EPIQ_CONFIDENCE_BOOTSTRAP || o->confidence == EPIQ_CONFIDENCE_JACKKNIFE ||
+           o->confidence == EPIQ_CONFIDENCE_HALVES;
 }
 
 static inline bool epiqp_plan_inverse(const epiqp_plan *plan)

@@ -66,39 +66,58 @@ static int resample_new(const epiqp_problem *pb, const epiqp_listed *of, ptrdiff
     return s;
 }
 
-static int list_of(const epiqp_problem *pb, epiqp_listed *out)
+/* What resample k is made of, which may be what the one before was. */
+static int list_of(const epiqp_problem *pb, ptrdiff_t k, epiqp_listed *out)
 {
+    if (pb->plan->ran.confidence == EPIQ_CONFIDENCE_HALVES) {
+        const epiqp_stream order = {pb->plan->ran.seed, EPIQP_FOR_RESAMPLE, (uint64_t)k / 2};
+        return k % 2 ? EPIQ_OK : epiqp_deal_rows(pb, order, 2, out);
+    }
+    if (k > 0) return EPIQ_OK;
     if (pb->plan->ran.confidence == EPIQ_CONFIDENCE_BOOTSTRAP) {
         return epiqp_list_rows(pb, pb->data->groups, pb->data->group, out);
     }
     return epiqp_deal_rows(pb, (epiqp_stream){pb->plan->ran.seed, EPIQP_FOR_RESAMPLE, 0}, pb->plan->resamples, out);
 }
 
+/* The two of a pair of halves have the same. */
+static ptrdiff_t start_of(const epiqp_problem *pb, ptrdiff_t k, ptrdiff_t members)
+{
+    return (pb->plan->ran.confidence == EPIQ_CONFIDENCE_HALVES ? k / 2 : k) % members;
+}
+
 int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_ev_findings *ev,
                              const epiqp_limit *limit, epiqp_resampled *found)
 {
     const ptrdiff_t count = pb->plan->resamples, points = pb->points;
+    const int how = pb->plan->ran.confidence;
     double *h = epiqp_room(pb, count * points, sizeof *h), *u = epiqp_room(pb, pb->data->groups, sizeof *u);
     epiqp_fit *fit = epiqp_room(pb, count, sizeof *fit);
     epiqp_assignment *list = epiqp_room(pb, count, sizeof *list);
     double *kernel = limit->known ? epiqp_room(pb, count * points, sizeof *kernel) : NULL;
     epiqp_listed of;
-    int s = h && (kernel || !limit->known) && u && fit && list ? list_of(pb, &of) : EPIQ_E_NOMEM;
+    int s = h && (kernel || !limit->known) && u && fit && list ? EPIQ_OK : EPIQ_E_NOMEM;
     for (ptrdiff_t k = 0; !s && k < count; k++) {
-        s = resample_new(pb, &of, k, limit->now, kernel ? kernel + k * points : NULL, u, &fit[k]);
+        const bool halves = how == EPIQ_CONFIDENCE_HALVES;
+        const ptrdiff_t start = start_of(pb, k, ev->members);
+        s = list_of(pb, k, &of);
+        if (!s)
+            s = resample_new(pb, &of, halves ? k % 2 : k, limit->now, kernel ? kernel + k * points : NULL, u, &fit[k]);
         list[k] = (epiqp_assignment){
             .fit = &fit[k],
-            .draw = epiqp_draw_of(&pb->plan->ran, k % ev->members),
+            .draw = epiqp_draw_of(&pb->plan->ran, start),
             .kind = EPIQP_FOR_RESAMPLE,
             .index = k,
             /* its start; and for parts their number */
-            .of = k % ev->members + (pb->plan->ran.confidence == EPIQ_CONFIDENCE_JACKKNIFE ? count << 32 : 0),
+            .of = start + (how == EPIQ_CONFIDENCE_JACKKNIFE ? count << 32
+                           : halves                         ? (ptrdiff_t)1 << 56
+                                                            : 0),
             .at = h + k * points,
         };
     }
     if (!(s = epiq_ctx_agree(pb->e.c, s))) s = epiqp_members_run(maker, "resampled", count, list);
     for (ptrdiff_t k = 0; !s && k < count; k++) {
-        epiqp_axpy(points, -1, ev->h + k % ev->members * points, list[k].at);
+        epiqp_axpy(points, -1, ev->h + start_of(pb, k, ev->members) * points, list[k].at);
     }
     for (ptrdiff_t k = 0; fit && k < count; k++) {
         epiqp_fit_free(pb->e.c, &fit[k]);

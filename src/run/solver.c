@@ -81,7 +81,7 @@ static int check_left_out(const epiqp_problem *pb, const epiqp_request *request,
                       : plan->solve && o->solver != EPIQ_SOLVER_EXACT ? "that takes {--solver} exact"
                       : plan->influence == EPIQP_IF_EMPIRICAL         ? "that takes {--kernel} population"
                       : pb->engine->member && !(o->methods & (EPIQ_IF | EPIQ_EV)) ? "that takes if or ev in {--methods}"
-                      : plan->resamples ? "networks of {--confidence} bootstrap and jackknife have seen them"
+                      : plan->resamples ? "networks of {--confidence} bootstrap, jackknife and halves have seen them"
                       : by_folds(pb, request, plan) && o->fold_members < 2 ? "that takes 2 {--fold-members} or more"
                                                                            : NULL;
     if (request->why_not_rows) *request->why_not_rows = why;
@@ -116,7 +116,7 @@ static bool probes_by_default(const judging *w, const epiqp_plan *plan)
 static bool has_limit(const epiqp_problem *pb, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
-    const bool asked = o->confidence == EPIQ_CONFIDENCE_JACKKNIFE || o->confidence == EPIQ_CONFIDENCE_RETRAIN;
+    const bool asked = o->confidence == EPIQ_CONFIDENCE_HALVES || o->confidence == EPIQ_CONFIDENCE_RETRAIN;
     return asked && pb->n <= EPIQP_CHEAP_ROWS && pb->n > 2 && o->lambda > 0 && o->time == 0 && !epiqp_has_groups(pb) &&
            !pb->left_out && !pb->e.cluster && o->solver == EPIQ_SOLVER_EXACT && o->kernel == EPIQ_KERNEL_POPULATION;
 }
@@ -138,6 +138,7 @@ static epiqp_plan plan_with(const judging *w, const epiqp_resolved *r, int solve
     plan.members = pb->engine->member && o->methods & EPIQ_EV;
     plan.members_at_rows = plan.members && o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF;
     plan.batches = o->methods & EPIQ_BA;
+    if (o->confidence == EPIQ_CONFIDENCE_HALVES) o->resamples += o->resamples % 2; /* pairs */
     plan.resamples = plan.members && epiqp_resamples(o) ? o->resamples : 0;
     plan_kernel(pb, request, r->subset, &plan);
     plan.limit = has_limit(pb, &plan);
