@@ -81,6 +81,9 @@ static double way_to_limit(const epiqp_limit *l, ptrdiff_t p, double *error2)
     return way;
 }
 
+/* Networks are expected to follow the data as kernel regression does, as if so many pairs of halves had said so. */
+static const double EXPECTED = 2;
+
 /* Networks on both halves of the rows, over and over: half their difference varies as the prediction of all rows does. With kernel
  * regression on the same halves as control variate, whose data variance is known, and which tells the way to the limit of many
  * rows. */
@@ -105,14 +108,16 @@ static epiq_confidence by_halves(const epiqp_problem *pb, const epiqp_findings *
                                  .df = joined_df(squares / P, P, rest, rest_df)};
     }
     double error2;
-    const double b = both / own, beside = fmax(squares - b * both, 0) / (P - 1), known = b * b * part->variance,
+    const double V = part->variance, weight = own + EXPECTED * V, b = (both + EXPECTED * V) / weight,
+                 beside = fmax(squares - 2 * b * both + b * b * own, 0) / P, known = b * b * V,
                  way = way_to_limit(&f->limit, p, &error2), sum = known + beside + rest + error2;
-    /* twice the variance of their sum: b has the variance beside/own, its square 4 b^2 times that */
-    const double spread = known * known * (part->df > 0 ? 2 / part->df : 0) +
-                          4 * known * part->variance * (beside / own) + 2 * beside * beside / (P - 1) +
-                          2 * rest * rest / rest_df;
-    return (epiq_confidence){
-        .known = 1, .centre = f->prediction[p] + way, .variance = sum, .df = spread > 0 ? 2 * sum * sum / spread : 0};
+    /* twice the variance of their sum: b has the variance beside/weight, its square 4 b^2 times that */
+    const double spread = known * known * (part->df > 0 ? 2 / part->df : 0) + 4 * known * V * (beside / weight) +
+                          2 * beside * beside / P + 2 * rest * rest / rest_df;
+    return (epiq_confidence){.known = 1,
+                             .centre = f->prediction[p] + way,
+                             .variance = sum,
+                             .df = spread > 0 ? fmax(2 * sum * sum / spread, P) : 0};
 }
 
 /* The variance of the prediction, as it stands beside it; as it would be in the limit of many rows where that is known. */
