@@ -6,6 +6,7 @@
 #include "study/lab.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <string.h>
 
 static const double SMALL_NOISE = 0.001; /* of the sequel's settings */
@@ -50,12 +51,21 @@ static bool networks_of(const lab *l)
     return lab_engine(l) == EPIQ_ENGINE_NETWORK;
 }
 
+static void write_name(const law *p, char *name, size_t size)
+{
+    snprintf(name, size, "set%d-n%td-d%td%s", p->set, p->n, p->d, p->noise_sd > 0 ? "-quiet" : "");
+}
+
 /* Which of the sequel's settings and of the paper's. */
 static bool is_run(const lab *l, const law *p)
 {
     const bool quick = l->job->size == STUDY_QUICK, full = l->job->size == STUDY_FULL, sequel = p->noise_sd > 0;
     if (!lab_wanted(l, p->n, p->d)) return false;
-    if (l->job->cell) return strcmp(l->job->cell, sequel ? "quiet" : "paper") == 0;
+    if (l->job->cell) {
+        char name[96];
+        write_name(p, name, sizeof name);
+        return strstr(name, l->job->cell);
+    }
     if (networks_of(l)) {
         return sequel ? p->n == 128 && (quick ? p->d == 2 : p->d != 8)
                       : !quick && p->n == 200 && p->d == 4 + 4 * (p->set == 2);
@@ -169,9 +179,12 @@ static study_rate covers(const lab_cell *c, const fields *f, double target, doub
     return lab_wilson(hits, trials);
 }
 
-static const char *cell_name(lab *l, const lab_cell *c)
+static study_cell line_of(const lab_cell *c, const char *quantity, const char *method, ptrdiff_t trainings)
 {
-    return lab_text(l, "set%d-n%td-d%td%s", c->set, c->n, c->d, c->noise_sd > 0 ? "-quiet" : "");
+    study_cell line = lab_line(c, quantity, method);
+    line.members = trainings;
+    if (c->noise_sd > 0) line.noise = "quiet";
+    return line;
 }
 
 /* Three lines: of either target, and of the width beside that of the closed form as it stands. */
@@ -179,18 +192,14 @@ static void add_way(lab *l, const lab_cell *c, const char *name, const fields *f
                     study_number plain, ptrdiff_t trainings)
 {
     for (int k = 0; k < 2; k++) {
-        study_cell line = lab_line(c, k ? "true_function" : "population_predictor", name);
-        line.cell = cell_name(l, c);
-        line.members = trainings;
+        study_cell line = line_of(c, k ? "true_function" : "population_predictor", name, trainings);
         line.truth = k ? (study_number){lab_true_at_x0(c), 0} : population;
         line.estimate = lab_field(c, f->centre);
         line.coverage = covers(c, f, line.truth.value, 0.95);
         line.coverage90 = covers(c, f, line.truth.value, 0.9);
         lab_add(l, line);
     }
-    study_cell line = lab_line(c, "width", name);
-    line.cell = cell_name(l, c);
-    line.members = trainings;
+    study_cell line = line_of(c, "width", name, trainings);
     line.truth = plain;
     line.estimate = mean_width(c, f);
     line.ratio.se = line.estimate.se / plain.value;
@@ -205,12 +214,13 @@ static ptrdiff_t trainings_of(const way *w)
 
 static void explain(lab *l)
 {
-    lab_note(
-        l, "At x0, every feature 0.1. population_predictor: what the networks would predict with ever more rows, from "
-           "tables of many rows without noise and their halves, 2 all - halves; its own error moves all rates of a "
-           "cell together. true_function: beside what the penalty, the network and an early end leave, which no "
-           "interval of a variance holds; difference is that bias. width: of the 95 %% interval, beside that of "
-           "kernel regression as it stands, psi -+ t sqrt(IF).");
+    lab_note(l,
+             "At x0, every feature 0.1; quiet: noise of standard deviation 0.001; members: trainings. "
+             "population_predictor: what the networks would predict with ever more rows, from "
+             "tables of many rows without noise and their halves, 2 all - halves; its own error moves all rates of a "
+             "cell together. true_function: beside what the penalty, the network and an early end leave, which no "
+             "interval of a variance holds; difference is that bias. width: of the 95 %% interval, beside that of "
+             "kernel regression as it stands, psi -+ t sqrt(IF).");
     if (networks_of(l)) {
         lab_note(l,
                  "N_steps: descent that is stopped, pairs of networks (pnc) and the bootstrap, as in the sequel's own "
@@ -324,9 +334,7 @@ static double mean_kernel_error(const lab_cell *c, ptrdiff_t leave_out, const vo
 static void add_error(lab *l, const lab_cell *c, const char *name, ptrdiff_t size, ptrdiff_t trainings,
                       study_number kernel)
 {
-    study_cell line = lab_line(c, "squared_error", name);
-    line.cell = cell_name(l, c);
-    line.members = trainings;
+    study_cell line = line_of(c, "squared_error", name, trainings);
     line.truth = kernel;
     line.estimate = lab_jackknife(c, mean_error, &size);
     line.ratio.se = line.estimate.se / kernel.value;
@@ -345,7 +353,7 @@ int study_mse(lab *l)
     }
     for (const law *p = LAWS; p < LAWS + COUNT; p++) {
         const bool some = l->job->size == STUDY_QUICK && !l->job->n && !l->job->d;
-        if (!lab_wanted(l, p->n, p->d) || (some && p->set == 1 + (p->d == 2))) continue;
+        if (!lab_wanted(l, p->n, p->d) || (some && p->d != 8 && p->set != 2)) continue;
         for (int k = 0; k < KINDS; k++) {
             lab_cell c = lab_synthetic(l, p->set, p->n, p->d, lab_reps(l, 10, 60, 200));
             c.o.predictor = PREDICTORS[k];
@@ -367,7 +375,7 @@ int study_mse(lab *l)
     }
     if (!s) {
         lab_note(
-            l, "Mean squared difference from the true function at x0, every feature 0.1, over data sets; networks: the "
+            l, "Mean squared difference from the true function at x0, every feature 0.1, over data sets; members: the "
                "trainings it takes. truth: that of kernel regression on the same rows, the mean of infinitely many "
                "infinitely wide networks.");
     }

@@ -108,16 +108,16 @@ static epiq_confidence by_halves(const epiqp_problem *pb, const epiqp_findings *
                                  .df = joined_df(squares / P, P, rest, rest_df)};
     }
     double error2;
-    const double V = part->variance, weight = own + EXPECTED * V, b = (both + EXPECTED * V) / weight,
+    const double V = part->variance, df = P + EXPECTED, weight = own + EXPECTED * V, b = (both + EXPECTED * V) / weight,
                  beside = fmax(squares - 2 * b * both + b * b * own, 0) / P, known = b * b * V,
                  way = way_to_limit(&f->limit, p, &error2), sum = known + beside + rest + error2;
     /* twice the variance of their sum: b has the variance beside/weight, its square 4 b^2 times that */
     const double spread = known * known * (part->df > 0 ? 2 / part->df : 0) + 4 * known * V * (beside / weight) +
-                          2 * beside * beside / P + 2 * rest * rest / rest_df;
+                          2 * beside * beside / df + 2 * rest * rest / rest_df;
     return (epiq_confidence){.known = 1,
                              .centre = f->prediction[p] + way,
                              .variance = sum,
-                             .df = spread > 0 ? fmax(2 * sum * sum / spread, P) : 0};
+                             .df = spread > 0 ? fmax(2 * sum * sum / spread, df) : 0};
 }
 
 /* The variance of the prediction, as it stands beside it; as it would be in the limit of many rows where that is known. */
