@@ -79,7 +79,7 @@ must 'tau^2 grows with d' scaling.json '"quantity": "procedural_slope", "method"
 must 'an ensemble varies by sigma^2/n + tau^2/m'"'" scaling.json '"quantity": "ensemble"' '(ratio - 1)^2 <= (4 * se)^2 + 1e-12'
 
 # ---- the interval of the expected prediction, in closed form: many features for their rows, little noise ----
-expect_ok "$epiq" study confidence --quick --cell d8-quiet --n 128 --reps 150 --bias-sd 0 --json confidence.json --quiet
+expect_ok "$epiq" study confidence --quick --cell n128-d8-quiet --reps 150 --bias-sd 0 --json confidence.json --quiet
 must 'as it stands the closed form covers far less than it says' confidence.json '"population_predictor", "method": "uncorrected"' \
     'coverage < 0.75'
 # 150 data sets tell a rate to 2 %, and the target of 1024 rows is known to a tenth of a standard deviation

@@ -40,7 +40,7 @@ for options in '--bias 0' '--bias-sd 0' '--time 100' '--width 64 --engine linear
     expect_ok "$epiq" study table3 --quick --engine infinite $options --json v.json --quiet
     check 'a variant is JSON' is_json v.json
 done
-expect_ok "$epiq" study confidence --quick --cell d2-quiet --reps 5 --json v.json --report v.html --quiet
+expect_ok "$epiq" study confidence --quick --cell n128-d2-quiet --reps 5 --json v.json --report v.html --quiet
 check 'both targets and the width' bash -c '[ "$(grep -c "\"method\": \"closed_form\"" v.json)" -eq 3 ]'
 check 'a cell by name' says v.json '"n": 128, "d": 2, "noise": "quiet", .*"quantity": "true_function"'
 for name in coverage scaling mse normality; do
