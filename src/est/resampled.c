@@ -1,6 +1,6 @@
 /* resampled.c - R networks, each on rows drawn with replacement (the cheap bootstrap: H. Lam, A Cheap Bootstrap Method for Fast
- * Inference, 2022), or on all rows but one of R parts (the grouped jackknife of Quenouille and Tukey), from starts that networks
- * on all rows have had. Groups of rows are drawn, or left out, whole.
+ * Inference, 2022), on all rows but one of R parts (the grouped jackknife of Quenouille and Tukey), or on one of two halves, dealt
+ * R/2 times; from starts that networks on all rows have had. Groups of rows are drawn, or left out, whole.
  */
 #include "est/confidence.h"
 

@@ -5,9 +5,10 @@
 #include <stdio.h>
 
 enum {
-    ITERATIONS = 14, /* of conjugate gradients, as usual with the default rank; */
-    ROUGHLY = 8,     /* to the residual that does for probes */
-    AT_ONCE = 32     /* columns that are iterated further together: settle.c */
+    ITERATIONS = 14,     /* of conjugate gradients, as usual with the default rank; */
+    ROUGHLY = 8,         /* to the residual that does for probes */
+    LIMIT_SOLUTIONS = 4, /* with inverses, of the limit of many rows */
+    AT_ONCE = 32         /* columns that are iterated further together: settle.c */
 };
 /* Bytes: of a run that does nothing, libraries and their threads; with those of MPI and ScaLAPACK; of memory shared with each
  * rank on the machine; of a row of panels sent. */
@@ -122,6 +123,8 @@ double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, c
     }
     need += plan->solve ? kernel_bytes(pb, plan) : 0;
     need += epiqp_plan_inverse(plan) ? epiqp_groups_bytes(pb) : 0;
+    if (plan->limit)
+        need += (double)epiqp_tri_bytes(pb->n) + (double)epiqp_inverse_bytes(pb->n, pb->e.threads) + 2 * cross;
     need += probes_bytes(pb, plan);
     if (plan->influence == EPIQP_IF_EMPIRICAL) {
         need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
@@ -229,6 +232,10 @@ double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const
         seconds += LEAVING_OUT * (double)pb->n * (double)pb->points / pb->e.threads;
     }
     if (plan->influence && plan->solve) seconds += OF_PAIR * (double)pb->n * (double)pb->n / pb->e.threads;
+    if (plan->limit) { /* Newton's method, and each half of the rows */
+        const double n = (double)pb->n;
+        seconds += n * n * n * (LIMIT_SOLUTIONS + (double)plan->resamples / 24) / rate->flops;
+    }
     if (linear) seconds += linear_seconds(pb, plan, rate);
     if (pb->engine->trains) {
         const double one = rate->network > 0 ? rate->network : epiqp_usual_seconds(pb, &plan->ran, rate);
