@@ -151,7 +151,7 @@ static const flag FLAGS[] = {
     FLAG("reps", "Study", "J", "", "repetitions of each cell (at least 3), whatever the size says"),
     FLAG("n", "Study", "N", "", "only the cells of synthetic tables, coverage and trained with so many rows"),
     FLAG("d", "Study", "D", "", "only those with so many features"),
-    FLAG("cell", "Study", "TEXT", "", "only the cells of the study trained with this name, or with it in their names"),
+    FLAG("cell", "Study", "TEXT", "", "only the cells of the studies trained and confidence with this name, or with it in their names"),
     FLAG("data-dir", "Study", "DIR", "",
          "folder with boston.csv and the other real tables (default: the variable EPIQ_DATA)"),
     FLAG("scale", "Study", "HOW", "",

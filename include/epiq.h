@@ -175,7 +175,8 @@ typedef enum {
     EPIQ_CONFIDENCE_BATCHING,  /* networks on batches of the rows */
     EPIQ_CONFIDENCE_BOOTSTRAP, /* networks on rows drawn with replacement */
     EPIQ_CONFIDENCE_RETRAIN,   /* the variance of the prediction, data part and procedural part */
-    EPIQ_CONFIDENCE_JACKKNIFE  /* networks without parts of the rows; the only one that corrects what few rows bias */
+    EPIQ_CONFIDENCE_JACKKNIFE, /* networks without parts of the rows, which correct what few rows bias */
+    EPIQ_CONFIDENCE_HALVES     /* networks on halves of the rows, and what kernel regression does with ever more rows */
 } epiq_confidence_by;
 
 /* The width and lambda where they are left to choose and nothing can be tried: too few rows, a forecast. */
@@ -389,9 +390,10 @@ typedef struct {
  * from the law that this one came from. It is not the true function: what regularisation leaves is in both. */
 typedef struct {
     int known;
-    int method;          /* epiq_confidence_by */
-    double lo, hi;       /* at the options' level: centre -+ t sqrt(variance), t of df degrees of freedom */
-    double centre;       /* the prediction; batching: the mean of the batches' networks; jackknife: corrected */
+    int method;    /* epiq_confidence_by */
+    double lo, hi; /* at the options' level: centre -+ t sqrt(variance), t of df degrees of freedom */
+    double
+        centre; /* the prediction; batching: the mean of the batches' networks; jackknife, retrain and halves: corrected */
     double variance, df; /* of centre; df 0: known exactly, as in the normal law */
     ptrdiff_t networks;  /* trainings behind it */
 } epiq_confidence;

@@ -27,6 +27,7 @@ const char *confidence_method(const epiq_point *p)
     return p->confidence.method == EPIQ_CONFIDENCE_BATCHING    ? "batching"
            : p->confidence.method == EPIQ_CONFIDENCE_BOOTSTRAP ? "bootstrap"
            : p->confidence.method == EPIQ_CONFIDENCE_JACKKNIFE ? "jackknife"
+           : p->confidence.method == EPIQ_CONFIDENCE_HALVES    ? "halves"
                                                                : epiq_method_text(p->data.method);
 }
 

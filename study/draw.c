@@ -152,10 +152,13 @@ static int draw_synthetic(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_d
     s = s ? s : place_points(ctx, c, out);
     for (ptrdiff_t i = 0; !s && i < c->n; i++) {
         const double *row = out->x + i * c->d;
-        double g = noise_factor(c->noise, c->set, c->d, row), sd = g * noise_sd(c->set, c->d);
+        double g = c->target         ? 0
+                   : c->noise_sd > 0 ? c->noise_sd / noise_sd(c->set, c->d)
+                                     : noise_factor(c->noise, c->set, c->d, row);
+        double sd = g * noise_sd(c->set, c->d);
         out->f[i] = true_function(c->set, c->d, row);
         out->s[i] = sd * sd;
-        if (c->noise != NOISE_EQUAL) out->y[i] = out->f[i] + g * (out->y[i] - out->f[i]);
+        if (g != 1) out->y[i] = out->f[i] + g * (out->y[i] - out->f[i]);
     }
     return s;
 }

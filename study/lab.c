@@ -77,10 +77,10 @@ static int append_table(lab *l, const lab_cell *c, char key[static KEY])
 static int make_key(lab *l, const lab_cell *c, char key[static KEY])
 {
     /* raise the number when what a sample holds, or how it is computed, changes */
-    snprintf(key, KEY, "sample 6; %s; set %d %s%s n %td d %td noise %s points %td%s stream %d seed %llu",
+    snprintf(key, KEY, "sample 7; %s; set %d %s%s n %td d %td noise %s %g%s points %td%s stream %d seed %llu",
              epiq_version(), c->set, c->table ? c->table->name : "-", c->planted ? " planted" : "", c->n, c->d,
-             LAB_NOISES[c->noise], lab_points(c), c->control ? " control" : "", c->stream,
-             (unsigned long long)c->o.seed);
+             LAB_NOISES[c->noise], c->noise_sd, c->target ? " target" : "", lab_points(c), c->control ? " control" : "",
+             c->stream, (unsigned long long)c->o.seed);
     const epiq_option_info *info;
     for (ptrdiff_t i = 0; (info = epiq_options_info(i)); i++) {
         char text[256] = "";

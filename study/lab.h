@@ -32,7 +32,11 @@ enum {
     S_CONTROL,       /* the control variate of control.c: a linear predictor w'y, */
     S_CONTROL_NOISE, /* its variance given the features, sum_i w_i^2 s_i, */
     S_CONTROL_MEAN,  /* and its mean given them, w'f(X) */
-    S_FACTOR,        /* target units for one scaled unit */
+    S_CENTRE,        /* of the interval of the expected prediction, */
+    S_CENTRE_VARIANCE,
+    S_CENTRE_DF, /* 0: the variance is known exactly */
+    S_HALVES,    /* of a cell that is a target: the mean prediction from either half of the rows */
+    S_FACTOR,    /* target units for one scaled unit */
     S_SECONDS,
     S_FIXED
 };
@@ -66,6 +70,8 @@ typedef struct lab_cell {
     const lab_planted *planted; /* draw rows of it and plant their targets; NULL: the table as it is */
     ptrdiff_t n, d;
     lab_noise noise;
+    double noise_sd;  /* of equal noise; 0: the set's own */
+    bool target;      /* no noise at all, and each half of the rows is asked too */
     ptrdiff_t points; /* asked about in each repetition; 0: one, x0 or the mean of a real table */
     lab_place places[LAB_POINTS_MAX];
     ptrdiff_t at; /* the point that lab_get and the statistics are about */
@@ -258,6 +264,6 @@ void lab_add_if(lab *l, const lab_cell *c, const lab_published *paper);
 
 typedef int lab_study(lab *l);
 extern lab_study study_synthetic, study_table2, study_figure_members, study_timing, study_normality, study_coverage,
-    study_scaling, study_decomposition, study_divided, study_trained, study_benchmark;
+    study_scaling, study_decomposition, study_divided, study_trained, study_confidence, study_mse, study_benchmark;
 
 #endif

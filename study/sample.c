@@ -56,6 +56,11 @@ static void keep(const lab_cell *c, const epiq_data *data, const epiq_result *r,
     for (int k = 0; k < EPIQ_CORRECTIONS; k++) {
         keep_part(epiq_point_corrected(p, k), &sample[S_IF + k], &sample[S_IF_DF + k]);
     }
+    if (p->confidence.known) {
+        sample[S_CENTRE] = p->confidence.centre;
+        sample[S_CENTRE_VARIANCE] = p->confidence.variance;
+        sample[S_CENTRE_DF] = p->confidence.df;
+    }
     if (p->data.known) {
         sample[S_DATA] = p->data.variance;
         sample[S_DATA_METHOD] = (double)p->data.method;
@@ -70,6 +75,28 @@ static void keep(const lab_cell *c, const epiq_data *data, const epiq_result *r,
     for (ptrdiff_t k = 0; k < p->batch_count; k++) {
         sample[S_FIXED + c->o.members + k] = p->batches[k];
     }
+}
+
+/* Of a target: x0 asked of the first half of the rows, and of the rest. */
+static int ask_halves(epiq_ctx *ctx, const lab_cell *c, const epiq_options *o, const lab_drawn *drawn, double *mean)
+{
+    int s = EPIQ_OK;
+    *mean = 0;
+    for (ptrdiff_t half = 0; !s && half < 2; half++) {
+        const ptrdiff_t from = half * (c->n / 2), n = half ? c->n - from : c->n / 2;
+        epiq_data *data = NULL;
+        epiq_points *at = NULL;
+        epiq_result *r = NULL;
+        s = epiq_data_new(ctx, n, c->d, drawn->x + from * c->d, drawn->y + from, NULL, o, &data);
+        s = s ? s : epiq_points_new(ctx, data, &at);
+        s = s ? s : epiq_points_add_rows(ctx, at, 1, drawn->points);
+        s = s ? s : epiq_estimate(ctx, data, at, o, &r);
+        if (!s) *mean += r->points[0]->prediction / 2;
+        epiq_result_free(ctx, r);
+        epiq_points_free(ctx, at);
+        epiq_data_free(ctx, data);
+    }
+    return s;
 }
 
 int lab_sample(epiq_ctx *ctx, const lab_cell *c, const char *data_dir, ptrdiff_t rep, double *sample)
@@ -102,6 +129,7 @@ int lab_sample(epiq_ctx *ctx, const lab_cell *c, const char *data_dir, ptrdiff_t
     for (ptrdiff_t p = 0; !s && p < lab_points(c); p++) {
         keep(c, data, r, p, seconds, sample + p * (c->length / lab_points(c)));
     }
+    s = s || !c->target ? s : ask_halves(ctx, c, &o, &drawn, &sample[S_HALVES]);
     s = s || as_it_is || !c->control ? s : lab_control(ctx, c, &o, &drawn, sample);
     epiq_result_free(ctx, r);
     epiq_points_free(ctx, at);

@@ -92,13 +92,14 @@ static const row TABLE[] = {
     REAL(level, "level", (SOLVES & ~STUDY) | COMBINE, "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE,
          "confidence level of the intervals"),
     CHOICE(
-        confidence, "confidence", ESTIMATE, "none", "none|batching|bootstrap|retrain|jackknife",
+        confidence, "confidence", ESTIMATE, "none", "none|batching|bootstrap|retrain|jackknife|halves",
         "interval of the expected prediction, from networks on batches of the rows; from networks on rows drawn with "
-        "replacement; from the variance of the prediction, data part and procedural part; or from networks without "
-        "parts "
-        "of the rows, which also corrects what few rows bias"),
-    COUNT(resamples, "resamples", ESTIMATE, "8", 2, 100000,
-          "bootstrap and jackknife: networks trained on rows drawn with replacement, or on all rows but a part"),
+        "replacement; from the variance of the prediction, data part and procedural part; from networks without parts "
+        "of the rows; or from networks on halves of the rows, beside kernel regression"),
+    COUNT(
+        resamples, "resamples", ESTIMATE, "8", 2, 100000,
+        "bootstrap, jackknife and halves: networks trained on rows drawn with replacement, on all rows but a part, or "
+        "on half of them"),
     COUNT(budget_networks, "budget-networks", ESTIMATE, "0", 0, 1e6,
           "trainings that all of it may take, 4 or more: the interval of the expected prediction that they buy (0: as "
           "many as "

@@ -41,6 +41,7 @@ static const rule RULES[] = {
     {EPIQP_ALWAYS, {{"confidence", ONE(EPIQ_CONFIDENCE_BATCHING)}, {"engine", INFINITE}}, IN_CLOSED_FORM},
     {EPIQP_ALWAYS, {{"confidence", ONE(EPIQ_CONFIDENCE_BOOTSTRAP)}, {"engine", INFINITE}}, IN_CLOSED_FORM},
     {EPIQP_ALWAYS, {{"confidence", ONE(EPIQ_CONFIDENCE_JACKKNIFE)}, {"engine", INFINITE}}, IN_CLOSED_FORM},
+    {EPIQP_ALWAYS, {{"confidence", ONE(EPIQ_CONFIDENCE_HALVES)}, {"engine", INFINITE}}, IN_CLOSED_FORM},
     {EPIQP_ALWAYS, {{"sweep", ONE(1)}}, "{--sweep} is %s; it must be 0 for none, or at least 2 values"},
     {EPIQP_ALWAYS,
      {{"time", ABOVE_0}, {"engine", ~INFINITE}},

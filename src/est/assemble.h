@@ -29,6 +29,7 @@ typedef struct {
     epiqp_if_findings influence;
     epiqp_retrain_findings retrain;
     epiqp_ba_findings ba;
+    epiqp_limit limit;
     epiqp_resampled resampled;
     epiqp_trainings training;
     epiqp_unseen unseen; /* of all of them */

@@ -41,6 +41,12 @@ static epiq_confidence by_batches(const epiqp_problem *pb, const epiqp_ba_findin
     return out;
 }
 
+/* What is left of the procedural part in the mean of the networks on all rows. */
+static double rest_of(const epiqp_ev_findings *ev, ptrdiff_t p)
+{
+    return ev->part[p].variance / (double)ev->members;
+}
+
 /* Networks on rows drawn anew tell what the data part does to one, those on all rows what is left of the procedural part of
  * their mean. Without a part of the rows they tell both what rows do, and what the number of rows does. */
 static epiq_confidence by_resamples(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
@@ -48,8 +54,7 @@ static epiq_confidence by_resamples(const epiqp_problem *pb, const epiqp_finding
     const epiqp_ev_findings *ev = &f->ev;
     const bool jackknife = pb->plan->ran.confidence == EPIQ_CONFIDENCE_JACKKNIFE;
     const ptrdiff_t count = f->resampled.resamples;
-    if (!f->resampled.off || !ev->part[p].known) return (epiq_confidence){0};
-    const double *off = f->resampled.off + p, R = (double)count, rest = ev->part[p].variance / (double)ev->members;
+    const double *off = f->resampled.off + p, R = (double)count, rest = rest_of(ev, p);
     double squares = 0;
     for (ptrdiff_t k = 0; k < count; k++) {
         squares += off[k * pb->points] * off[k * pb->points];
@@ -62,23 +67,79 @@ static epiq_confidence by_resamples(const epiqp_problem *pb, const epiqp_finding
         .centre = f->prediction[p] - bias,
         .variance = data + rest,
         .df = joined_df(data, jackknife ? R - 1 : R, rest, (double)(ev->members - 1)),
-        .networks = (count + ev->members) * epiqp_trainings_each(&pb->plan->ran),
     };
 }
 
-/* The variance of the prediction, as it stands beside it. */
+/* Of the way from n rows to the limit of many: what may be wrong with it, as a standard deviation. */
+static const double ALLOWED = 0.25;
+
+/* How far kernel regression is from its limit, and the square of what may be wrong with that. */
+static double way_to_limit(const epiqp_limit *l, ptrdiff_t p, double *error2)
+{
+    const double way = l->prediction[p] - l->now[p];
+    *error2 = ALLOWED * way * (ALLOWED * way);
+    return way;
+}
+
+/* Networks are expected to follow the data as kernel regression does, as if so many pairs of halves had said so. */
+static const double EXPECTED = 2;
+
+/* Networks on both halves of the rows, over and over: half their difference varies as the prediction of all rows does. With kernel
+ * regression on the same halves as control variate, whose data variance is known, and which tells the way to the limit of many
+ * rows. */
+static epiq_confidence by_halves(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
+{
+    const ptrdiff_t pairs = f->resampled.resamples / 2, points = pb->points;
+    const epiq_part *part = f->limit.known ? &f->limit.part[p] : NULL;
+    const double *off = f->resampled.off + p, *kernel = f->resampled.kernel ? f->resampled.kernel + p : NULL,
+                 P = (double)pairs, rest = rest_of(&f->ev, p), rest_df = (double)(f->ev.members - 1);
+    double both = 0, own = 0, squares = 0;
+    for (ptrdiff_t k = 0; k < pairs; k++) {
+        const double d = (off[2 * k * points] - off[(2 * k + 1) * points]) / 2,
+                     c = kernel ? (kernel[2 * k * points] - kernel[(2 * k + 1) * points]) / 2 : 0;
+        both += d * c;
+        own += c * c;
+        squares += d * d;
+    }
+    if (!(own > 0) || !part || !part->known || pairs < 2) {
+        return (epiq_confidence){.known = 1,
+                                 .centre = f->prediction[p],
+                                 .variance = squares / P + rest,
+                                 .df = joined_df(squares / P, P, rest, rest_df)};
+    }
+    double error2;
+    const double V = part->variance, df = P + EXPECTED, weight = own + EXPECTED * V, b = (both + EXPECTED * V) / weight,
+                 beside = fmax(squares - 2 * b * both + b * b * own, 0) / P, known = b * b * V,
+                 way = way_to_limit(&f->limit, p, &error2), sum = known + beside + rest + error2;
+    /* twice the variance of their sum: b has the variance beside/weight, its square 4 b^2 times that */
+    const double spread = known * known * (part->df > 0 ? 2 / part->df : 0) + 4 * known * V * (beside / weight) +
+                          2 * beside * beside / df + 2 * rest * rest / rest_df;
+    return (epiq_confidence){.known = 1,
+                             .centre = f->prediction[p] + way,
+                             .variance = sum,
+                             .df = spread > 0 ? fmax(2 * sum * sum / spread, df) : 0};
+}
+
+/* The variance of the prediction, as it stands beside it; as it would be in the limit of many rows where that is known. */
 static epiq_confidence by_parts(const epiqp_problem *pb, const epiqp_findings *f, const epiq_point *point, ptrdiff_t p)
 {
     const double unit2 = pb->data->y_factor * pb->data->y_factor;
-    const epiq_part *part = &point->prediction_variance;
+    const epiq_part *part = &point->prediction_variance, data = epiqp_data_part(f, p),
+                    *now = f->influence.part ? &f->influence.part[p] : NULL;
     if (!part->known || (part->variance > 0 && !(part->df > 0))) return (epiq_confidence){0};
     const ptrdiff_t members = f->ev.h ? f->ev.members : 0,
                     others = f->retrain.part ? epiqp_fold_networks(pb, pb->plan) : 0;
-    return (epiq_confidence){.known = 1,
-                             .centre = f->prediction[p],
-                             .variance = part->variance / unit2,
-                             .df = part->df,
-                             .networks = (members + others) * epiqp_trainings_each(&pb->plan->ran)};
+    epiq_confidence out = {.known = 1,
+                           .centre = f->prediction[p],
+                           .variance = part->variance / unit2,
+                           .df = part->df,
+                           .networks = (members + others) * epiqp_trainings_each(&pb->plan->ran)};
+    if (f->limit.known && f->limit.part[p].known && data.known && now && now->variance > 0) {
+        double error2;
+        out.centre += way_to_limit(&f->limit, p, &error2);
+        out.variance += data.variance * (f->limit.part[p].variance / now->variance - 1) + error2;
+    }
+    return out;
 }
 
 void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p, epiq_point *out)
@@ -92,7 +153,10 @@ void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, pt
         break;
     case EPIQ_CONFIDENCE_BOOTSTRAP:
     case EPIQ_CONFIDENCE_JACKKNIFE:
-        c = by_resamples(pb, f, p);
+    case EPIQ_CONFIDENCE_HALVES:
+        if (!f->resampled.off || !f->ev.part[p].known) break;
+        c = o->confidence == EPIQ_CONFIDENCE_HALVES ? by_halves(pb, f, p) : by_resamples(pb, f, p);
+        c.networks = (f->resampled.resamples + f->ev.members) * epiqp_trainings_each(o);
         break;
     case EPIQ_CONFIDENCE_RETRAIN:
         c = by_parts(pb, f, out, p);

@@ -5,14 +5,16 @@
 #define EPIQP_CONFIDENCE_H
 
 #include "est/ev.h"
+#include "est/limit.h"
 
 /* Networks on rows drawn anew, or on all rows but a part, from the starts of networks on all rows. */
 typedef struct {
     ptrdiff_t resamples;
     double *off; /* resamples by points: its prediction less that of the same start on all rows; NULL: there are none */
+    double *kernel; /* the same of kernel regression, where its limit is known; NULL: not computed */
 } epiqp_resampled;
 int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_ev_findings *ev,
-                             epiqp_resampled *found);
+                             const epiqp_limit *limit, epiqp_resampled *found);
 double epiqp_resampled_bytes(const epiqp_problem *pb, const epiqp_plan *plan);
 
 /* What a network is made of: one training, or two. */

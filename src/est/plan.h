@@ -48,6 +48,7 @@ typedef struct epiqp_plan {
     ptrdiff_t retrained;             /* networks trained for retraining, EPIQP_STARTS of each fold among them; 0: the
                                       * data part is IF's alone */
     ptrdiff_t resamples;             /* networks trained on rows drawn with replacement; 0: none */
+    bool limit;                      /* kernel regression's limit of many rows is computed, for the interval of that */
     bool answers_at_points;          /* of retrained networks: kappa is measured at every point */
     epiqp_arena *keep;               /* where the weights of networks are kept for a model; NULL: they are not */
     bool may_end_early;              /* on request, with the networks there are */
@@ -64,7 +65,8 @@ static inline bool epiqp_noise_by_row(int correction)
 /* Whether networks are trained on rows drawn anew, or on all rows but a part. */
 static inline bool epiqp_resamples(const epiq_options *o)
 {
-    return o->confidence == EPIQ_CONFIDENCE_BOOTSTRAP || o->confidence == EPIQ_CONFIDENCE_JACKKNIFE;
+    return o->confidence == EPIQ_CONFIDENCE_BOOTSTRAP || o->confidence == EPIQ_CONFIDENCE_JACKKNIFE ||
+           o->confidence == EPIQ_CONFIDENCE_HALVES;
 }
 
 static inline bool epiqp_plan_inverse(const epiqp_plan *plan)

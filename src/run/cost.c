@@ -5,9 +5,10 @@
 #include <stdio.h>
 
 enum {
-    ITERATIONS = 14, /* of conjugate gradients, as usual with the default rank; */
-    ROUGHLY = 8,     /* to the residual that does for probes */
-    AT_ONCE = 32     /* columns that are iterated further together: settle.c */
+    ITERATIONS = 14,     /* of conjugate gradients, as usual with the default rank; */
+    ROUGHLY = 8,         /* to the residual that does for probes */
+    LIMIT_SOLUTIONS = 4, /* with inverses, of the limit of many rows */
+    AT_ONCE = 32         /* columns that are iterated further together: settle.c */
 };
 /* Bytes: of a run that does nothing, libraries and their threads; with those of MPI and ScaLAPACK; of memory shared with each
  * rank on the machine; of a row of panels sent. */
@@ -124,6 +125,8 @@ double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, c
     }
     need += plan->solve ? kernel_bytes(pb, plan) : 0;
     need += epiqp_plan_inverse(plan) ? epiqp_groups_bytes(pb) : 0;
+    if (plan->limit)
+        need += (double)epiqp_tri_bytes(pb->n) + (double)epiqp_inverse_bytes(pb->n, pb->e.threads) + 2 * cross;
     need += probes_bytes(pb, plan);
     if (plan->influence == EPIQP_IF_EMPIRICAL) {
         need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);
@@ -234,6 +237,10 @@ double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const
     if (plan->wants_predictive) {
         seconds += OF_NEAR * ((double)pb->data->d + BESIDE_FEATURES) * (double)pb->n *
                    (double)epiqp_min(pb->n, EPIQP_SPREAD_ROWS) / pb->e.threads;
+    }
+    if (plan->limit) { /* Newton's method, and each half of the rows */
+        const double n = (double)pb->n;
+        seconds += n * n * n * (LIMIT_SOLUTIONS + (double)plan->resamples / 24) / rate->flops;
     }
     if (linear) seconds += linear_seconds(pb, plan, rate);
     if (pb->engine->trains) {

@@ -129,7 +129,7 @@ static int run_ba(run *j)
 static int run_resampled(run *j)
 {
     return j->pb->plan->resamples && j->found.ev.h && !j->found.ended_early
-               ? epiqp_estimate_resampled(j->pb, &j->maker, &j->found.ev, &j->found.resampled)
+               ? epiqp_estimate_resampled(j->pb, &j->maker, &j->found.ev, &j->found.limit, &j->found.resampled)
                : EPIQ_OK;
 }
 
@@ -284,7 +284,8 @@ static int execute(run *j, const epiqp_request *request, epiqp_answer *a)
     if ((s = epiqp_findings_room(pb, &j->found)) || (s = open_state(j, model)) || (s = solve_kernel(j)) ||
         (plan->closed_form &&
          (s = epiqp_closed_form(pb, &j->sol, j->stopped_c, j->found.closed, &j->found.influence.open))) ||
-        (s = run_estimators(j)) || (s = check_networks(j)) || (s = epiqp_assemble(pb, &j->found, a))) {
+        (plan->limit && (s = epiqp_limit_new(pb, &j->found.limit))) || (s = run_estimators(j)) ||
+        (s = check_networks(j)) || (s = epiqp_assemble(pb, &j->found, a))) {
         return s;
     }
     a->solve.iterations = j->fit.ridge.worst.iterations;

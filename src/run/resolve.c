@@ -102,6 +102,12 @@ static int check_rows(const epiqp_problem *pb, const epiq_options *o)
                                       "fewer, or leave ba out of {--methods}",
                                       pb->n, o->batches, pb->n / 2);
     }
+    if (o->confidence == EPIQ_CONFIDENCE_HALVES && (pb->n < 4 || pb->data->groups < 2)) {
+        return epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                          "%td rows, or one group of them, have no halves to learn from; use "
+                          "{--confidence} batching or none",
+                          pb->n);
+    }
     if (o->confidence == EPIQ_CONFIDENCE_JACKKNIFE && pb->data->groups < o->resamples) {
         return epiqp_fail(
             pb->e.c, EPIQ_E_DATA,
@@ -132,15 +138,15 @@ static int check_subset(const epiqp_problem *pb, const epiqp_request *request, e
                : EPIQ_OK;
 }
 
-/* What so many trainings buy. Batches are the fewest that tell an interval; from 6 on networks without a part of the rows, beside
- * two on all rows, cover better. Nothing else is trained: no folds, no retraining, nothing to choose the network by. */
+/* What so many trainings buy. Batches are the fewest that tell an interval; from 6 on networks on halves of the rows, beside some
+ * on all rows, cover better. Nothing else is trained: no folds, no retraining, nothing to choose the network by. */
 static int spend(const epiqp_problem *pb, epiqp_resolved *out)
 {
-    enum { ON_ALL_ROWS = 2, FEWEST_PARTS = 4 };
+    enum { ON_ALL_ROWS = 2, FEWEST = 6 };
     epiq_options *o = &out->o;
     if (!o->budget_networks) return EPIQ_OK;
     o->predictor = o->predictor == EPIQ_PREDICTOR_PNC ? EPIQ_PREDICTOR_PNC : EPIQ_PREDICTOR_SHIFTED;
-    const ptrdiff_t networks = o->budget_networks / epiqp_trainings_each(o), parts = networks - ON_ALL_ROWS;
+    const ptrdiff_t networks = o->budget_networks / epiqp_trainings_each(o);
     if (networks < 4) {
         return epiqp_fail(
             pb->e.c, EPIQ_E_USAGE,
@@ -148,12 +154,14 @@ static int spend(const epiqp_problem *pb, epiqp_resolved *out)
             "or more, or use {--predictor} shifted",
             o->budget_networks);
     }
-    if (!o->confidence) o->confidence = parts < FEWEST_PARTS ? EPIQ_CONFIDENCE_BATCHING : EPIQ_CONFIDENCE_JACKKNIFE;
+    if (!o->confidence) o->confidence = networks < FEWEST ? EPIQ_CONFIDENCE_BATCHING : EPIQ_CONFIDENCE_HALVES;
+    const bool halves = o->confidence == EPIQ_CONFIDENCE_HALVES;
+    const ptrdiff_t parts = halves ? 2 * ((networks + 2) / 4) : networks - ON_ALL_ROWS; /* 2, 2, 3 pairs of 6, 8, 10 */
     const bool batching = o->confidence == EPIQ_CONFIDENCE_BATCHING, resamples = epiqp_resamples(o);
     const int influence = pb->n <= FACTOR_ROWS && (o->methods & (EPIQ_AUTO | EPIQ_IF)) ? EPIQ_IF : 0;
     o->methods = influence | (batching ? EPIQ_BA : EPIQ_EV);
     o->batches = batching ? networks : o->batches;
-    o->members = resamples ? ON_ALL_ROWS : batching ? o->members : networks;
+    o->members = resamples ? networks - parts : batching ? o->members : networks;
     o->resamples = resamples ? parts : o->resamples;
     o->fold_members = 0;
     o->data_by = EPIQ_DATA_BY_IF;
@@ -164,10 +172,11 @@ static int spend(const epiqp_problem *pb, epiqp_resolved *out)
             ? epiqp_arena_sentence(pb->e.c, pb->lasting, "%td trainings buy %td batches of the rows, one network each",
                                    o->budget_networks, networks)
         : resamples
-            ? epiqp_arena_sentence(pb->e.c, pb->lasting, "%td trainings buy 2 networks on all rows and %td on %s",
-                                   o->budget_networks, parts,
-                                   o->confidence == EPIQ_CONFIDENCE_BOOTSTRAP ? "rows drawn anew"
-                                                                              : "all rows but one of as many parts")
+            ? epiqp_arena_sentence(pb->e.c, pb->lasting, "%td trainings buy %td networks on all rows and %td on %s",
+                                   o->budget_networks, o->members, parts,
+                                   halves                                       ? "halves of them"
+                                   : o->confidence == EPIQ_CONFIDENCE_BOOTSTRAP ? "rows drawn anew"
+                                                                                : "all rows but one of as many parts")
             : epiqp_arena_sentence(
                   pb->e.c, pb->lasting,
                   "%td trainings buy %td networks on all rows, beside the data part of kernel regression",

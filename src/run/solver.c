@@ -81,7 +81,7 @@ static int check_left_out(const epiqp_problem *pb, const epiqp_request *request,
                       : plan->solve && o->solver != EPIQ_SOLVER_EXACT ? "that takes {--solver} exact"
                       : plan->influence == EPIQP_IF_EMPIRICAL         ? "that takes {--kernel} population"
                       : pb->engine->member && !(o->methods & (EPIQ_IF | EPIQ_EV)) ? "that takes if or ev in {--methods}"
-                      : plan->resamples ? "networks of {--confidence} bootstrap and jackknife have seen them"
+                      : plan->resamples ? "networks of {--confidence} bootstrap, jackknife and halves have seen them"
                       : by_folds(pb, request, plan) && o->fold_members < 2 ? "that takes 2 {--fold-members} or more"
                                                                            : NULL;
     if (request->why_not_rows) *request->why_not_rows = why;
@@ -109,6 +109,16 @@ static bool probes_by_default(const judging *w, const epiqp_plan *plan)
            !w->request->leverage && needs_leverages(plan, w->request);
 }
 
+/* Whether the interval of the expected prediction is one of the limit of many rows: where rows are independent, all of them are
+ * learned from, and a few solutions of the population kernel cost less than one training. */
+static bool has_limit(const epiqp_problem *pb, const epiqp_plan *plan)
+{
+    const epiq_options *o = &plan->ran;
+    const bool asked = o->confidence == EPIQ_CONFIDENCE_HALVES || o->confidence == EPIQ_CONFIDENCE_RETRAIN;
+    return asked && pb->n <= EPIQP_CHEAP_ROWS && pb->n > 2 && o->lambda > 0 && o->time == 0 && !epiqp_has_groups(pb) &&
+           !pb->left_out && !pb->e.cluster && o->solver == EPIQ_SOLVER_EXACT && o->kernel == EPIQ_KERNEL_POPULATION;
+}
+
 /* The plan with one solver. Few rows are solved with exactly whatever was asked. resident: of a factor in a scratch file. */
 static epiqp_plan plan_with(const judging *w, const epiqp_resolved *r, int solver, ptrdiff_t resident)
 {
@@ -126,8 +136,10 @@ static epiqp_plan plan_with(const judging *w, const epiqp_resolved *r, int solve
     plan.members = pb->engine->member && o->methods & EPIQ_EV;
     plan.members_at_rows = plan.members && o->hbar == EPIQ_HBAR_ENSEMBLE && o->methods & EPIQ_IF;
     plan.batches = o->methods & EPIQ_BA;
+    if (o->confidence == EPIQ_CONFIDENCE_HALVES) o->resamples += o->resamples % 2; /* pairs */
     plan.resamples = plan.members && epiqp_resamples(o) ? o->resamples : 0;
     plan_kernel(pb, request, r->subset, &plan);
+    plan.limit = has_limit(pb, &plan);
     /* rows in groups are retrained without by the inverse alone */
     if (o->methods & EPIQ_IF && o->data_by == EPIQ_DATA_BY_RETRAIN && epiqp_has_groups(pb) &&
         !epiqp_plan_inverse(&plan)) {

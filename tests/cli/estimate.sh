@@ -114,9 +114,9 @@ check 'stderr: warnings only' test "$(grep -vc '^epiq: warning: ' "$err")" -eq 0
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --csv - --at mean --at row:7
 check '--csv -: nothing but CSV' cmp "$out" all.csv
 expect_ok "$epiq" estimate rows.csv --target y --width 16 --at mean --budget-networks 6 --json bought.json --csv bought.csv --report bought.html
-check 'text: the interval of the expected prediction' says "$out" '^95 % interval of the expected prediction, .*: -?[0-9.]+ to -?[0-9.]+ \(jackknife, 6 trainings\)\.$'
-check 'JSON has it' says bought.json '"confidence": \{"lo": [-0-9.e]+, "hi": [-0-9.e]+, "level": 0.95, "method": "jackknife", "networks": 6, "target": "expected_prediction"'
-check 'and what was bought' says bought.json '"reason": "6 trainings buy 2 networks on all rows and 4 on all rows but one of as many parts"'
+check 'text: the interval of the expected prediction' says "$out" '^95 % interval of the expected prediction, .*: -?[0-9.]+ to -?[0-9.]+ \(halves, 6 trainings\)\.$'
+check 'JSON has it' says bought.json '"confidence": \{"lo": [-0-9.e]+, "hi": [-0-9.e]+, "level": 0.95, "method": "halves", "networks": 6, "target": "expected_prediction"'
+check 'and what was bought' says bought.json '"reason": "6 trainings buy 2 networks on all rows and 4 on halves of them"'
 check 'CSV has it' says bought.csv ',0,-?[0-9.e-]+,-?[0-9.e-]+$'
 check 'the page has it' says bought.html 'interval of the expected prediction'
 check 'nothing else is trained' says bought.json '"members": 6, |"members": 6,$'

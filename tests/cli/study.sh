@@ -16,7 +16,7 @@ cp "$out" listed
 expect_ok "$epiq" study
 check 'without a name the same list' cmp "$out" listed
 rm listed
-for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition divided trained benchmark; do
+for name in table1 table2 table3 table4 figure-members timing normality coverage scaling decomposition divided trained confidence mse benchmark; do
     check "$name is listed" says "$out" "^$name "
 done
 
@@ -40,7 +40,10 @@ for options in '--bias 0' '--bias-sd 0' '--time 100' '--width 64 --engine linear
     expect_ok "$epiq" study table3 --quick --engine infinite $options --json v.json --quiet
     check 'a variant is JSON' is_json v.json
 done
-for name in coverage scaling decomposition normality; do
+expect_ok "$epiq" study confidence --quick --cell n128-d2-quiet --reps 5 --json v.json --report v.html --quiet
+check 'both targets and the width' bash -c '[ "$(grep -c "\"method\": \"closed_form\"" v.json)" -eq 3 ]'
+check 'a cell by name' says v.json '"n": 128, "d": 2, "noise": "quiet", .*"quantity": "true_function"'
+for name in coverage scaling mse normality; do
     expect_ok "$epiq" study $name --quick --engine linear --width 32 --reps 5 --json v.json --report v.html --quiet
     check "$name is JSON" is_json v.json
 done

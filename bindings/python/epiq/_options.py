@@ -88,7 +88,7 @@ class PlanOptions(ExploreOptions, total=False):
 class Options(PlanOptions, total=False):
     """What ``decompose`` takes besides arrays; ``epiq estimate --help`` and docs/options.md explain each."""
 
-    confidence: Literal["none", "batching", "bootstrap", "retrain", "jackknife"]
+    confidence: Literal["none", "batching", "bootstrap", "retrain", "jackknife", "halves"]
     resamples: int
     budget_networks: int
     influential: int
