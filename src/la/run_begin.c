@@ -76,8 +76,8 @@ epiqp_env epiqp_run_begin(epiq_ctx *c, const epiq_options *o)
     hold_blas(1);
     const bool blas = o->backend != EPIQ_BACKEND_REF;
     const int threads = o->threads > 0 ? (int)o->threads : epiqp_all_threads(c->cluster);
-    return (epiqp_env){c, blas ? &epiqp_la_blas : &epiqp_la_ref, blas ? take_buffers(threads) : threads, c->cluster,
-                       NULL};
+    return (epiqp_env){
+        c, blas ? &epiqp_la_blas : &epiqp_la_ref, blas ? take_buffers(threads) : threads, c->cluster, NULL, NULL};
 }
 
 void epiqp_run_end(void)
