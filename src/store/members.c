@@ -155,7 +155,7 @@ static crowd crowd_there(const epiqp_maker *m, ptrdiff_t count, const epiqp_assi
         *status =
             epiqp_fail(m->e->c, EPIQ_E_NOMEM,
                        "{--device} gpu: to train a network of %.0f weights takes %.2f GB on the GPU beside %.0f GB "
-                       "for all, and %.2f are free; use {--device} auto or cpu, or a smaller {--width}",
+                       "for all, and %.2f may be used there; use {--device} auto or cpu, or a smaller {--width}",
                        params, out.bytes / 1e9, BESIDE / 1e9, SHARE * free / 1e9);
     }
     out.groups = (ptrdiff_t)fmin(fmin((double)(out.places / least), MOST_GROUPS), COPIES / (3 * params));
