@@ -159,12 +159,14 @@ typedef enum { EPIQ_DEVICE_AUTO, EPIQ_DEVICE_GPU, EPIQ_DEVICE_CPU } epiq_device_
 typedef enum { EPIQ_PRESET_NONE, EPIQ_PRESET_PAPER } epiq_preset;
 /* What one network predicts. Shifted: trained on y + h(theta0; X), it predicts h(theta; x) - h(theta0; x). Pnc: a second
  * network from the same start, trained on the expected output of a start, which is 0, is taken off the first. Auto: the one
- * that takes the fewest trainings until what is left of the procedural variance is a tenth of the data part. */
+ * that takes the fewest trainings until what is left of the procedural variance is a tenth of the data part. Usual: ensemble,
+ * but shifted where the width is left to choose and starts would be more than a tenth of the squared error. */
 typedef enum {
     EPIQ_PREDICTOR_ENSEMBLE,
     EPIQ_PREDICTOR_PNC,
     EPIQ_PREDICTOR_SHIFTED,
-    EPIQ_PREDICTOR_AUTO
+    EPIQ_PREDICTOR_AUTO,
+    EPIQ_PREDICTOR_USUAL
 } epiq_predictor;
 
 /* How the interval of the expected prediction is found. */

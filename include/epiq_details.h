@@ -30,6 +30,8 @@ typedef struct epiq_fit_error {
     /* n each, in the order of the rows; NULL when leverages were not computed exactly: y, its prediction without it,
      * and the standard deviation of their difference if noise is equal everywhere */
     const double *observed, *loo, *loo_sd;
+    double r2_se; /* standard error of r2; 0: unknown */
+    int no_skill; /* r2 is below two standard errors: the rows do not show that predictions are better than their mean */
 } epiq_fit_error;
 
 typedef struct epiq_training {

@@ -64,7 +64,7 @@ static void write_source(doc *d)
 
 static bool useless(const epiq_fit_error *f)
 {
-    return f->known && f->has_r2 && f->r2 <= 0;
+    return f->known && f->no_skill;
 }
 
 void write_useless(doc *d)
@@ -74,11 +74,11 @@ void write_useless(doc *d)
     doc_page(d, "<p class=\"answer\">");
     doc_put(d, YELLOW, "USELESS:");
     doc_page(d, "<b>Useless:</b>");
-    doc_sentence(
-        d, true,
-        " on rows they have not seen, the networks predict no better than the mean of %s (R2 %s). What follows "
-        "says how well a useless prediction is known.",
-        d->run->data.target, epiqp_rounded_r2(f->r2).text);
+    doc_sentence(d, true,
+                 " on rows they have not seen, the networks predict no better than the mean of %s, as far as %td rows "
+                 "can tell (R2 "
+                 "%s %s %.2g). What follows says how well a useless prediction is known.",
+                 d->run->data.target, d->run->data.rows, epiqp_rounded_r2(f->r2).text, d->page ? "±" : "+-", f->r2_se);
     doc_sentence(d, true, d->page ? "</p>\n" : "\n");
 }
 

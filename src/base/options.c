@@ -129,10 +129,11 @@ static const row TABLE[] = {
     COUNT(batch_size, "batch-size", TRAINED, "32", 1, 1e9, "rows in a step of sgd"),
     CHOICE(vary, "vary", TRAINED, "both", "init|order|both", "what differs between networks trained by sgd"),
     CHOICE(
-        predictor, "predictor", TRAINED, "ensemble", "ensemble|pnc|shifted|auto",
+        predictor, "predictor", TRAINED, "usual", "ensemble|pnc|shifted|auto|usual",
         "what a network predicts: ensemble, its output; shifted, its output less that of its start, trained on targets "
         "to match; pnc, its output less that of a second network from the same start; auto: by measuring what each "
-        "leaves of the procedural variance"),
+        "leaves of the procedural variance; usual: ensemble, but shifted where the width is chosen and starts would be "
+        "more than a tenth of the squared error"),
     REAL(time, "time", MODEL | SOLVES, "0", 0, 1e16,
          "engine infinite: stop gradient flow at this time (0: run it to the end)"),
 #undef SECTION
@@ -549,7 +550,10 @@ void epiqp_options_member_key(const epiq_options *o, char *text, size_t size)
         const row *r = &TABLE[i];
         if (!(r->scope & MEMBER) || r->scope & BY_NAME) continue;
         /* came later: state files of before are found again */
-        if (r->offset == AT(predictor) && o->predictor == EPIQ_PREDICTOR_ENSEMBLE) continue;
+        if (r->offset == AT(predictor) &&
+            (o->predictor == EPIQ_PREDICTOR_ENSEMBLE || o->predictor == EPIQ_PREDICTOR_USUAL)) {
+            continue;
+        }
         const size_t word = strcspn(r->info.name, "-");
         if (word != last || strncmp(before, r->info.name, word) != 0) {
             used += (size_t)snprintf(text + used, size - used, " %.*s", (int)word, r->info.name);

@@ -22,7 +22,7 @@ bool epiqp_needs_solve(const epiq_options *o)
 
 bool epiqp_start_removed(const epiq_options *o)
 {
-    return o->predictor != EPIQ_PREDICTOR_ENSEMBLE;
+    return o->predictor != EPIQ_PREDICTOR_ENSEMBLE && o->predictor != EPIQ_PREDICTOR_USUAL;
 }
 
 epiqp_net epiqp_net_of(const epiq_options *o, ptrdiff_t d)

@@ -7,7 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double NOTICED = 0.05; /* of the noise variance: less changes an interval of y by 2.5 % at most */
+/* Of the variance of a new observation around the prediction: to lower it by less shortens its interval by less than 10 %, which is
+ * not noticed (plan.c has the same rule). */
+static const double NOTICED = 0.19;
+static const double BESIDE_NOISE = 0.05; /* of the noise variance: what procedural / m may be left with */
 static const double DOMINATES = 2;  /* a part that is this many times the other decides alone */
 static const double SETTLED = 0.1;  /* enough networks: procedural / m is below this fraction of the data variance */
 static const double MOST = 10;      /* times the networks there are: more are never advised */
@@ -49,10 +52,11 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
         b.data = rows->data.median;
         b.procedural = rows->procedural.median;
     }
-    const double each = b.procedural / b.m, floor = NOTICED * b.noise2, small = fmax(SETTLED * b.data, floor);
+    const double each = b.procedural / b.m, small = fmax(SETTLED * b.data, BESIDE_NOISE * b.noise2);
     b.own =
         typical && rows->prediction_sd.known ? rows->prediction_sd.median * rows->prediction_sd.median : b.data + each;
     b.enough = small > 0 ? fmin(fmax(ceil(b.procedural / small), 2 * b.m), MOST * b.m) : MOST * b.m;
+    const double floor = b.noise2 > 0 ? NOTICED * (b.own + b.noise2) : 0;
     b.train = each > b.data / DOMINATES && each > floor;
     b.collect = b.data > each / DOMINATES && b.data / 2 > floor; /* twice the rows halve it at best */
     return b;
@@ -120,11 +124,11 @@ static char *say(const epiqp_problem *pb, const balance *b)
 int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_answer *a)
 {
     const balance b = balance_of(pb, found, a);
-    if (a->fit.known && a->fit.has_r2 && a->fit.r2 <= 0) {
-        a->advice.text = epiqp_arena_sentence(
-            pb->e.c, pb->lasting,
-            "Look for other features, or collect far more rows: the networks predict no better than the mean of the "
-            "target, and more of them will not help.");
+    if (a->fit.known && a->fit.no_skill) {
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                              "Look for other features, or collect far more rows: nothing here shows "
+                                              "that the networks predict better than "
+                                              "the mean of the target, and more of them will not help.");
     } else if (a->fit.known && !a->fit.has_r2) {
         a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
                                               "None: the target has only one value, so there is nothing to learn.");

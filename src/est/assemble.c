@@ -225,6 +225,8 @@ static int write_loo(const epiqp_problem *pb, const epiqp_loo *l, epiqp_answer *
     return EPIQ_OK;
 }
 
+static const double CLEARLY = 2; /* standard errors above 0, from which R2 shows that networks have learned something */
+
 /* What rows that networks have not seen tell. *lost: some of it is no double in these units. */
 static void write_unseen(const epiqp_problem *pb, const epiqp_unseen *u, epiqp_answer *r, bool *lost)
 {
@@ -243,6 +245,8 @@ static void write_unseen(const epiqp_problem *pb, const epiqp_unseen *u, epiqp_a
     r->fit.has_r2 = spread > 0;
     r->fit.rmse = rmse;
     r->fit.r2 = spread > 0 ? 1 - u->error2 * (double)n / spread : 0;
+    r->fit.r2_se = isfinite(u->r2_se) ? u->r2_se : 0;
+    r->fit.no_skill = r->fit.has_r2 && r->fit.r2 <= CLEARLY * r->fit.r2_se;
 }
 
 /* What the errors of rows near each point leave of the data part that retraining found. near: of points that are no rows. */
@@ -370,13 +374,14 @@ static int warn_of_predictive(const epiqp_problem *pb, const epiqp_answer *a)
 static int warn_of_fit(const epiqp_problem *pb, const withheld *w, const epiqp_answer *a)
 {
     int s = EPIQ_OK;
-    if (pb->plan->wants_predictive && a->fit.known && a->fit.has_r2 && a->fit.r2 <= 0) {
-        s = epiqp_warn(
-            pb->e.c, pb->warnings, EPIQ_W_NO_SKILL,
-            "on rows they have not seen, the networks predict no better than the mean of the target (R2 "
-            "%.2g): the numbers here say how well a useless prediction is known; try other features, or more "
-            "rows",
-            a->fit.r2);
+    if (pb->plan->wants_predictive && a->fit.known && a->fit.no_skill) {
+        s = epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_NO_SKILL,
+                       "on rows they have not seen, the networks predict no better than the mean of the target, as far "
+                       "as %td rows "
+                       "can tell (R2 %.2g +- %.2g): the numbers here say how well a useless prediction is known; try "
+                       "other features, or more "
+                       "rows",
+                       pb->n, a->fit.r2, a->fit.r2_se);
     }
     if (s || !w->outside || epiqp_warned(pb->warnings, EPIQ_W_OUTSIDE_RANGE)) return s; /* which says so */
     return epiqp_warn(

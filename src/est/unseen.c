@@ -103,6 +103,24 @@ static void by_kernel(const epiqp_problem *pb, const epiqp_loo *l, double *error
     out->shrink = 1;
 }
 
+/* The standard error, over rows (groups), of error2 over the variance of y: that of the mean of e_i^2 - ratio (y_i - mean)^2. */
+static int ratio_se(const epiqp_problem *pb, const epiqp_fold_findings *folds, const double *error, double error2,
+                    double *out)
+{
+    const double mean = epiqp_mean(pb->data->y, pb->n), y2 = epiqp_variance(pb->data->y, pb->n),
+                 less = folds ? 1 / (double)pb->plan->ran.members - 1 / (double)pb->plan->folds->starts : 0;
+    double ignored, *rest = epiqp_alloc(pb->e.c, pb->n, sizeof *rest);
+    if (!rest) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < pb->n; i++) {
+        const double off = pb->data->y[i] - mean;
+        rest[i] = error[i] * error[i] + (folds ? less * folds->between[i] : 0) - (y2 > 0 ? error2 / y2 * off * off : 0);
+    }
+    int s = epiqp_mean_over_groups(pb->e.c, pb->data, rest, &ignored, out);
+    *out = y2 > 0 ? *out / y2 : 0;
+    epiqp_free(pb->e.c, rest);
+    return s;
+}
+
 int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_unseen *out)
 {
     const epiqp_loo *l = &f->influence.loo;
@@ -131,5 +149,5 @@ int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_uns
     out->folds = folds ? pb->plan->folds->count : 0;
     out->error2 = folds ? error_of_all(pb, &f->folds, l, error) : mean_square(error, pb->n);
     out->enough = epiqp_spread_factor(&out->spread, pb->plan->ran.level, &out->factor);
-    return EPIQ_OK;
+    return ratio_se(pb, folds ? &f->folds : NULL, error, out->error2, &out->r2_se);
 }

@@ -41,7 +41,7 @@ static int set_tried(epiqp_race *r, epiq_model_choice *out)
 static int describe(epiqp_race *r, const epiqp_race *of_part, const epiqp_candidate *chosen, epiq_model_choice *out)
 {
     const epiqp_candidate *before = usual(r);
-    char width[48] = "", gain[128] = "", part[96] = "";
+    char width[48] = "", gain[128] = "", part[96] = "", starts[128] = "";
     int s = set_tried(r, out);
     if (s) return s;
     out->rmse = chosen->is.rmse;
@@ -58,9 +58,12 @@ static int describe(epiqp_race *r, const epiqp_race *of_part, const epiqp_candid
     if (of_part) {
         snprintf(part, sizeof part, ", after %td were tried on %td of the rows", of_part->count, of_part->data->n);
     }
+    if (epiqp_start_removed(&r->o) && r->starts_open) {
+        snprintf(starts, sizeof starts, ", their starts taken off ({--predictor} shifted)");
+    }
     out->reason = epiqp_arena_sentence(
-        r->pb->e.c, r->pb->lasting, "%slambda %g: error %.4g on rows left out%s; %s of %td models tried%s%s", width,
-        out->lambda, out->rmse, gain,
+        r->pb->e.c, r->pb->lasting, "%slambda %g%s: error %.4g on rows left out%s; %s of %td models tried%s%s", width,
+        out->lambda, starts, out->rmse, gain,
         chosen == epiqp_race_best(r, EPIQP_RACE_ANY) ? "the best"
                                                      : "the simplest within one standard error of the best",
         r->count, part, r->limited ? ", others being left out for their cost" : "");
@@ -154,6 +157,7 @@ static int race_on_all(const epiqp_race *part, epiqp_race *whole, epiqp_resolved
                           .any_lambda = part->any_lambda,
                           .trains = true,
                           .first = part->first,
+                          .starts_open = part->starts_open,
                           .stands_for = 1,
                           .limited = part->limited,
                           .folds = 1};
@@ -201,6 +205,7 @@ int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiqp_re
                                .lambda = r->any_lambda ? epiqp_race_lambdas[EPIQP_RACE_USUAL] : o->lambda,
                                .tried = epiqp_empty_list};
     r->trains = pb->engine->trains && (o->methods & (EPIQ_EV | EPIQ_BA) || o->data_by == EPIQ_DATA_BY_RETRAIN);
+    r->starts_open = resolved->starts_open && r->trains && r->any_width;
     r->o.width = out->width;
     r->o.lambda = out->lambda;
     int s = take_part(r, request->choice_rows ? request->choice_rows : EPIQP_CHOICE_ROWS, &part);
@@ -220,6 +225,7 @@ int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiqp_re
     if (!s && !request->forecast_only && possible) {
         resolved->network = 0;
         if (!(s = epiqp_race_deal(r))) s = hold_race(r, &r[1], resolved, out);
+        o->predictor = r->o.predictor;
         epiqp_race_end(pb->e.c, &r[0]);
         epiqp_race_end(pb->e.c, &r[1]);
     }

@@ -33,6 +33,7 @@ typedef struct {
     double *mean, *m2;   /* n: of their predictions at rows left out, and the squares around it, summed */
     double *e2;          /* n: squared errors of the mean of all networks that a run trains */
     double mse;
+    double tau2; /* infinitely wide: variance between networks at rows left out, in closed form; else 0 */
 } epiqp_candidate;
 
 typedef struct {
@@ -40,8 +41,10 @@ typedef struct {
     epiq_options o; /* as asked for */
     const epiq_data *data;
     bool any_width, any_lambda;
-    bool trains;                     /* networks answer; else kernel regression does, and only lambda counts */
-    bool closed;                     /* kernel regression takes part */
+    bool trains;      /* networks answer; else kernel regression does, and only lambda counts */
+    bool closed;      /* kernel regression takes part */
+    bool starts_open; /* starts are taken off all networks where they would be much of the error */
+
     ptrdiff_t first;                 /* networks without each fold of a model that is tried */
     epiqp_listed rows;               /* of EPIQP_RACE_FOLDS folds */
     ptrdiff_t folds;                 /* of them, from the first: those left out */

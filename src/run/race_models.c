@@ -15,6 +15,8 @@ static const double LITTLE = 1.125;
 static const double MOST_SPREAD = 2.0 / 3;
 /* Times the mean squared error: 1 % of an error matters to no one, however surely it is there. */
 static const double EQUAL = 1.02;
+static const double MUCH = 0.1;    /* of the squared error: starts that are more of it are taken off */
+enum { SPREAD_ROWS = 64 };         /* at which the spread of infinitely wide networks is computed */
 static const double PER_ROW = 800; /* what a gradient costs for each row beside its weights, in weights: as timed */
 
 /* ---- errors ---- */
@@ -29,11 +31,11 @@ double epiqp_race_judged(const epiqp_race *r)
 static void set_errors(const epiqp_race *r, epiqp_candidate *m)
 {
     const double k = (double)m->starts, all = (double)r->o.members, judged = epiqp_race_judged(r);
-    double spread = 0;
+    double spread = m->tau2;
     for (ptrdiff_t i = 0; i < r->data->n; i++) { /* rows that no fold leaves out count nothing */
         const double error = r->rows.label[i] < r->folds ? m->mean[i] - r->data->y[i] : 0,
                      s2 = k > 1 ? m->m2[i] / (k - 1) : 0;
-        m->e2[i] = error * error;
+        m->e2[i] = error * error + (r->rows.label[i] < r->folds ? m->tau2 / all : 0);
         spread += s2 / (double)r->data->n / judged;
     }
     m->mse = epiqp_mean(m->e2, r->data->n) / judged;
@@ -173,6 +175,39 @@ static int kernel_folds(const epiqp_race *r, const epiqp_fit *all, epiqp_candida
     return s;
 }
 
+/* Networks that are trained have a spread that kernel regression has not, in many features most of their error: its mean over
+ * some rows of the first fold, of infinitely wide networks on the others. */
+static int kernel_spread(const epiqp_race *r, epiqp_candidate *m)
+{
+    const epiqp_env alone = epiqp_alone(&r->pb->e);
+    const ptrdiff_t d = r->data->d, out = epiqp_listed_size(&r->rows, 0), n = r->data->n - out,
+                    points = epiqp_min(SPREAD_ROWS, out);
+    epiq_options o = r->o;
+    epiqp_fit fit = {0};
+    ptrdiff_t *row = epiqp_alloc(alone.c, n, sizeof *row);
+    double *x = epiqp_alloc(alone.c, (n + points) * d + n + points, sizeof *x), *at = x ? x + n * d : NULL,
+           *y = at ? at + points * d : NULL, *tau2 = y ? y + n : NULL;
+    int s = row && x ? EPIQ_OK : EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0, k = 0; !s && i < r->data->n; i++) {
+        if (r->rows.label[i] != 0) row[k++] = i;
+    }
+    if (!s) {
+        epiqp_take_rows(r->data, n, row, x, y);
+        epiqp_take_rows(r->data, points, r->rows.rows, at, NULL);
+        o.engine = EPIQ_ENGINE_INFINITE;
+        o.solver = EPIQ_SOLVER_EXACT;
+        o.lambda = m->is.lambda * (double)r->data->n / (double)n; /* lambda n as for all rows */
+        s = epiqp_fit_new(&alone, &o, n, d, x, y, points, at, &fit);
+        s = s ? s : epiqp_fit_solve(&alone, &fit);
+        s = s ? s : epiqp_infinite_variance(&alone, &fit, fit.ridge.c, tau2);
+        epiqp_fit_free(alone.c, &fit);
+    }
+    m->tau2 = s ? 0 : fmax(0, epiqp_mean(tau2, points));
+    epiqp_free(alone.c, x);
+    epiqp_free(alone.c, row);
+    return s;
+}
+
 /* One rank's numbers decide for all. */
 static int share(const epiqp_race *r, epiqp_candidate *m, int status, bool *known)
 {
@@ -181,7 +216,25 @@ static int share(const epiqp_race *r, epiqp_candidate *m, int status, bool *know
     if (s || !k) return s;
     k->bcast(k->user, 0, known, sizeof *known);
     k->bcast(k->user, 0, m->mean, (size_t)r->data->n * sizeof *m->mean);
+    k->bcast(k->user, 0, &m->tau2, sizeof m->tau2);
     return s;
+}
+
+/* Where the best of them has its error from the networks' starts in large part, as in many features, which no number of networks
+ * that one trains would average away. */
+static void take_starts_off(epiqp_race *r)
+{
+    const double networks = (double)r->o.members;
+    const epiqp_candidate *best = NULL;
+    for (const epiqp_candidate *m = r->list; m < r->list + r->count; m++) {
+        if (!best || m->mse - m->tau2 / networks < best->mse - best->tau2 / networks) best = m;
+    }
+    if (!best || best->tau2 / networks <= MUCH * best->mse) return;
+    r->o.predictor = EPIQ_PREDICTOR_SHIFTED;
+    for (epiqp_candidate *m = r->list; m < r->list + r->count; m++) {
+        m->tau2 = 0;
+        set_errors(r, m);
+    }
 }
 
 int epiqp_race_kernel(epiqp_race *r)
@@ -194,6 +247,7 @@ int epiqp_race_kernel(epiqp_race *r)
         bool known = false;
         epiqp_candidate *m = epiqp_race_add(r, 0, level);
         s = m ? kernel_folds(r, &all, m, &known) : EPIQ_E_NOMEM;
+        if (!s && known && r->trains) s = kernel_spread(r, m);
         if (s == EPIQ_E_NUMERIC) { /* this lambda is too small for the factor */
             epiqp_clear(r->pb->e.c);
             s = EPIQ_OK;
@@ -204,6 +258,7 @@ int epiqp_race_kernel(epiqp_race *r)
         if (!s) s = epiqp_report(r->pb->e.c, "choice", level - first + 1, end - first);
     }
     epiqp_fit_free(r->pb->e.c, &all);
+    if (!s && r->starts_open) take_starts_off(r);
     return s;
 }
 

@@ -192,6 +192,7 @@ int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const e
         out->o.methods = (out->o.methods & ~EPIQ_BA) | EPIQ_EV;
     }
     out->o.threads = pb->e.threads;
+    if ((out->starts_open = out->o.predictor == EPIQ_PREDICTOR_USUAL)) out->o.predictor = EPIQ_PREDICTOR_ENSEMBLE;
     if ((out->predictor_open = out->o.predictor == EPIQ_PREDICTOR_AUTO)) out->o.predictor = EPIQ_PREDICTOR_SHIFTED;
     out->o.ensemble_size = o->ensemble_size > 0 ? o->ensemble_size : out->o.batches;
     if ((s = choose_correction(pb, &out->o)) || (s = choose_data_by(pb, out))) return s;

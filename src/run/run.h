@@ -66,6 +66,7 @@ typedef struct {
     double
         choosing; /* seconds that choosing the width and lambda took, or in a forecast is expected to; 0: nothing is open */
     bool predictor_open; /* o.predictor is the one to try first */
+    bool starts_open;    /* whether starts are taken off is for the choice of the width to say */
     double network;      /* seconds of one network, as chosen or, in a forecast, whichever is chosen; 0: unknown */
 } epiqp_resolved;
 int epiqp_resolve(const epiqp_problem *pb, const epiqp_request *request, const epiq_options *o, epiqp_resolved *out);

@@ -46,7 +46,7 @@ class CompareOptions(TypedDict, total=False):
     steps: int
     batch_size: int
     vary: Literal["init", "order", "both"]
-    predictor: Literal["ensemble", "pnc", "shifted", "auto"]
+    predictor: Literal["ensemble", "pnc", "shifted", "auto", "usual"]
     time: float
     correction: Literal["moderated", "rowwise", "unbiased", "jackknife", "none"]
     probes: int

@@ -158,7 +158,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         steps: int = 0,
         batch_size: int = 32,
         vary: str = "both",
-        predictor: str = "ensemble",
+        predictor: str = "usual",
         scale: str = "standard",
         random_state: Any = 1,
         threads: int = 0,
