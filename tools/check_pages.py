@@ -301,10 +301,12 @@ def look(path):
     check(f"{name}: nothing on the console: {console(log)}", not console(log))
 
     check_widths(path, [path])
-    cut = wrapped(path, f"<iframe style='width:{DESK}px;height:900px;border:0' src='{address}'></iframe>",
-                  "[...document.querySelector('iframe').contentDocument.querySelectorAll('.box')]"
-                  ".filter(b => !b.closest('details') && b.scrollWidth > b.clientWidth + 1).map(b => b.ariaLabel).join(' and ')")
-    check(f"{name}: on a desk every table is whole, but not: {cut}", cut == "" or name == "odd")
+    cut = {width: wrapped(path, f"<iframe style='width:{width}px;height:900px;border:0' src='{address}'></iframe>",
+                          "[...document.querySelector('iframe').contentDocument.querySelectorAll('.box')]"
+                          ".filter(b => !b.closest('details') && b.scrollWidth > b.clientWidth + 1).map(b => b.ariaLabel).join(' and ')")
+           for width in (PHONE, DESK)}
+    check(f"{name}: on a desk every table is whole, but not: {cut[DESK]}", cut[DESK] == "" or name == "odd")
+    check(f"{name}: on a phone the summary is whole", "Standard deviations over" not in cut[PHONE])
 
     for scheme, setting, good in (("light", 1, lambda c: min(c) > 230), ("dark", 0, lambda c: max(c) < 60)):
         shot = f"{path[:-5]}-{scheme}.png"
