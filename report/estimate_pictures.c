@@ -141,9 +141,13 @@ static void draw_members(doc *d, ptrdiff_t point)
     p->panel.y_bare = true;
     p->panel.y_hi = fmax(4, highest) + 1;
     p->caption = picture_text(p,
-                              "Each dot is %s trained on all rows, from %.4g to %.4g; dots near each other are "
+                              "Each dot is %s %s, from %s to %s; dots near each other are "
                               "piled up. The wider they lie, the more retraining would change the answer.",
-                              name, lo, hi);
+                              name,
+                              !at->left_out ? "trained on all rows"
+                              : each > 1    ? "that have not seen this row"
+                                            : "that has not seen this row",
+                              epiqp_rounded_to(lo, 4).text, epiqp_rounded_to(hi, 4).text);
     p->panel.describe =
         picture_text(p, "Dots of the predictions of %td networks, and a line at their mean %.6g.", m, at->prediction);
 }
@@ -473,7 +477,7 @@ static void draw_spread(doc *d)
 
 void estimate_pictures(doc *d)
 {
-    for (ptrdiff_t i = 0; i < d->r->point_count && i < ESTIMATE_DETAILED; i++) {
+    for (ptrdiff_t k = 0, i; k < ESTIMATE_DETAILED && (i = estimate_detailed(d->r, k)) >= 0; k++) {
         draw_parts(d, i);
         draw_members(d, i);
         draw_ev(d, i);

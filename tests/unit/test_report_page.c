@@ -296,6 +296,37 @@ TEST(many_points_get_lines_and_the_first_pictures)
     free(text);
 }
 
+/* Rows asked of networks that have not seen them: pictures of the least sure, not of the first, and intervals in the table. */
+TEST(rows_left_out_show_the_least_sure_and_their_intervals)
+{
+    static const ptrdiff_t LEAST[] = {30, 7};
+    static char at[ROWS][16];
+    fill();
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(at[i], sizeof at[i], "row:%d", i + 1);
+        k.point[i] = full_point(at[i]);
+        k.point[i].left_out = i + 1;
+        k.m.points[i] = &k.point[i];
+    }
+    k.m.r.point_count = ROWS;
+    k.m.ran.members = MEMBERS;
+    k.m.summary = (epiq_summary){.rows = ROWS, .least_sure = LEAST, .least_sure_count = 2};
+    char *text = page();
+    EQ(count(text, "<section"), 2);
+    CONTAINS(text, "<section data-at=\"row:30\"");
+    CONTAINS(text, "<section data-at=\"row:7\"");
+    EQ(count(text, "that has not seen this row"), 2);
+    TRUE(!strstr(text, "trained on all rows, from"));
+    EQ(count(text, ">-3.5 to 5.5<"), ROWS);
+    CONTAINS(text, "data-data=\"0.70710678118654");
+    free(text);
+    k.m.summary.least_sure_count = 0; /* unknown: the first */
+    text = page();
+    EQ(count(text, "<section"), ESTIMATE_DETAILED);
+    CONTAINS(text, "<section data-at=\"row:3\"");
+    free(text);
+}
+
 TEST(pictures_have_the_numbers_they_should)
 {
     fill();
