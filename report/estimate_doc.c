@@ -244,15 +244,15 @@ static void write_sweeps(doc *d)
     doc_page(d, "</details>\n</figure>\n");
 }
 
-/* Of kernel regression, which the pictures of this section show. */
-static void write_kernel_fit(doc *d)
+/* Of kernel regression. */
+static void write_kernel_fit(doc *d, bool drawn)
 {
     const epiq_fit_error *f = d->r->fit;
-    doc_page(d,
-             "<p>The pictures show kernel regression, %s, which predicts each row from all %s: it misses by %-s (root "
-             "mean square)",
+    doc_page(d, "<p>%s regression, %s, %s each row from all %s: it misses by %-s (root mean square)",
+             drawn ? "The pictures show kernel" : "Kernel",
              d->run->given ? "with the kernel that was given" : "the mean of infinitely wide networks",
-             f->by_group ? "other groups" : "others", number_markup("loo-rmse", f->kernel_rmse, 4).text);
+             drawn ? "which predicts" : "predicts", f->by_group ? "other groups" : "others",
+             number_markup("loo-rmse", f->kernel_rmse, 4).text);
     doc_page_when(d, f->has_r2, " and explains <b data-loo-r2=\"%s\">%.1f %%</b> of the variance of %s",
                   number_text(f->kernel_r2).text, 100 * f->kernel_r2, d->run->data.target);
     doc_page(d, ".</p>\n");
@@ -267,22 +267,20 @@ static void write_fit(doc *d)
         write_error(d);
         doc_page(d, "Each row was predicted by networks that have not seen it (%s).</p>\n", fit_by(f).text);
     }
-    if (!f->kernel_known) {
-        doc_note(d, "%s",
-                 d->run->given && !combine_kernel(d->r)
-                     ? "Leave-one-out predictions take a kernel and y; no kernel was given."
-                     : "Leave-one-out predictions come with the method if; they were not computed.");
-        return;
-    }
-    write_kernel_fit(d);
+    const bool networks = f->known && f->folds && f->unseen;
+    if (f->kernel_known) write_kernel_fit(d, !networks);
     doc_page(d, "<div class=\"figures\">\n");
-    bool loo = doc_picture(d, PICTURE_LOO, 0), calibration = doc_picture(d, PICTURE_CALIBRATION, 0);
+    const bool loo = doc_picture(d, PICTURE_LOO, 0), calibration = doc_picture(d, PICTURE_CALIBRATION, 0);
     doc_page(d, "</div>\n");
+    doc_note_when(d, !f->kernel_known && !networks, "%s",
+                  d->run->given && !combine_kernel(d->r)
+                      ? "Leave-one-out predictions take a kernel and y; no kernel was given."
+                      : "Leave-one-out predictions come with the method if; they were not computed.");
     doc_note_when(
-        d, !loo,
+        d, f->kernel_known && !loo,
         "The single predictions were not kept: that takes exact leverages (no {--probes}, a correction other than "
         "none).");
-    doc_note_when(d, loo && !calibration, "Without noise there are no intervals to calibrate.");
+    doc_note_when(d, loo && !calibration && !networks, "Without noise there are no intervals to calibrate.");
 }
 
 static void write_end(doc *d)

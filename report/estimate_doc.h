@@ -43,7 +43,7 @@ typedef enum {
     PICTURE_EV,          /* EV from the first 2, 3, ... of them, */
     PICTURE_INFLUENTIAL, /* the rows that move it */
     PICTURE_SWEEP,       /* across sweep `item` */
-    PICTURE_LOO,         /* observed against leave-one-out prediction */
+    PICTURE_LOO,         /* observed against predicted without the row */
     PICTURE_CALIBRATION, /* the share of rows inside their interval, by its level */
     PICTURE_POINTS,      /* several points: the parts of each, */
     PICTURE_SPREAD,      /* and the standard deviation of each against its prediction */

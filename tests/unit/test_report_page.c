@@ -327,6 +327,31 @@ TEST(rows_left_out_show_the_least_sure_and_their_intervals)
     free(text);
 }
 
+TEST(networks_that_answer_are_drawn_and_kernel_regression_is_not)
+{
+    double unseen[ROWS];
+    fill();
+    for (int i = 0; i < ROWS; i++) {
+        unseen[i] = i + 0.25;
+    }
+    k.m.fit.folds = 5;
+    k.m.fit.y = k.observed;
+    k.m.fit.unseen = unseen;
+    doc d = {.r = &k.m.r, .run = &k.run};
+    estimate_pictures(&d);
+    const picture *drawn = pictures_find(&d.set, PICTURE_LOO, 0);
+    TRUE(drawn && !pictures_find(&d.set, PICTURE_CALIBRATION, 0));
+    EQ(drawn ? drawn->panel.series[0].count : 0, ROWS);
+    for (int i = 0; drawn && i < ROWS; i++) {
+        NEAR(drawn->panel.series[0].x[i], i + 0.25, 0);
+        NEAR(drawn->panel.series[0].y[i], i, 0);
+    }
+    pictures_free(&d.set);
+    char *text = changes(NULL);
+    CONTAINS(text, "Each row predicted by networks that have not seen the row");
+    free(text);
+}
+
 TEST(pictures_have_the_numbers_they_should)
 {
     fill();
