@@ -85,10 +85,10 @@ void write_useless(doc *d)
 void write_error(doc *d)
 {
     const epiq_fit_error *f = d->r->fit;
-    if (!f->known) return;
+    if (!f->known || !f->has_r2) return; /* a target with one value: a warning says so, and errors say nothing */
     doc_sentence(d, true, "On rows not seen in training, predictions of %s are off by about %-s", d->run->data.target,
                  sd_text(d, "rmse", f->rmse).text);
-    doc_sentence(d, f->has_r2, " (R2 %-s)", marked(d, "r2", f->r2, epiqp_rounded_r2(f->r2)).text);
+    doc_sentence(d, true, " (R2 %-s)", marked(d, "r2", f->r2, epiqp_rounded_r2(f->r2)).text);
     const ptrdiff_t rows = d->run->data.rows;
     doc_sentence(d, rows > 0 && rows < FEW_ROWS, ", as far as %td rows can tell", rows);
     const double noise_sd = sqrt(f->noise_variance);
