@@ -279,7 +279,12 @@ TEST(points_in_words_leave_the_rest_as_usual)
                {"=1", "a, k, on", EPIQ_E_DATA},
                {"a=1,a=2", "twice", EPIQ_E_USAGE},
                {"k=red,k=blue", "twice", EPIQ_E_USAGE},
-               {"a=1,,k=red", "name=value", EPIQ_E_USAGE}};
+               {"a=1,,k=red", "name=value", EPIQ_E_USAGE},
+               {"a=1,20", "name=value", EPIQ_E_USAGE},
+               {"a=high,200", "\"high\"", EPIQ_E_DATA},
+               {"median", "NAME=VALUE", EPIQ_E_FILE},
+               {"5,150", "NAME=VALUE", EPIQ_E_FILE},
+               {"https://example.org/a.csv", "download", EPIQ_E_FILE}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         EQ(epiq_points_add(c, p, bad[k].text), bad[k].status);
         SAYS(epiq_message(c), bad[k].word);
