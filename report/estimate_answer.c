@@ -196,8 +196,13 @@ static void write_no_interval(doc *d, bool here)
     const bool few = warned_of(d->r, EPIQ_W_NO_PREDICTIVE),
                outside = !few && (warned_of(d->r, EPIQ_W_OUTSIDE_DATA) || warned_of(d->r, EPIQ_W_OUTSIDE_RANGE)),
                unsolved = !few && !outside && d->r->ran->methods & EPIQ_IF;
-    doc_sentence(d, outside && here,
+    const bool ranged = warned_of(d->r, EPIQ_W_OUTSIDE_RANGE); /* whose warning names a feature */
+    doc_sentence(d, outside && here && ranged,
                  "No prediction interval: this point lies outside the data, where the errors of the rows say nothing.");
+    doc_sentence(
+        d, outside && here && !ranged,
+        "No prediction interval: each feature is within its range here, but no row is near in all of them, and "
+        "the errors of the rows say nothing.");
     doc_sentence(
         d, outside && !here,
         "No prediction interval where a point lies outside the data: the errors of the rows say nothing there.");

@@ -401,11 +401,11 @@ static int warn_of_fit(const epiqp_problem *pb, const withheld *w, const epiqp_a
                        pb->n, a->fit.r2, a->fit.r2_se);
     }
     if (s || !w->outside || epiqp_warned(pb->warnings, EPIQ_W_OUTSIDE_RANGE)) return s; /* which says so */
-    return epiqp_warn(
-        pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_DATA,
-        "%td of %td points lie outside the data (first: %s), where the errors of rows say nothing: no prediction "
-        "interval is given there",
-        w->outside, pb->asked, pb->name[w->first_outside]);
+    return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_DATA,
+                      "%td of %td points lie outside the data (first: %s): each feature is within its range, but no "
+                      "row is near in all "
+                      "of them, so that the errors of rows say nothing there and no prediction interval is given",
+                      w->outside, pb->asked, pb->name[w->first_outside]);
 }
 
 static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld *w, bool lost, const epiqp_answer *a)

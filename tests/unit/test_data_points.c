@@ -268,6 +268,11 @@ TEST(points_in_words_leave_the_rest_as_usual)
         NEAR(epiq_points_value(p, i / 4, i % 4), x[i], 0);
     }
     STR(p->at[0], "a=2.5");
+    EQ(epiq_points_add(c, p, "a=$1,200,k=red"), EPIQ_OK); /* numbers as tables may have them */
+    EQ(epiq_points_add(c, p, "on=1, a = 2,001,234.5 %"), EPIQ_OK);
+    NEAR(epiq_points_value(p, 3, 0), 1200, 0);
+    NEAR(epiq_points_value(p, 3, 1), 1, 0);
+    NEAR(epiq_points_value(p, 4, 0), 2001234.5, 0);
     const struct {
         const char *text, *word;
         int status;
@@ -289,7 +294,7 @@ TEST(points_in_words_leave_the_rest_as_usual)
         EQ(epiq_points_add(c, p, bad[k].text), bad[k].status);
         SAYS(epiq_message(c), bad[k].word);
     }
-    EQ(epiq_points_count(p), 3);
+    EQ(epiq_points_count(p), 5);
     epiq_points_free(c, p);
     epiq_data_free(c, data);
 }
