@@ -13,10 +13,9 @@ static int put(void *user, const void *bytes, size_t size)
 /* What is said in one line each: networks, error, and what the model gives. */
 static void print_error(const epiq_fit_error *f, ptrdiff_t rows)
 {
-    if (!f->known) return;
-    printf("Typical error on rows not seen %s (%s", epiqp_rounded_sd(f->rmse).text, fit_by(f).text);
-    if (f->has_r2) printf("; R2 %s", epiqp_rounded_r2(f->r2).text);
-    printf(")");
+    if (!f->known || !f->has_r2) return; /* a target with one value: a warning says so */
+    printf("Typical error on rows not seen %s (%s; R2 %s)", epiqp_rounded_sd(f->rmse).text, fit_by(f).text,
+           epiqp_rounded_r2(f->r2).text);
     if (rows < FEW_ROWS) printf(", as far as %td rows can tell", rows);
     printf(", of which noise about %s\n", epiqp_rounded_sd(sqrt(f->noise_variance)).text);
 }

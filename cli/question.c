@@ -186,6 +186,7 @@ static int estimate(question *q, cli *c)
     if (!dry) watch_finish();
     int status = (dry ? epiq_forecast : epiq_estimate)(c->ctx, q->data, q->at, &c->options, &q->result);
     q->answer.found.result = q->result;
+    q->answer.found.candidates = q->at;
     return status;
 }
 

@@ -137,7 +137,8 @@ typedef enum {
     X(EPIQ_W_CATEGORIES, "categories", EPIQ_ABOUT_DATA,                                                                \
       "columns of texts with few values, which became 0/1 columns as by `--onehot`")                                   \
     X(EPIQ_W_LATIN1, "latin1", EPIQ_ABOUT_DATA, "the file is not UTF-8 and was read as Latin-1")                       \
-    X(EPIQ_W_TWO_VALUES, "two_values", EPIQ_ABOUT_DATA, "the target has two values only, and looks like classes")      \
+    X(EPIQ_W_TWO_VALUES, "two_values", EPIQ_ABOUT_DATA,                                                                \
+      "the target has two values only, or three whole numbers, and looks like classes")                                \
     X(EPIQ_W_EXTRA_COLUMNS, "extra_columns", EPIQ_ABOUT_POINT,                                                         \
       "columns in a file of new rows that the data does not have; `epiq predict` says so on standard error")           \
     X(EPIQ_W_MEAN_ROW, "mean_row", EPIQ_ABOUT_RUN,                                                                     \

@@ -85,10 +85,10 @@ void write_useless(doc *d)
 void write_error(doc *d)
 {
     const epiq_fit_error *f = d->r->fit;
-    if (!f->known) return;
+    if (!f->known || !f->has_r2) return; /* a target with one value: a warning says so, and errors say nothing */
     doc_sentence(d, true, "On rows not seen in training, predictions of %s are off by about %-s", d->run->data.target,
                  sd_text(d, "rmse", f->rmse).text);
-    doc_sentence(d, f->has_r2, " (R2 %-s)", marked(d, "r2", f->r2, epiqp_rounded_r2(f->r2)).text);
+    doc_sentence(d, true, " (R2 %-s)", marked(d, "r2", f->r2, epiqp_rounded_r2(f->r2)).text);
     const ptrdiff_t rows = d->run->data.rows;
     doc_sentence(d, rows > 0 && rows < FEW_ROWS, ", as far as %td rows can tell", rows);
     const double noise_sd = sqrt(f->noise_variance);
@@ -173,6 +173,14 @@ void write_interval(doc *d, const epiq_point *p)
                  marked(d, "predictive-hi", p->predictive.hi, epiqp_rounded_end(p->predictive.hi, sd)).text);
 }
 
+doc_cell cell_interval(const epiq_point *p)
+{
+    const double sd = y_sd(p);
+    return p->predictive.known ? cell_words("%s to %s", epiqp_rounded_end(p->predictive.lo, sd).text,
+                                            epiqp_rounded_end(p->predictive.hi, sd).text)
+                               : cell_text("none");
+}
+
 static bool warned_of(const epiq_result *r, int kind)
 {
     ptrdiff_t i = 0;
@@ -188,8 +196,13 @@ static void write_no_interval(doc *d, bool here)
     const bool few = warned_of(d->r, EPIQ_W_NO_PREDICTIVE),
                outside = !few && (warned_of(d->r, EPIQ_W_OUTSIDE_DATA) || warned_of(d->r, EPIQ_W_OUTSIDE_RANGE)),
                unsolved = !few && !outside && d->r->ran->methods & EPIQ_IF;
-    doc_sentence(d, outside && here,
+    const bool ranged = warned_of(d->r, EPIQ_W_OUTSIDE_RANGE); /* whose warning names a feature */
+    doc_sentence(d, outside && here && ranged,
                  "No prediction interval: this point lies outside the data, where the errors of the rows say nothing.");
+    doc_sentence(
+        d, outside && here && !ranged,
+        "No prediction interval: each feature is within its range here, but no row is near in all of them, and "
+        "the errors of the rows say nothing.");
     doc_sentence(
         d, outside && !here,
         "No prediction interval where a point lies outside the data: the errors of the rows say nothing there.");
@@ -245,12 +258,9 @@ static bool listed(const epiq_point *p)
 
 static void write_point_line(doc *d, const epiq_point *p)
 {
-    const double sd = known_sd(p), around = y_sd(p);
+    const double sd = known_sd(p);
     doc_row(d, false, NULL, cell_text(p->at), cell_rounded(epiqp_rounded_beside(p->prediction, sd)),
-            cell_rounded(epiqp_rounded_sd(sd)),
-            p->predictive.known ? cell_words("%s to %s", epiqp_rounded_end(p->predictive.lo, around).text,
-                                             epiqp_rounded_end(p->predictive.hi, around).text)
-                                : cell_text("none"));
+            cell_rounded(epiqp_rounded_sd(sd)), cell_interval(p));
 }
 
 static void write_points(doc *d, ptrdiff_t count)
@@ -303,13 +313,26 @@ static void write_asked(doc *d)
 
 /* ---- rows like those of the table ---- */
 
-static const epiq_point *point_of(const epiq_result *r, ptrdiff_t row)
+static ptrdiff_t place_of(const epiq_result *r, ptrdiff_t row)
 {
     ptrdiff_t i = 0;
     while (r->points[i]->left_out != row) {
         i++;
     }
-    return r->points[i];
+    return i;
+}
+
+ptrdiff_t estimate_detailed(const epiq_result *r, ptrdiff_t k)
+{
+    for (ptrdiff_t i = 0; i < r->point_count; i++) {
+        if (listed(r->points[i]) && k-- == 0) return i;
+    }
+    const epiq_summary *s = r->summary;
+    if (s->least_sure_count) return k < s->least_sure_count ? place_of(r, s->least_sure[k]) : -1;
+    for (ptrdiff_t i = 0; i < r->point_count; i++) { /* how sure the rows are is unknown */
+        if (!listed(r->points[i]) && k-- == 0) return i;
+    }
+    return -1;
 }
 
 static phrase range_text(double lo, double hi)
@@ -370,7 +393,7 @@ void write_least_sure(doc *d)
 {
     const epiq_summary *s = d->r->summary;
     for (ptrdiff_t k = 0; k < s->least_sure_count; k++) {
-        const epiq_point *p = point_of(d->r, s->least_sure[k]);
+        const epiq_point *p = d->r->points[place_of(d->r, s->least_sure[k])];
         const double sd = sqrt(shown_variance(d->r, p));
         doc_sentence(d, true, "%srow %td (%s give or take %s)", k ? ", " : "Least sure: ", s->least_sure[k],
                      epiqp_rounded_beside(p->prediction, sd).text, epiqp_rounded_sd(sd).text);

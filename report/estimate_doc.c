@@ -107,16 +107,45 @@ static doc_cell cell_sd(const epiq_result *r, const epiq_point *p)
     return cell_number(sqrt(shown_variance(r, p)));
 }
 
+/* Rounded for people, in full as data. */
+static doc_cell cell_rounded(double v, epiqp_digits rounded)
+{
+    doc_cell cell = cell_number(v);
+    if (isfinite(v)) snprintf(cell.words, sizeof cell.words, "%s", rounded.text);
+    return cell;
+}
+
+static doc_cell cell_part_sd(const epiq_part *p)
+{
+    const double sd = p->known ? part_sd(p) : NAN;
+    return cell_rounded(sd, epiqp_rounded_sd(sd));
+}
+
+static void write_line(doc *d, ptrdiff_t i)
+{
+    const epiq_point *p = d->r->points[i];
+    const double sd = sqrt(shown_variance(d->r, p));
+    doc_row(d, false, phrase_of("data-point=\"%td\"", i).text, cell_text(p->at),
+            d->page ? cell_rounded(p->prediction, epiqp_rounded_beside(p->prediction, sd)) : cell_number(p->prediction),
+            cell_rounded(sd, epiqp_rounded_sd(sd)), cell_interval(p), cell_part_sd(&p->data),
+            cell_part_sd(&p->procedural), cell_part_sd(&p->ensemble), cell_both(&p->procedural), cell_both(&p->data),
+            cell_both(&p->ensemble), p->predictive.known ? cell_interval(p) : cell_text("unknown"));
+}
+
 static void write_lines(doc *d, ptrdiff_t most)
 {
     const ptrdiff_t shown = d->r->point_count < most ? d->r->point_count : most;
-    const phrase ensemble = phrase_of("ensemble of %td", d->r->ran->ensemble_size);
+    const phrase ensemble = phrase_of("ensemble of %td", d->r->ran->ensemble_size),
+                 interval = phrase_of("%.4g %% prediction interval", 100 * d->run->options->level),
+                 caption = phrase_of("Predictions and standard deviations, point by point, in units of %.120s",
+                                     d->run->data.target);
     doc_column columns[] = {{"at", "at", DOC_LEFT | DOC_NAME, .width = -2},
                             {"prediction", "prediction", 0, 6, 6, 2, 12, .name = "prediction"},
-                            {"± std dev", NULL, 0, 3, .name = "sd"},
-                            {"retraining", NULL, 0, 4, .name = "procedural"},
-                            {"data", NULL, 0, 4, .name = "data"},
-                            {ensemble.text, NULL, 0, 4, .name = "ensemble"},
+                            {"± std dev", NULL, .name = "sd"},
+                            {.head = interval.text},
+                            {"data", NULL, .name = "data"},
+                            {"retraining", NULL, .name = "procedural"},
+                            {ensemble.text, NULL, .name = "ensemble"},
                             {NULL, "retraining", .gap = 2, .width = -CELL},
                             {NULL, "data", .gap = 2, .width = -CELL},
                             {NULL, ensemble.text, .gap = 2, .width = -CELL},
@@ -124,16 +153,10 @@ static void write_lines(doc *d, ptrdiff_t most)
     for (ptrdiff_t i = 0; i < shown; i++) {
         doc_widen(&columns[0], d->r->points[i]->at);
     }
-    doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = "Predictions and variances, point by point",
-                                   .caption_shown = true});
+    doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = caption.text, .caption_shown = true});
     for (ptrdiff_t i = 0; i < shown; i++) {
-        const epiq_point *p = d->r->points[i];
         if (d->page && i && i % POINTS_GROUP == 0) doc_group(d);
-        doc_row(d, false, phrase_of("data-point=\"%td\"", i).text, cell_text(p->at), cell_number(p->prediction),
-                cell_sd(d->r, p), cell_variance(&p->procedural), cell_variance(&p->data), cell_variance(&p->ensemble),
-                cell_both(&p->procedural), cell_both(&p->data), cell_both(&p->ensemble),
-                p->predictive.known ? cell_words("%.4g to %.4g", p->predictive.lo, p->predictive.hi)
-                                    : cell_text("unknown"));
+        write_line(d, i);
     }
     doc_table_close(d);
 }
@@ -156,7 +179,10 @@ static void write_points(doc *d)
     write_lines(d, POINTS_MAX);
     doc_page_when(d, count > POINTS_MAX,
                   "<p>These are the first %d of %td points; {--csv} and {--json} list all.</p>\n", POINTS_MAX, count);
-    doc_page_when(d, count > ESTIMATE_DETAILED,
+    const bool rows = d->r->summary->rows == count && d->r->summary->least_sure_count;
+    doc_page_when(d, count > ESTIMATE_DETAILED && rows,
+                  "<p>Pictures of the least sure rows follow; {--at} row:I asks for another.</p>\n");
+    doc_page_when(d, count > ESTIMATE_DETAILED && !rows,
                   d->run->given ? "<p>Pictures of the first %d points follow.</p>\n"
                                 : "<p>Pictures of the first %d points follow; {--at} row:I or a file with one row asks "
                                   "for another.</p>\n",
@@ -218,15 +244,15 @@ static void write_sweeps(doc *d)
     doc_page(d, "</details>\n</figure>\n");
 }
 
-/* Of kernel regression, which the pictures of this section show. */
-static void write_kernel_fit(doc *d)
+/* Of kernel regression. */
+static void write_kernel_fit(doc *d, bool drawn)
 {
     const epiq_fit_error *f = d->r->fit;
-    doc_page(d,
-             "<p>The pictures show kernel regression, %s, which predicts each row from all %s: it misses by %-s (root "
-             "mean square)",
+    doc_page(d, "<p>%s regression, %s, %s each row from all %s: it misses by %-s (root mean square)",
+             drawn ? "The pictures show kernel" : "Kernel",
              d->run->given ? "with the kernel that was given" : "the mean of infinitely wide networks",
-             f->by_group ? "other groups" : "others", number_markup("loo-rmse", f->kernel_rmse, 4).text);
+             drawn ? "which predicts" : "predicts", f->by_group ? "other groups" : "others",
+             number_markup("loo-rmse", f->kernel_rmse, 4).text);
     doc_page_when(d, f->has_r2, " and explains <b data-loo-r2=\"%s\">%.1f %%</b> of the variance of %s",
                   number_text(f->kernel_r2).text, 100 * f->kernel_r2, d->run->data.target);
     doc_page(d, ".</p>\n");
@@ -241,22 +267,20 @@ static void write_fit(doc *d)
         write_error(d);
         doc_page(d, "Each row was predicted by networks that have not seen it (%s).</p>\n", fit_by(f).text);
     }
-    if (!f->kernel_known) {
-        doc_note(d, "%s",
-                 d->run->given && !combine_kernel(d->r)
-                     ? "Leave-one-out predictions take a kernel and y; no kernel was given."
-                     : "Leave-one-out predictions come with the method if; they were not computed.");
-        return;
-    }
-    write_kernel_fit(d);
+    const bool networks = f->known && f->folds && f->unseen;
+    if (f->kernel_known) write_kernel_fit(d, !networks);
     doc_page(d, "<div class=\"figures\">\n");
-    bool loo = doc_picture(d, PICTURE_LOO, 0), calibration = doc_picture(d, PICTURE_CALIBRATION, 0);
+    const bool loo = doc_picture(d, PICTURE_LOO, 0), calibration = doc_picture(d, PICTURE_CALIBRATION, 0);
     doc_page(d, "</div>\n");
+    doc_note_when(d, !f->kernel_known && !networks, "%s",
+                  d->run->given && !combine_kernel(d->r)
+                      ? "Leave-one-out predictions take a kernel and y; no kernel was given."
+                      : "Leave-one-out predictions come with the method if; they were not computed.");
     doc_note_when(
-        d, !loo,
+        d, f->kernel_known && !loo,
         "The single predictions were not kept: that takes exact leverages (no {--probes}, a correction other than "
         "none).");
-    doc_note_when(d, loo && !calibration, "Without noise there are no intervals to calibrate.");
+    doc_note_when(d, loo && !calibration && !networks, "Without noise there are no intervals to calibrate.");
 }
 
 static void write_end(doc *d)
@@ -356,7 +380,7 @@ void estimate_describe(doc *d)
     write_answer(d);
     if (d->r->summary->rows) write_rows(d);
     if (d->r->point_count > 1) write_points(d);
-    for (ptrdiff_t i = 0; i < d->r->point_count && i < ESTIMATE_DETAILED; i++) {
+    for (ptrdiff_t k = 0, i; k < ESTIMATE_DETAILED && (i = estimate_detailed(d->r, k)) >= 0; k++) {
         write_section(d, d->r->points[i], i);
     }
     if (!d->run->given) write_sweeps(d);

@@ -15,6 +15,7 @@ void write_observation(doc *d, const epiq_point *p);
 /* Where the expected prediction lies, if that was asked for. */
 void write_confidence(doc *d, const epiq_point *p);  /* the prediction interval, and mostly why it is so wide */
 void write_interval(doc *d, const epiq_point *p);    /* "14.7 to 25.3" */
+doc_cell cell_interval(const epiq_point *p);         /* the same in a table; "none" */
 void write_composition(doc *d, const epiq_point *p); /* of the distance of y from the prediction */
 void write_rows_answer(doc *d);                      /* of rows left out */
 /* Of the prediction by all networks; at a row left out a few that have not seen it stand for them. NAN: it is unknown. */
@@ -33,6 +34,8 @@ void write_rows(doc *d); /* rows that were left out, summed up */
 /* ---- pictures; what is unknown is not drawn, and the page says why ---- */
 
 enum { ESTIMATE_DETAILED = 3 }; /* points that get pictures of their own */
+/* The k-th of these among the points: those asked for by themselves, then the least sure of the rows left out; -1: none. */
+ptrdiff_t estimate_detailed(const epiq_result *r, ptrdiff_t k);
 
 typedef enum {
     PICTURE_PARTS,       /* of point `item`: the variances as stacked bars with intervals */
@@ -40,7 +43,7 @@ typedef enum {
     PICTURE_EV,          /* EV from the first 2, 3, ... of them, */
     PICTURE_INFLUENTIAL, /* the rows that move it */
     PICTURE_SWEEP,       /* across sweep `item` */
-    PICTURE_LOO,         /* observed against leave-one-out prediction */
+    PICTURE_LOO,         /* observed against predicted without the row */
     PICTURE_CALIBRATION, /* the share of rows inside their interval, by its level */
     PICTURE_POINTS,      /* several points: the parts of each, */
     PICTURE_SPREAD,      /* and the standard deviation of each against its prediction */

@@ -141,9 +141,13 @@ static void draw_members(doc *d, ptrdiff_t point)
     p->panel.y_bare = true;
     p->panel.y_hi = fmax(4, highest) + 1;
     p->caption = picture_text(p,
-                              "Each dot is %s trained on all rows, from %.4g to %.4g; dots near each other are "
+                              "Each dot is %s %s, from %s to %s; dots near each other are "
                               "piled up. The wider they lie, the more retraining would change the answer.",
-                              name, lo, hi);
+                              name,
+                              !at->left_out ? "trained on all rows"
+                              : each > 1    ? "that have not seen this row"
+                                            : "that has not seen this row",
+                              epiqp_rounded_to(lo, 4).text, epiqp_rounded_to(hi, 4).text);
     p->panel.describe =
         picture_text(p, "Dots of the predictions of %td networks, and a line at their mean %.6g.", m, at->prediction);
 }
@@ -330,32 +334,43 @@ static void draw_sweeps(doc *d)
 
 /* ---- the fit ---- */
 
-static void draw_loo(doc *d)
+/* Observed against predicted, n each. */
+static void fill_unseen(doc *d, picture *p, const double *predicted, const double *observed)
 {
-    const char *others = d->r->fit->by_group ? "other groups" : "others";
-    ptrdiff_t n = d->run->data.rows, step = stride(n, DOTS_MAX);
-    picture *p = pictures_add(&d->set, PICTURE_LOO, 0, "leave-one-out",
-                              phrase_of("Each row predicted from all %s", others).text);
+    const ptrdiff_t n = d->run->data.rows, step = stride(n, DOTS_MAX);
     const ink a = picture_ink(p, SVG_MARKS, "a row", 0, n / step + 1, false),
               diagonal = picture_ink(p, SVG_LINE, "equal", 1, 2, false);
     double lo = INFINITY, hi = -INFINITY;
     for (ptrdiff_t i = 0; i < n; i += step) {
-        ink_add(&a, d->r->fit->loo[i], d->r->fit->observed[i], NAN, NAN);
-        lo = fmin(lo, fmin(d->r->fit->loo[i], d->r->fit->observed[i]));
-        hi = fmax(hi, fmax(d->r->fit->loo[i], d->r->fit->observed[i]));
+        ink_add(&a, predicted[i], observed[i], NAN, NAN);
+        lo = fmin(lo, fmin(predicted[i], observed[i]));
+        hi = fmax(hi, fmax(predicted[i], observed[i]));
     }
     ink_add(&diagonal, lo, lo, NAN, NAN);
     ink_add(&diagonal, hi, hi, NAN, NAN);
     diagonal.series->ink = true;
-    picture_axes(
-        p, WIDTH, WIDTH,
-        picture_text(p, "%s predicted without %s", d->run->data.target, d->r->fit->by_group ? "its group" : "the row"),
-        picture_text(p, "%s observed", d->run->data.target));
-    p->caption =
-        picture_text(p, "The nearer the dots are to the line, the better the model predicts rows it has not seen%s.",
-                     step > 1 ? picture_text(p, "; drawn is every %tdth row", step) : "");
-    p->panel.describe = picture_text(p, "%td dots of observed against leave-one-%sout prediction, and the diagonal.",
-                                     a.series->count, d->r->fit->by_group ? "group-" : "");
+    p->panel.describe = picture_text(p, "%td dots of observed against predicted without %s, and the diagonal.",
+                                     a.series->count, d->r->fit->by_group ? "the group of the row" : "the row");
+}
+
+/* By the networks that have not seen each row, or by kernel regression where none were trained so. */
+static void draw_unseen(doc *d, bool networks)
+{
+    const epiq_fit_error *f = d->r->fit;
+    const ptrdiff_t step = stride(d->run->data.rows, DOTS_MAX);
+    const char *others = f->by_group ? "other groups" : "others", *without = f->by_group ? "its group" : "the row";
+    picture *p = networks
+                     ? pictures_add(&d->set, PICTURE_LOO, 0, "unseen",
+                                    phrase_of("Each row predicted by networks that have not seen %s", without).text)
+                     : pictures_add(&d->set, PICTURE_LOO, 0, "leave-one-out",
+                                    phrase_of("Each row predicted from all %s", others).text);
+    fill_unseen(d, p, networks ? f->unseen : f->loo, networks ? f->y : f->observed);
+    picture_axes(p, WIDTH, WIDTH, picture_text(p, "%s predicted without %s", d->run->data.target, without),
+                 picture_text(p, "%s observed", d->run->data.target));
+    p->caption = picture_text(p, "The nearer the dots are to the line, the better %s predict%s rows %s not seen%s.",
+                              networks ? "the networks" : "kernel regression", networks ? "" : "s",
+                              networks ? "they have" : "it has",
+                              step > 1 ? picture_text(p, "; drawn is every %tdth row", step) : "");
 }
 
 static double share_inside(const double *level, ptrdiff_t n, double nominal)
@@ -473,7 +488,7 @@ static void draw_spread(doc *d)
 
 void estimate_pictures(doc *d)
 {
-    for (ptrdiff_t i = 0; i < d->r->point_count && i < ESTIMATE_DETAILED; i++) {
+    for (ptrdiff_t k = 0, i; k < ESTIMATE_DETAILED && (i = estimate_detailed(d->r, k)) >= 0; k++) {
         draw_parts(d, i);
         draw_members(d, i);
         draw_ev(d, i);
@@ -484,8 +499,8 @@ void estimate_pictures(doc *d)
         draw_spread(d);
     }
     draw_sweeps(d);
-    if (d->r->fit->known && d->r->fit->loo) {
-        draw_loo(d);
-        draw_calibration(d);
-    }
+    const epiq_fit_error *f = d->r->fit;
+    const bool networks = f->known && f->folds && f->unseen, kernel = f->known && !networks && f->loo;
+    if (networks || kernel) draw_unseen(d, networks);
+    if (kernel) draw_calibration(d); /* of its own intervals, which are not those of networks */
 }

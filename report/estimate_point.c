@@ -138,11 +138,28 @@ static void write_remarks(doc *d, const epiq_point *p)
     doc_when(d, p->influential_count, "\n");
 }
 
+/* Of a point given by name=value: every feature there, since those that were not named have their usual values. */
+static void write_features(doc *d, const epiq_point *p)
+{
+    const epiq_data_info *data = &d->run->data;
+    ptrdiff_t i = 0;
+    if (!d->a || !d->a->candidates || !strchr(p->at, '=')) return;
+    while (d->r->points[i] != p) {
+        i++;
+    }
+    for (ptrdiff_t j = 0; j < data->features; j++) {
+        doc_say(d, "%s%s %s", j ? ", " : "Features there: ", data->feature[j],
+                epiqp_rounded_plain(epiq_points_value(d->a->candidates, i, j)).text);
+    }
+    doc_say(d, "\n");
+}
+
 void write_block(doc *d, const epiq_point *p)
 {
     doc_say(d, "\n");
     write_prediction(d, p);
     write_confidence(d, p);
+    write_features(d, p);
     doc_say(d, "\n");
     write_parts(d, p);
     doc_say(d, "\n");

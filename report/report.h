@@ -40,7 +40,7 @@ typedef struct {
     const epiq_plan_request *effort; /* that the plan answers */
     const epiq_comparison *comparison;
     const epiq_ranking *ranking;
-    const epiq_points *candidates;  /* that it ranks, */
+    const epiq_points *candidates;  /* that it ranks, or the points of the result, */
     const epiq_data_info *features; /* and what their features are called; NULL: neither is known */
     ptrdiff_t top;                  /* candidates of the ranking that the text lists */
     const struct study_result *study;

@@ -9,6 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool epiqp_is_url(const char *path)
+{
+    const size_t scheme = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+");
+    return scheme && strncmp(path + scheme, "://", 3) == 0;
+}
+
 int epiqp_input_fails(epiq_ctx *c, const epiqp_input *in)
 {
     return epiqp_fail(c, EPIQ_E_FILE, "%s: %s; name a file that can be read", in->name, strerror(errno));
@@ -23,6 +29,9 @@ int epiqp_input_open(epiq_ctx *c, const char *path, epiqp_input *in)
     *in = (epiqp_input){.more = true};
     snprintf(in->name, sizeof in->name, "%.3s%.*s", cut ? "..." : "", (int)most + 3, standard ? "standard input" : end);
     in->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (in->fd < 0 && epiqp_is_url(path)) {
+        return epiqp_fail(c, EPIQ_E_FILE, "%s: addresses are not read; download the file and give its name", in->name);
+    }
     return in->fd < 0 ? epiqp_input_fails(c, in) : EPIQ_OK;
 }
 

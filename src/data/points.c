@@ -3,6 +3,7 @@
  */
 #include "data/table.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,8 +229,14 @@ int epiq_points_add(epiq_ctx *c, epiq_points *p, const char *where)
     if (strcmp(where, "mean") == 0) return add(c, p, 1, p->data->mean, where, false);
     if (is_number(where)) return add_row(c, p, where, where);
     if (strncmp(where, "row:", 4) == 0) return add_row(c, p, where, where + 4);
-    const bool words = strchr(where, '=') && access(where, F_OK) != 0; /* a file of that name is read */
-    return words ? add_whatif(c, p, where) : add_file(c, p, where);
+    const bool there = strcmp(where, "-") == 0 || access(where, F_OK) == 0 || errno != ENOENT;
+    if (!there && strchr(where, '=')) return add_whatif(c, p, where); /* a file of that name is read */
+    if (there || epiqp_is_url(where)) return add_file(c, p, where);
+    return epiqp_fail(
+        c, EPIQ_E_FILE,
+        "there is no file \"%s\"; points are \"rows\", \"mean\", the number of a row, features by name as in "
+        "NAME=VALUE,..., or a file of them",
+        epiqp_show(where).text);
 }
 
 int epiq_points_add_rows(epiq_ctx *c, epiq_points *p, ptrdiff_t count, const double *x)

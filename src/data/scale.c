@@ -5,6 +5,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -106,31 +107,51 @@ static moments measure_target(const epiq_data *data)
     return (moments){shift + factor * s.least, shift + factor * s.most, shift + factor * s.mean, factor * s.sd};
 }
 
-/* A target with only two values looks like classes. In fewer rows than these two may well be all that numbers take. */
-static bool has_classes(const epiq_data *data)
+/* The value of the target between its least and its most, if there is one only and all three are whole numbers; NAN: else. */
+static double third_value(const epiq_data *data)
 {
-    enum { ROWS = 10 };
-    const moments s = measure(data->n, 1, data->y);
+    const moments s = measure(data->n, 1, data->y), given = measure_target(data);
+    double third = NAN;
+    for (ptrdiff_t k = 0; k < data->n; k++) {
+        const double y = data->y[k];
+        if (y == s.least || y == s.most || y == third) continue;
+        if (!isnan(third)) return NAN;
+        third = y;
+    }
+    const double value = data->y_shift + data->y_factor * third, all[] = {given.least, value, given.most};
+    for (int i = 0; i < 3; i++) { /* scaling rounds */
+        if (!(fabs(all[i] - round(all[i])) <= 1e-9 * fmax(1, fabs(all[i])))) return NAN;
+    }
+    return round(value);
+}
+
+/* A target with only two values looks like classes, one with three whole numbers too. In fewer rows than these they may well be
+ * all that numbers take. */
+static const char *sentence_of_classes(epiq_ctx *c, epiq_data *data, int kind)
+{
+    enum { ROWS_OF_TWO = 10, ROWS_OF_THREE = 30 };
+    (void)kind;
+    const moments s = measure(data->n, 1, data->y), given = measure_target(data);
     ptrdiff_t k = 0;
     while (k < data->n && (data->y[k] == s.least || data->y[k] == s.most)) {
         k++;
     }
-    return data->n >= ROWS && k == data->n && s.least < s.most;
+    const bool two = data->n >= ROWS_OF_TWO && k == data->n && s.least < s.most;
+    const double third = !two && data->n >= ROWS_OF_THREE ? third_value(data) : NAN;
+    if (!two && isnan(third)) return "";
+    char values[80];
+    snprintf(values, sizeof values, two ? "%.6g" : "%.6g, %.6g", given.least, third);
+    return epiqp_arena_sentence(c, &data->arena,
+                                "the target %s has only %s values, %s and %.6g, which look like classes; epiq is for "
+                                "regression, and takes them for numbers",
+                                epiqp_show(data->target).text, two ? "two" : "three", values, given.most);
 }
 
 static const char *sentence_of_target(epiq_ctx *c, epiq_data *data, int kind)
 {
+    (void)kind;
     const moments s = measure_target(data);
     const epiqp_shown name = epiqp_show(data->target);
-    if (kind == EPIQ_W_TWO_VALUES) {
-        return has_classes(data)
-                   ? epiqp_arena_sentence(
-                         c, &data->arena,
-                         "the target %s has only two values, %.6g and %.6g, which look like classes; epiq is for "
-                         "regression, and takes them for numbers",
-                         name.text, s.least, s.most)
-                   : "";
-    }
     return s.least < s.most ? ""
                             : epiqp_arena_sentence(c, &data->arena,
                                                    "the target %s has only one value, %.6g, so there is nothing to "
@@ -178,7 +199,7 @@ int epiqp_data_warn(epiq_ctx *c, epiq_data *data)
         int kind;
         const char *(*sentence)(epiq_ctx *c, epiq_data *data, int kind); /* "": there is nothing to say */
     } ALL[] = {{EPIQ_W_CONSTANT_COLUMNS, sentence_of_constant},
-               {EPIQ_W_TWO_VALUES, sentence_of_target},
+               {EPIQ_W_TWO_VALUES, sentence_of_classes},
                {EPIQ_W_CONSTANT_TARGET, sentence_of_target},
                {EPIQ_W_LAST_DIGITS, sentence_of_coarse}};
     epiqp_warnings *w = &data->warnings;

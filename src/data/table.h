@@ -29,7 +29,8 @@ int epiqp_input_read(epiq_ctx *c, epiqp_input *in, ptrdiff_t size);   /* until i
 int epiqp_input_read_all(epiq_ctx *c, epiqp_input *in);               /* until it is complete */
 int epiqp_input_map(epiq_ctx *c, epiqp_input *in);                    /* the same, if possible as a mapping */
 void epiqp_input_close(epiq_ctx *c, epiqp_input *in);                 /* keeps the name */
-int epiqp_input_fails(epiq_ctx *c, const epiqp_input *in);            /* with the reason in errno */
+bool epiqp_is_url(const char *path);
+int epiqp_input_fails(epiq_ctx *c, const epiqp_input *in); /* with the reason in errno */
 
 /* ---- gunzip.c: a packed file, unpacked while it is read ---- */
 

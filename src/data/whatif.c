@@ -1,6 +1,6 @@
 /* whatif.c - a point in words, "froude=0.3,material=brass": the features that are named, the others as they usually are. That is
  * their mean over the rows; of a feature that is 0 or 1, and of categories, the most common value. Names and values may be in
- * quotes, as in CSV.
+ * quotes, as in CSV; numbers may have marks, as in tables.
  */
 #include "common/utf8.h"
 #include "data/table.h"
@@ -133,7 +133,9 @@ static int set_number(epiq_ctx *c, piece name, piece value, double *x)
     if (!plain) return epiqp_fail(c, EPIQ_E_NOMEM, "no memory for the C locale");
     char text[64]; /* of a number, ended so that strtod stops there */
     snprintf(text, sizeof text, "%.*s", (int)epiqp_min(value.length, (ptrdiff_t)sizeof text - 1), value.at);
-    const epiqp_cell cell = epiqp_cell_number(text, (ptrdiff_t)strlen(text), plain);
+    epiqp_cell cell = epiqp_cell_number(text, (ptrdiff_t)strlen(text), plain);
+    const char *unit;
+    if (cell.kind == EPIQP_IS_TEXT) epiqp_cell_marked(&cell, ',', plain, &unit); /* "$1,200", as in the table */
     const int truth = epiqp_truth(text, (ptrdiff_t)strlen(text));
     freelocale(plain);
     *x = cell.kind == EPIQP_IS_NUMBER ? cell.value : truth;
@@ -173,6 +175,30 @@ static bool take(char **text, const char *ends, piece *out)
     return closed && (!**text || strchr(ends, **text));
 }
 
+/* The end of a value without quotes whose first comma is at `end`: beyond it where the commas separate thousands, as in
+ * $1,200, since what follows is no name=value then. */
+static char *end_of_thousands(const char *from, char *end)
+{
+    bool grouped = end > from && end[-1] >= '0' && end[-1] <= '9';
+    while (grouped && *end == ',') {
+        const size_t digits = strspn(end + 1, "0123456789"), length = strcspn(end + 1, ",");
+        grouped = digits == 3 && !memchr(end + 1, '=', length);
+        end += grouped ? 1 + length : 0;
+    }
+    return end;
+}
+
+/* A value, up to a comma. */
+static bool take_value(char **text, piece *out)
+{
+    const char *from = *text + strspn(*text, " \t");
+    const bool quoted = *from == '"', well = take(text, ",", out);
+    if (!well || quoted) return well;
+    *text = end_of_thousands(from, *text);
+    *out = trimmed(from, *text);
+    return true;
+}
+
 /* As it is to be written: in quotes if it holds what separates. */
 static epiqp_shown written(piece name)
 {
@@ -195,7 +221,7 @@ static int set_all(epiq_ctx *c, const epiq_data *data, const meaning *m, char *t
                               show(name).text, written(m[0].column).text, data->mean[0]);
         }
         text += *text == '=';
-        if (!well || !take(&text, ",", &value)) {
+        if (!well || !take_value(&text, &value)) {
             return epiqp_fail(c, EPIQ_E_USAGE,
                               "%s: a quote is where it cannot be; quotes are around a whole name or a whole value, as "
                               "in \"a, b\"=1",

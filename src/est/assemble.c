@@ -227,16 +227,32 @@ static int write_loo(const epiqp_problem *pb, const epiqp_loo *l, epiqp_answer *
 
 static const double CLEARLY = 2; /* standard errors above 0, from which R2 shows that networks have learned something */
 
+/* y, and what networks that have not seen each row predict. */
+static int write_unseen_rows(const epiqp_problem *pb, const epiqp_fold_findings *folds, epiq_fit_error *out)
+{
+    const ptrdiff_t n = pb->n;
+    double *y = epiqp_arena_alloc(pb->e.c, pb->lasting, 2 * n, sizeof *y), *unseen = y ? y + n : NULL;
+    if (!y) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        y[i] = pb->data->y_shift + pb->data->y_factor * pb->data->y[i];
+        unseen[i] = pb->data->y_shift + pb->data->y_factor * folds->mean[i];
+    }
+    out->y = y;
+    out->unseen = unseen;
+    return EPIQ_OK;
+}
+
 /* What rows that networks have not seen tell. *lost: some of it is no double in these units. */
-static void write_unseen(const epiqp_problem *pb, const epiqp_unseen *u, epiqp_answer *r, bool *lost)
+static int write_unseen(const epiqp_problem *pb, const epiqp_fold_findings *folds, const epiqp_unseen *u,
+                        epiqp_answer *r, bool *lost)
 {
     const ptrdiff_t n = pb->n;
     const double unit = pb->data->y_factor, spread = epiqp_variance(pb->data->y, n) * (double)(n - 1),
                  noise = u->spread.law.noise_sd * unit * (u->spread.law.noise_sd * unit), rmse = unit * sqrt(u->error2);
-    if (!u->known) return;
+    if (!u->known) return EPIQ_OK;
     if (!(noise <= DBL_MAX && rmse <= DBL_MAX) || (u->spread.law.noise_sd > 0 && noise < DBL_MIN)) {
         *lost = true;
-        return;
+        return EPIQ_OK;
     }
     r->fit.known = 1;
     r->fit.noise_variance = fmin(noise, rmse * rmse);
@@ -247,6 +263,7 @@ static void write_unseen(const epiqp_problem *pb, const epiqp_unseen *u, epiqp_a
     r->fit.r2 = spread > 0 ? 1 - u->error2 * (double)n / spread : 0;
     r->fit.r2_se = isfinite(u->r2_se) ? u->r2_se : 0;
     r->fit.no_skill = r->fit.has_r2 && r->fit.r2 <= CLEARLY * r->fit.r2_se;
+    return u->folds ? write_unseen_rows(pb, folds, &r->fit) : EPIQ_OK;
 }
 
 /* What the errors of rows near each point leave of the data part that retraining found. near: of points that are no rows. */
@@ -384,11 +401,11 @@ static int warn_of_fit(const epiqp_problem *pb, const withheld *w, const epiqp_a
                        pb->n, a->fit.r2, a->fit.r2_se);
     }
     if (s || !w->outside || epiqp_warned(pb->warnings, EPIQ_W_OUTSIDE_RANGE)) return s; /* which says so */
-    return epiqp_warn(
-        pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_DATA,
-        "%td of %td points lie outside the data (first: %s), where the errors of rows say nothing: no prediction "
-        "interval is given there",
-        w->outside, pb->asked, pb->name[w->first_outside]);
+    return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_DATA,
+                      "%td of %td points lie outside the data (first: %s): each feature is within its range, but no "
+                      "row is near in all "
+                      "of them, so that the errors of rows say nothing there and no prediction interval is given",
+                      w->outside, pb->asked, pb->name[w->first_outside]);
 }
 
 static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld *w, bool lost, const epiqp_answer *a)
@@ -442,7 +459,7 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
     epiqp_unseen *unseen = &f->unseen;
     int s = write_loo(pb, &influence->loo, a);
     if (s || (s = write_retrain(pb, &f->retrain, a, &lost)) || (s = epiqp_unseen_new(pb, f, unseen))) return s;
-    write_unseen(pb, unseen, a, &lost);
+    if ((s = write_unseen(pb, &f->folds, unseen, a, &lost))) return s;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         f->prediction[p] = prediction_of(pb, f, p);
     }

@@ -96,6 +96,8 @@ expect_ok "$epiq" "${fast[@]}" --at x1=0.15 --csv words.csv
 expect_ok "$epiq" "${fast[@]}" --at asked.csv --csv asked-out.csv
 check 'as a file with the means' awk -F, 'NR == FNR { if (FNR == 2) { p = $2; v = $3 } next } FNR == 2 { d = $2 - p; e = $3 / v - 1; exit !(d * d < 1e-24 && e * e < 1e-20) }' words.csv asked-out.csv
 check 'its name' says words.csv '^x1=0\.15,'
+expect_ok "$epiq" "${fast[@]}" --at x1=0.15 --verbose
+check 'with --verbose every feature there' says "$out" 'Features there: x1 0\.15, x2 '
 expect_exit 2 'x1' "$epiq" "${fast[@]}" --at x4=1
 expect_exit 2 'x2' "$epiq" "${fast[@]}" --at x1=0.1,x2=much
 expect_exit 1 'x1' "$epiq" "${fast[@]}" --at x1=0.1,x1=0.2

@@ -351,6 +351,18 @@ TEST(latin_1_is_found_at_the_end_of_a_long_file)
     free(text);
 }
 
+/* 30 rows whose target takes these values in turn. */
+static const char *rows_of_three(const char *one, const char *two, const char *three)
+{
+    static char text[1000];
+    const char *const y[] = {one, two, three};
+    int length = snprintf(text, sizeof text, "a,y\n");
+    for (int i = 0; i < 30; i++) {
+        length += snprintf(text + length, sizeof text - (size_t)length, "%d.5,%s\n", i * i % 31, y[i % 3]);
+    }
+    return text;
+}
+
 TEST(a_target_with_two_values_is_warned_of)
 {
     epiq_data *data = data_of(rows_of("a,y", 12, "%d.5,1"));
@@ -360,6 +372,12 @@ TEST(a_target_with_two_values_is_warned_of)
     SAYS(warning(data, "two_values"), "0 and 1");
     epiq_data_free(c, data);
     data = data_of("a,y\n1,0\n3,1\n2,0\n5,1\n4,0\n6,0\n9,0\n7,1\n8,0\n11,2\n");
+    TRUE(!warning(data, "two_values"));
+    epiq_data_free(c, data);
+    data = data_of(rows_of_three("0", "1", "2"));
+    SAYS(warning(data, "two_values"), "0, 1 and 2");
+    epiq_data_free(c, data);
+    data = data_of(rows_of_three("0", "1.5", "2")); /* no whole number */
     TRUE(!warning(data, "two_values"));
     epiq_data_free(c, data);
     data = data_of("a,y\n1,0\n3,1\n2,0\n"); /* too few rows to tell */

@@ -268,6 +268,11 @@ TEST(points_in_words_leave_the_rest_as_usual)
         NEAR(epiq_points_value(p, i / 4, i % 4), x[i], 0);
     }
     STR(p->at[0], "a=2.5");
+    EQ(epiq_points_add(c, p, "a=$1,200,k=red"), EPIQ_OK); /* numbers as tables may have them */
+    EQ(epiq_points_add(c, p, "on=1, a = 2,001,234.5 %"), EPIQ_OK);
+    NEAR(epiq_points_value(p, 3, 0), 1200, 0);
+    NEAR(epiq_points_value(p, 3, 1), 1, 0);
+    NEAR(epiq_points_value(p, 4, 0), 2001234.5, 0);
     const struct {
         const char *text, *word;
         int status;
@@ -279,12 +284,17 @@ TEST(points_in_words_leave_the_rest_as_usual)
                {"=1", "a, k, on", EPIQ_E_DATA},
                {"a=1,a=2", "twice", EPIQ_E_USAGE},
                {"k=red,k=blue", "twice", EPIQ_E_USAGE},
-               {"a=1,,k=red", "name=value", EPIQ_E_USAGE}};
+               {"a=1,,k=red", "name=value", EPIQ_E_USAGE},
+               {"a=1,20", "name=value", EPIQ_E_USAGE},
+               {"a=high,200", "\"high\"", EPIQ_E_DATA},
+               {"median", "NAME=VALUE", EPIQ_E_FILE},
+               {"5,150", "NAME=VALUE", EPIQ_E_FILE},
+               {"https://example.org/a.csv", "download", EPIQ_E_FILE}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         EQ(epiq_points_add(c, p, bad[k].text), bad[k].status);
         SAYS(epiq_message(c), bad[k].word);
     }
-    EQ(epiq_points_count(p), 3);
+    EQ(epiq_points_count(p), 5);
     epiq_points_free(c, p);
     epiq_data_free(c, data);
 }

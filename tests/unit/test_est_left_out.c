@@ -227,6 +227,14 @@ TEST(the_error_is_that_of_the_networks)
     NEAR(r->fit->r2, 1 - square / spread, 1e-12);
     TRUE(r->fit->noise_variance >= 0.04 * square && r->fit->noise_variance <= square);
     TRUE(r->fit->kernel_known && r->fit->kernel_rmse > 0);
+    for (int i = 0; i < N; i++) { /* row by row, by the networks that have not seen it; scaling rounds */
+        CLOSE(r->fit->y[i], Y[i], 1e-12);
+        CLOSE(r->fit->unseen[i], r->points[i]->prediction, 1e-12);
+    }
+    done();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    TRUE(r->fit->loo && !r->fit->y && !r->fit->unseen);
     done();
 }
 

@@ -296,6 +296,62 @@ TEST(many_points_get_lines_and_the_first_pictures)
     free(text);
 }
 
+/* Rows asked of networks that have not seen them: pictures of the least sure, not of the first, and intervals in the table. */
+TEST(rows_left_out_show_the_least_sure_and_their_intervals)
+{
+    static const ptrdiff_t LEAST[] = {30, 7};
+    static char at[ROWS][16];
+    fill();
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(at[i], sizeof at[i], "row:%d", i + 1);
+        k.point[i] = full_point(at[i]);
+        k.point[i].left_out = i + 1;
+        k.m.points[i] = &k.point[i];
+    }
+    k.m.r.point_count = ROWS;
+    k.m.ran.members = MEMBERS;
+    k.m.summary = (epiq_summary){.rows = ROWS, .least_sure = LEAST, .least_sure_count = 2};
+    char *text = page();
+    EQ(count(text, "<section"), 2);
+    CONTAINS(text, "<section data-at=\"row:30\"");
+    CONTAINS(text, "<section data-at=\"row:7\"");
+    EQ(count(text, "that has not seen this row"), 2);
+    TRUE(!strstr(text, "trained on all rows, from"));
+    EQ(count(text, ">-3.5 to 5.5<"), ROWS);
+    CONTAINS(text, "data-data=\"0.70710678118654");
+    free(text);
+    k.m.summary.least_sure_count = 0; /* unknown: the first */
+    text = page();
+    EQ(count(text, "<section"), ESTIMATE_DETAILED);
+    CONTAINS(text, "<section data-at=\"row:3\"");
+    free(text);
+}
+
+TEST(networks_that_answer_are_drawn_and_kernel_regression_is_not)
+{
+    double unseen[ROWS];
+    fill();
+    for (int i = 0; i < ROWS; i++) {
+        unseen[i] = i + 0.25;
+    }
+    k.m.fit.folds = 5;
+    k.m.fit.y = k.observed;
+    k.m.fit.unseen = unseen;
+    doc d = {.r = &k.m.r, .run = &k.run};
+    estimate_pictures(&d);
+    const picture *drawn = pictures_find(&d.set, PICTURE_LOO, 0);
+    TRUE(drawn && !pictures_find(&d.set, PICTURE_CALIBRATION, 0));
+    EQ(drawn ? drawn->panel.series[0].count : 0, ROWS);
+    for (int i = 0; drawn && i < ROWS; i++) {
+        NEAR(drawn->panel.series[0].x[i], i + 0.25, 0);
+        NEAR(drawn->panel.series[0].y[i], i, 0);
+    }
+    pictures_free(&d.set);
+    char *text = changes(NULL);
+    CONTAINS(text, "Each row predicted by networks that have not seen the row");
+    free(text);
+}
+
 TEST(pictures_have_the_numbers_they_should)
 {
     fill();

@@ -1,9 +1,10 @@
-"""Columns of data frames that hold texts: true and false, yes and no become 1 and 0, a few categories 0/1 columns, by the
-rule of the command line (src/data/ordinary.c), so that a frame gives the numbers of the file it would be written to."""
+"""Columns of data frames that hold texts: numbers as "$1,370" or "77 %" are read, true and false, yes and no become 1 and 0, a few
+categories 0/1 columns, by the rule of the command line (src/data/ordinary.c), so that a frame gives the numbers of the file it would be written to."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -54,16 +55,43 @@ def _texts(frame: Any, name: str, what: str) -> list[str] | None:
     return [_arrays.text(str(one), f'column "{name}" of {what}') for one in column]
 
 
+# A number as the command line reads it (src/data/cell.c): digits, or groups of three with commas between, with a currency or a
+# percent sign.
+_NUMBER = re.compile(
+    r"(?P<before>[+-]?)(?P<first>[$€£¥]?) *(?P<after>[+-]?)"
+    r"(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"[ \xa0]*(?P<last>[%$€£¥]?)"
+)
+
+
+def _marked(text: str) -> tuple[float, str]:
+    """The number that a text stands for, NaN if for none, and its unit."""
+    found = _NUMBER.fullmatch(text.strip(" \t\xa0"))
+    if not found or (found["before"] and found["after"]) or (found["first"] and found["last"]):
+        return np.nan, ""
+    number = float(found["before"] + found["after"] + found["number"].replace(",", ""))
+    return (number if np.isfinite(number) else np.nan), found["first"] or found["last"]
+
+
 def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
+    return not np.isnan(_marked(text.replace(",", "."))[0])
+
+
+def _all_numbers(name: str, texts: Sequence[str], what: str) -> bool:
+    """Whether all of them stand for numbers, which have the same unit or none."""
+    read = [_marked(text) for text in texts]
+    if any(np.isnan(number) for number, _ in read):
         return False
+    units = {unit for _, unit in read}
+    if len(units) > 1:
+        raise InputError(f'column "{name}" of {what} holds numbers with and without {max(units)}; write all of them alike')
     return True
 
 
 def _read(name: str, texts: list[str], what: str) -> Column:
     values = tuple(dict.fromkeys(texts))
+    if _all_numbers(name, values, what):
+        return Column(name, False, ())
     if any(map(_is_number, values)):
         raise InputError(f'column "{name}" of {what} holds numbers as texts (the first is {_arrays.shown(texts[0])}); make it one of numbers')
     if all(value.lower() in _TRUTH for value in values):
@@ -76,13 +104,24 @@ def _read(name: str, texts: list[str], what: str) -> Column:
     return Column(name, False, values)
 
 
+def _from_texts(frame: Any, name: str, texts: Sequence[str], what: str) -> Floats:
+    """A column of numbers from texts as "$1,370"."""
+    array = np.array([[_marked(one)[0]] for one in texts])
+    if np.isnan(array).any():
+        i = int(np.isnan(array).argmax())
+        raise InputError(f"{_arrays.cell(frame, what, name, i)} is {_arrays.shown(texts[i])}; it must be a number")
+    return array
+
+
 def _numbers(frame: Any, column: Column, what: str) -> Floats:
     """The features of one column."""
-    texts = _texts(frame, column.name, what) if column.truth or column.values else None
+    texts = _texts(frame, column.name, what)
     if texts is None and column.values:
         raise InputError(f'column "{column.name}" of {what} holds no texts; use {", ".join(column.values)}')
     if texts is None:
         return np.asarray(_arrays.numbers(frame[[column.name]], what), dtype=np.float64)
+    if not column.truth and not column.values:
+        return _from_texts(frame, column.name, texts, what)
     for i, one in enumerate(texts):
         if one.lower() not in _TRUTH if column.truth else one not in column.values:
             known = "true, false, yes, no" if column.truth else ", ".join(column.values)
@@ -120,8 +159,17 @@ def recognise(frame: Any, features: tuple[str, ...], what: str) -> Plan | None:
             values[feature] = []
         else:
             values.setdefault(column, []).append(value)
-    texts = {name: not of and name in own and _texts(frame, name, what) is not None for name, of in values.items()}
-    return tuple(Column(name, texts[name], tuple(of)) for name, of in values.items())
+    texts = {name: None if of or name not in own else _texts(frame, name, what) for name, of in values.items()}
+    truth = {name: cells is not None and not _all_numbers(name, cells, what) for name, cells in texts.items()}
+    return tuple(Column(name, truth[name], tuple(of)) for name, of in values.items())
+
+
+def target(y: Any) -> Any:
+    """The target, of which a series may hold numbers as texts, as "$1,370"; anything else as it is."""
+    cells = np.asarray(y) if hasattr(y, "to_frame") and getattr(y, "ndim", 0) == 1 else np.empty(0)
+    if not cells.size or not all(isinstance(one, str) for one in cells) or not _all_numbers(str(y.name), list(cells), "X"):
+        return y
+    return type(y)([_marked(one)[0] for one in cells], index=y.index, name=y.name)
 
 
 def apply(frame: Any, plan: Plan | None, what: str, target: str | None = None) -> Any:
@@ -148,7 +196,7 @@ def _coded(column: Column, value: Any, what: str) -> list[float]:
         if value.lower() not in _TRUTH:
             raise InputError(f"{place} is {_arrays.shown(value)}, a value that X does not have; use one of true, false, yes, no")
         return [_TRUTH[value.lower()]]
-    number = _arrays.real(value)
+    number = _marked(value)[0] if isinstance(value, str) else _arrays.real(value)
     if np.isnan(number):
         raise InputError(f"{place} is {_arrays.shown(value)}; it must be a finite number")
     return [number]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -64,8 +65,25 @@ class Result(Answer):
     _kept = ("json", "text", "verbose_text", "members", "batches")
 
     @cached_property
+    def text(self) -> str:
+        return self._by_label(self._made().text())
+
+    @cached_property
     def verbose_text(self) -> str:
-        return self._made().verbose_text()
+        return self._by_label(self._made().verbose_text())
+
+    def _by_label(self, text: str) -> str:
+        """The least sure rows as the index of the frame calls them, where that is not their number."""
+        named = dict(zip(self._made().at(), self._labels)) if self._labels is not None else {}
+
+        def renamed(found: re.Match[str]) -> str:
+            label, row = named.get(f"row:{found[1]}"), int(found[1])
+            if label is None or label == row - 1:
+                return found[0]
+            shown = str(label).encode(errors="replace").decode()
+            return f"{shown} (row {row}; " if shown.isprintable() else found[0]
+
+        return re.sub("^Least sure: .*$", lambda line: re.sub(r"\brow (\d+) \(", renamed, line[0]), text, flags=re.MULTILINE)
 
     @cached_property
     def members(self) -> Floats:
@@ -213,23 +231,34 @@ class Result(Answer):
         return _plot.result(self, kind, ax)
 
     def _repr_html_(self) -> str:
-        titles = ("", "prediction", "procedural", "data", f"ensemble of {self._ensemble_size()}", "one network")
+        level = 100 * self.json["run"]["options"]["level"]
+        titles = ("", "prediction", "std dev", f"{level:g} % prediction interval", "because of the data",
+                  "one network, by retraining", f"ensemble of {self._ensemble_size()}", "one network")
         lines = [f'<table style="{_TABLE}"><thead><tr>', *(f'<th style="{_HEAD}">{title}</th>' for title in titles)]
         lines.append("</tr></thead><tbody>")
         for name, p in zip(self.at, self[:_MOST_ROWS]):
-            cells = [f"{_number(p['prediction']):.6g}", *(_cell(p[part]) for part in PARTS)]
+            sd = np.sqrt(self._shown_variance(p))
+            cells = [_beside(_number(p["prediction"]), sd), _sd(sd), _predictive(p),
+                     *(_cell(p[part]) for part in ("data", "procedural", "ensemble", "single"))]
             lines.append(f'<tr><th style="{_CELL}">{html.escape(str(name))}</th>')
             lines += [f'<td style="{_CELL}">{cell}</td>' for cell in cells]
             lines.append("</tr>")
         lines.append("</tbody></table>")
         more = f"And {len(self) - _MOST_ROWS} more points. " if len(self) > _MOST_ROWS else ""
-        level = 100 * self.json["run"]["options"]["level"]
         target = html.escape(self.json["data"]["target"] or "the target")
-        note = f"{more}Variances, their {level:g} % intervals below, in squared units of {target}."
+        note = f"{more}Standard deviations, their {level:g} % intervals below, in units of {target}."
         lines.append(f'<p style="{_NOTE};{_ASIDE}">{note}</p>')
         lines.append(f'<p style="{_NOTE}"><b>Advice:</b> {html.escape(self.advice["text"])}</p>')
         lines += [f'<p style="{_NOTE}"><b>Warning:</b> {html.escape(w["message"])}</p>' for w in self.warnings]
         return "".join(lines)
+
+    def _shown_variance(self, p: dict[str, Any]) -> float:
+        """Of the prediction by all networks; at a row left out a few that have not seen it stand for them."""
+        options = self.json["run"]["options"]
+        few = p.get("left_out") and p["data"] and p["procedural"] and options["engine"] != "infinite"
+        if few and self.members.shape[1]:
+            return float(p["data"]["variance"] + p["procedural"]["variance"] / options["members"])
+        return _number(p["prediction_variance"])
 
     def _ensemble_size(self) -> str:
         for p in self:
@@ -238,11 +267,45 @@ class Result(Answer):
         return "m'"
 
 
+# Numbers for people, as common/rounded.c writes them: two digits of a standard deviation, a value to match.
+
+
+def _place(sd: float) -> int:
+    """Decimals that two digits of it have; below 0: they end before the point."""
+    return 1 - int(f"{sd:.1e}".split("e")[1])
+
+
+def _at_place(value: float, places: int) -> str:
+    if value == 0 or 1e-4 <= abs(value) < 1e7:
+        return f"{round(value, places):.{max(places, 0)}f}"
+    return f"{value:.2g}"
+
+
+def _sd(sd: float) -> str:
+    return "&ndash;" if np.isnan(sd) else _at_place(sd, _place(sd)) if sd else "0"
+
+
+def _beside(value: float, sd: float) -> str:
+    """Six digits where the standard deviation is not known."""
+    if np.isnan(value) or not sd > 0 or not np.isfinite(sd):
+        return "&ndash;" if np.isnan(value) else f"{value:.6g}"
+    own = _place(value) if value else 0
+    return _at_place(value, min(max(_place(sd), own), own + 5))
+
+
+def _predictive(p: dict[str, Any]) -> str:
+    if not p["predictive"]:
+        return "&ndash;"
+    lo, hi = p["predictive"]["lo"], p["predictive"]["hi"]
+    around = (hi - lo) / 4  # two standard deviations to either side, or nearly
+    return f"{_beside(lo, around)} to {_beside(hi, around)}"
+
+
 def _cell(part: dict[str, Any] | None) -> str:
     if not part:
         return "&ndash;"
     interval = "no interval"
     if part["interval"]:
         lo, hi = part["interval"]
-        interval = f"at least {lo:.3g}" if hi is None else f"{lo:.3g} to {hi:.3g}"
-    return f'{part["variance"]:.4g}<br><span style="{_ASIDE}">{interval}</span>'
+        interval = f"at least {_sd(lo**0.5)}" if hi is None else f"{_sd(lo**0.5)} to {_sd(hi**0.5)}"
+    return f'{_sd(part["variance"] ** 0.5)}<br><span style="{_ASIDE}">{interval}</span>'

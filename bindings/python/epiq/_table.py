@@ -70,6 +70,8 @@ class Table(NamedTuple):
         left_out = np.frombuffer(handle.numbers("left_out")).astype(int)
         if not left_out.any():
             return None
+        if left_out.all() and hasattr(self.row_labels, "take"):
+            return self.row_labels.take(left_out - 1)  # the index of a frame, whose name it keeps
         return [self.row_labels[row - 1] if row else name for row, name in zip(left_out, handle.at(), strict=True)]
 
 
@@ -77,6 +79,7 @@ def read(X: Any, y: Any, at: Any, group: Any, target: str | None, options: dict[
     """``options``: as texts; ``called``: what the caller calls ``at``."""
     X, y = split(X, y, target)
     coded, plan = _frames.encode(X, "X")
+    y = _frames.target(y)
     names, target = _arrays.names_of(coded, "X"), _arrays.name_of(y, "y")
     rows = _arrays.matrix(coded, "X", "rows", "features")
     at, points = _frames.points(at, rows, names, plan, called)

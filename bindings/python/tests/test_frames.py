@@ -47,6 +47,29 @@ def test_points_are_read_as_the_rows(frame):
         epiq.decompose(X, y, X[["a", "metal", "wet"]][:2], **ASK)
 
 
+def test_numbers_with_marks_are_read_as_the_command_line_does(frame):
+    X, y = frame.drop(columns="y"), frame["y"]
+    plain = X.assign(cost=[1000.0 + 10 * k for k in range(60)], load=[k + 0.5 for k in range(60)])
+    texts = plain.assign(cost=[f"${cost:,.0f}" for cost in plain["cost"]], load=[f"{load} %" for load in plain["load"]])
+    wanted = epiq.decompose(plain, y, plain[:3], **ASK).prediction
+    assert np.array_equal(epiq.decompose(texts, y, texts[:3], **ASK).prediction, wanted)
+    assert np.array_equal(epiq.decompose(texts, y, plain[:3], **ASK).prediction, wanted)
+    by_name = epiq.decompose(texts, y, {"cost": "$1,200"}, **ASK).prediction
+    assert np.array_equal(by_name, epiq.decompose(plain, y, {"cost": 1200}, **ASK).prediction)
+    priced = y.round(2).map(lambda value: f"-${-value}" if value < 0 else f"${value}")
+    assert np.array_equal(epiq.decompose(X, priced, X[:3], **ASK).prediction, epiq.decompose(X, y.round(2), X[:3], **ASK).prediction)
+    with pytest.raises(epiq.InputError, match="with and without %"):
+        epiq.decompose(texts.assign(load=["5 %", "6"] * 30), y, **ASK)
+
+
+def test_rows_are_called_by_the_index(frame):
+    named = frame.set_index(pandas.Index([f"town {k}" for k in range(60)], name="town"))
+    result = epiq.decompose(named, target="y", **ASK)
+    assert result.to_frame().index.name == "town" and result.to_frame().index[3] == "town 3"
+    assert "Least sure: town " in result.text
+    assert "Least sure: row " in epiq.decompose(frame, target="y", **ASK).text
+
+
 def test_what_cannot_be_used_is_named_by_its_column(frame):
     X, y = frame.drop(columns="y"), frame["y"]
     refused = [

@@ -103,13 +103,15 @@ def test_pages(result, tmp_path):
 
 def test_tables_for_notebooks(table, result):
     page = result._repr_html_()
-    assert page.count("<tr>") == 6 and f"{result.data[0]:.4g}" in page and "ensemble of 3" in page
+    assert page.count("<tr>") == 6 and "ensemble of 3" in page and "95 % prediction interval" in page
+    sd = float(re.search(r"<th [^>]*>[^<]*</th><td [^>]*>[^<]*</td><td [^>]*>([0-9.]+)</td>", page)[1])
+    assert abs(sd / result.prediction_variance[0] ** 0.5 - 1) < 0.05  # two digits
     assert "http" not in page and "<script" not in page
     X, y, _ = table
     many = epiq.decompose(X, y, X, engine="infinite")
     assert "And 40 more points" in many._repr_html_()
     odd = epiq.combine(np.random.default_rng(1).normal(size=(9, 1)))
-    assert re.search(r"squared units of the target", odd._repr_html_())
+    assert re.search(r"in units of the target", odd._repr_html_())
 
 
 @pytest.mark.parametrize("how", ["copy", "deepcopy", *range(2, pickle.HIGHEST_PROTOCOL + 1)])
