@@ -376,11 +376,24 @@ static int judge(job *j, ptrdiff_t i)
         epiqp_clear(j->c);
         s = note(j, i, EPIQ_W_FAILED, message);
     }
-    if (s) return s;
-    if (m->by_construction) return EPIQ_OK;
-    m->variance = epiqp_sum_of(m->data, m->procedural, (double)o.ensemble_size, o.level,
-                               infinite ? EPIQ_BY_INFINITE : EPIQ_BY_IF_EV);
-    return EPIQ_OK;
+    return s;
+}
+
+/* The data part is that of infinitely wide networks. At rows left out, where the networks' errors leave less room than that beside
+ * their own spread, they follow the data less: as far as (Y0) of docs/method.md goes, over all rows. */
+static void set_variance(const job *j, ptrdiff_t i)
+{
+    static const double LEAST = 0.05;
+    const epiq_options o = options_of(j, i);
+    const double size = (double)o.ensemble_size;
+    epiq_compared *m = &j->h->models[i];
+    if (m->by_construction) return;
+    if (j->between && m->cv.known && m->procedural.known && m->data.known && m->data.variance > 0) {
+        const double room = m->cv.rmse * m->cv.rmse - m->procedural.variance / size;
+        m->data = epiqp_in_units(m->data, fmin(1, fmax(room / m->data.variance, LEAST)));
+    }
+    m->variance = epiqp_sum_of(m->data, m->procedural, size, o.level,
+                               o.engine == EPIQ_ENGINE_INFINITE ? EPIQ_BY_INFINITE : EPIQ_BY_IF_EV);
 }
 
 /* A variance that is 0 whatever the data are must not win. */
@@ -514,6 +527,9 @@ static int run(job *j)
         }
     }
     if (s || (s = all_failed(j))) return s;
+    for (ptrdiff_t i = 0; i < j->r->model_count; i++) { /* after all: models share the kernel's part */
+        set_variance(j, i);
+    }
     j->r->trainings += j->trained[0];
     j->r->converged += j->trained[1];
     epiqp_front(j->h->models, j->r->model_count, j->r->by_cv);

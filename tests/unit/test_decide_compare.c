@@ -220,6 +220,40 @@ TEST(at_rows_left_out_the_networks_of_the_folds_tell)
     done();
 }
 
+/* A kink along one direction, without noise: narrow networks find it, and infinitely wide ones, whose data part it is, do not. */
+TEST(the_data_part_is_no_more_than_errors_leave_room_for)
+{
+    epiq_options o = small(), closed = small();
+    o.scale = closed.scale = EPIQ_SCALE_STANDARD;
+    o.lambda = closed.lambda = 1e-5;
+    o.width = 16;
+    start(NULL, &o);
+    for (int i = 0; i < N; i++) {
+        Y[i] = fabs(X[i * D] + X[i * D + 1] - X[i * D + 2] - 0.1);
+    }
+    epiq_points_free(c, at);
+    epiq_data_free(c, data);
+    EQ(epiq_data_new(c, N, D, X, Y, NULL, &o, &data), EPIQ_OK);
+    EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+    EQ(epiq_points_add(c, at, "rows"), EPIQ_OK);
+    epiq_grid grid = {.size = sizeof(epiq_grid), .folds = 4};
+    EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_OK);
+    const epiq_compared *m = r->models[0];
+    epiq_result *one;
+    double data_part = 0;
+    closed.engine = EPIQ_ENGINE_INFINITE;
+    EQ(epiq_estimate(c, data, at, &closed, &one), EPIQ_OK);
+    for (int i = 0; i < N; i++) {
+        data_part += one->points[i]->data.variance / N;
+    }
+    epiq_result_free(c, one);
+    TRUE(data_part + m->procedural.variance / 3 > 1.1 * m->cv.rmse * m->cv.rmse); /* so there is something to see */
+    const double room = m->cv.rmse * m->cv.rmse - m->procedural.variance / 3;
+    CLOSE(m->data.variance, fmax(room, 0.05 * data_part), 1e-9);
+    CLOSE(m->variance.variance, m->data.variance + m->procedural.variance / 3, 1e-12);
+    done();
+}
+
 /* Closed form throughout: leave-one-out is as many folds as rows, but for the ridge, lambda n, of n - 1 rows. */
 TEST(leave_one_out_is_refitting_without_each_row)
 {
