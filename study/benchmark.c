@@ -8,6 +8,7 @@
 #include "study/lab.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,20 +162,21 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names of the tables of the folder, sorted; returns how many. */
+/* Names of the tables of the folder, sorted; returns how many. -1: the folder cannot be read. */
 static ptrdiff_t list_tables(lab *l, const char *names[MOST_TABLES])
 {
     static const char CSV[] = ".csv", SPLITS[] = ".splits.csv";
     ptrdiff_t count = 0;
     DIR *folder = opendir(l->job->data_dir);
-    for (const struct dirent *entry; folder && count < MOST_TABLES && (entry = readdir(folder));) {
+    if (!folder) return -1;
+    for (const struct dirent *entry; count < MOST_TABLES && (entry = readdir(folder));) {
         const size_t length = strlen(entry->d_name), end = sizeof CSV - 1, longer = sizeof SPLITS - 1;
         if (length <= end || strcmp(entry->d_name + length - end, CSV) != 0) continue;
         if (length > longer && strcmp(entry->d_name + length - longer, SPLITS) == 0) continue;
         const char *name = lab_text(l, "%.*s", (int)(length - end), entry->d_name);
         if (name) names[count++] = name;
     }
-    if (folder) closedir(folder);
+    closedir(folder);
     qsort(names, (size_t)count, sizeof *names, by_name);
     return count;
 }
@@ -309,6 +311,10 @@ int study_benchmark(lab *l)
 {
     const char *names[MOST_TABLES];
     const ptrdiff_t tables = list_tables(l, names);
+    if (tables < 0) {
+        return lab_fail(&l->job->crew, EPIQ_E_FILE, "the folder %s cannot be read (%s); name another with --data-dir",
+                        l->job->data_dir, strerror(errno));
+    }
     lab_board *table = lab_block(l, tables, sizeof *table);
     lab_cell *cells = lab_block(l, tables * CONTENDER_COUNT, sizeof *cells);
     ptrdiff_t count = 0;

@@ -3,6 +3,7 @@
  */
 #include "faults.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -224,6 +225,19 @@ FILE *__wrap_fopen(const char *path, const char *mode)
     }
     fault_hold(HELD_STREAMS, f != NULL);
     return f;
+}
+
+DIR *__wrap_opendir(const char *path)
+{
+    DIR *d = broken("opendir", EACCES) ? NULL : opendir(path);
+    fault_hold(HELD_STREAMS, d != NULL);
+    return d;
+}
+
+int __wrap_closedir(DIR *d)
+{
+    fault_hold(HELD_STREAMS, -1);
+    return closedir(d);
 }
 
 FILE *__wrap_open_memstream(char **text, size_t *size)
