@@ -199,6 +199,50 @@ static bool ungroup(span s, char group, char comma, char *out)
     return true;
 }
 
+/* A whole number of exactly so many digits, from least to most. */
+static bool take_count(span *s, ptrdiff_t digits, int least, int most, int *out)
+{
+    if (digits_at(s->p, s->end) != digits) return false;
+    for (*out = 0; digits > 0; digits--) {
+        *out = 10 * *out + (*s->p++ - '0');
+    }
+    return *out >= least && *out <= most;
+}
+
+static bool take_byte(span *s, const char *any_of)
+{
+    if (s->p == s->end || !strchr(any_of, *s->p)) return false;
+    s->p++;
+    return true;
+}
+
+/* 2024-03-15, with or without a time (T or a space, then 13:45 or 13:45:30): days since the beginning of 1970. Other ways to write
+ * a date have more than one meaning. */
+static bool iso_date(span s, double *days)
+{
+    static const int LENGTH[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int year, month, day, hour = 0, minute = 0, second = 0;
+    if (!take_count(&s, 4, 1, 9999, &year) || !take_byte(&s, "-") || !take_count(&s, 2, 1, 12, &month) ||
+        !take_byte(&s, "-") || !take_count(&s, 2, 1, 31, &day)) {
+        return false;
+    }
+    const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    if (day > LENGTH[month - 1] + (month == 2 && leap)) return false;
+    if (s.p < s.end && (!take_byte(&s, "T ") || !take_count(&s, 2, 0, 23, &hour) || !take_byte(&s, ":") ||
+                        !take_count(&s, 2, 0, 59, &minute))) {
+        return false;
+    }
+    if (s.p < s.end && (!take_byte(&s, ":") || !take_count(&s, 2, 0, 59, &second))) return false;
+    if (s.p < s.end) return false;
+    const int before = year - 1; /* whole years since the year 1, and of them leap years */
+    *days = 365.0 * before + before / 4 - before / 100 + before / 400 + day - 1 - 719162;
+    for (int k = 0; k < month - 1; k++) {
+        *days += LENGTH[k] + (k == 1 && leap);
+    }
+    *days += (3600.0 * hour + 60.0 * minute + second) / 86400;
+    return true;
+}
+
 bool epiqp_cell_marked(epiqp_cell *cell, char delimiter, locale_t plain, const char **unit)
 {
     enum { LONGEST = 48 };
@@ -206,6 +250,11 @@ bool epiqp_cell_marked(epiqp_cell *cell, char delimiter, locale_t plain, const c
     span s = {cell->text, cell->text + cell->length};
     *unit = NULL;
     trim(&s);
+    if (iso_date(s, &cell->value)) {
+        cell->kind = EPIQP_IS_NUMBER;
+        *unit = EPIQP_DATES;
+        return true;
+    }
     char sign = '\0';
     for (int k = 0; k < 2; k++) { /* -$5 or $-5 */
         if (s.p < s.end && (*s.p == '-' || *s.p == '+') && !sign) {

@@ -1,5 +1,5 @@
 /* ordinary.c - what is made, unasked, of the columns of an ordinary table that hold other things than numbers: true and
- * false become 1 and 0, a few categories 0/1 columns, an index is left out. Names, dates and mixtures are refused, each
+ * false become 1 and 0, a few categories 0/1 columns, an index is left out. Names, dates in any but one form and mixtures are refused, each
  * with the remedy; what a person should know is a warning.
  */
 #include "data/table.h"
@@ -77,8 +77,8 @@ static int refuse_texts(epiq_ctx *c, const epiqp_table *t, const epiqp_column *c
     }
     if (dates) {
         return epiqp_fail(c, EPIQ_E_DATA,
-                          "%s: column %s holds dates or times (its first cell is \"%s\"); leave it out with {--drop}, "
-                          "or write them as numbers",
+                          "%s: column %s holds dates or times (its first cell is \"%s\"); write dates as 2024-03-15, "
+                          "or leave it out with {--drop}",
                           file, name.text, first);
     }
     if (values > EPIQ_MOST_CATEGORIES && values > cells / 2) {
@@ -203,10 +203,12 @@ static int warn_of_all(epiq_ctx *c, const epiqp_table *t, noted *n, epiqp_warnin
                     " texts with few values, which became 0/1 columns, as by {--onehot}");
     }
     if (s || !n->marked.count) return s;
-    const bool one = n->marked.count == 1;
+    const bool one = n->marked.count == 1,
+               date = epiqp_is_date(t->mark.shown.text, (ptrdiff_t)strlen(t->mark.shown.text));
     return epiqp_warn(c, w, EPIQ_W_READ_AS_NUMBERS,
-                      "column%s %s %s numbers in another notation: \"%s\" was read as %.15g", one ? "" : "s",
-                      epiqp_list_end(&n->marked), one ? "holds" : "hold", t->mark.shown.text, t->mark_value);
+                      "column%s %s %s numbers in another notation: \"%s\" was read as %.15g%s", one ? "" : "s",
+                      epiqp_list_end(&n->marked), one ? "holds" : "hold", t->mark.shown.text, t->mark_value,
+                      date ? ", days since the beginning of 1970" : "");
 }
 
 int epiqp_columns_settle(epiq_ctx *c, epiqp_table *t, const epiqp_column *target, epiqp_warnings *w)

@@ -63,8 +63,10 @@ typedef struct {
 epiqp_cell epiqp_cell_number(const char *text, ptrdiff_t length, locale_t plain);
 epiqp_cell epiqp_cell_label(const char *text, ptrdiff_t length);
 
-/* A number with marks, "$1,154", "77 %" or, where semicolons separate the cells, "1.154,5": makes the text a number, and
- * *unit what it is written with ("$", "%"; NULL: nothing). False: it is none. */
+/* A number with marks, "$1,154", "77 %" or, where semicolons separate the cells, "1.154,5", or a date, "2024-03-15" with or without a
+ * time of day, which is days since the beginning of 1970: makes the text a number, and *unit what it is written with ("$", "%",
+ * EPIQP_DATES; NULL: nothing). False: it is none. */
+#define EPIQP_DATES "dates"
 bool epiqp_cell_marked(epiqp_cell *cell, char delimiter, locale_t plain, const char **unit);
 int epiqp_truth(const char *text, ptrdiff_t length);    /* 1: true or yes, 0: false or no, in any case; -1: neither */
 bool epiqp_is_date(const char *text, ptrdiff_t length); /* or a time of day */

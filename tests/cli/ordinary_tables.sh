@@ -18,6 +18,7 @@ awk 'BEGIN {
         printf "%s,%s,%s\n", a, metal[k], y >"metals.csv.part"
         printf "%s,B%04d,%s\n", a, i, y >"codes.csv.part"
         printf "%s,2024-02-%02d,%s\n", a, i % 28 + 1, y >"dates.csv.part"
+        printf "%s,%02d/02/2024,%s\n", a, i % 28 + 1, y >"otherdates.csv.part"
         printf "%s,%s,%s\n", a, m, y >"plainprices.csv.part"
         printf "%s,\"$%s\",%s\n", a, thousand, y >"prices.csv.part"
         line = sprintf("%s;%s;%s", a, b, y); gsub(/[.]/, ",", line); print line >"commas.csv.part"
@@ -41,6 +42,7 @@ with_header truth a,b,y
 with_header metals a,b,y
 with_header codes a,code,y
 with_header dates a,day,y
+with_header otherdates a,day,y
 with_header plainprices a,b,y
 with_header prices a,b,y
 with_header commas 'a;b;y'
@@ -92,12 +94,16 @@ asked packed rows.csv.gz && alike packed rows && quiet packed
 expect_ok sh -c '"$0" estimate - --target y --engine infinite --lambda 1e-3 --at mean --at row:7 --json piped.json --quiet <rows.csv.gz' "$epiq"
 alike piped rows
 
+expect_ok "$epiq" estimate dates.csv "${quick[@]}" --json dates.json
+check 'dates are days' says dates.json 'was read as 197[56][0-9], days since'
+rm dates.json
+
 # refused, each with its remedy
 bad() { # bad PATTERN file-and-flags...
     expect_exit 2 "$1" "$epiq" estimate "${@:2}" "${quick[@]}"
 }
 bad 'code.*--drop$' codes.csv
-bad 'dates.*--drop' dates.csv
+bad 'dates.*--drop' otherdates.csv
 bad 'regression' names.csv
 bad 'gaps.csv:5:1.*--na' gaps.csv
 bad 'gaps.csv:5:1.*--missing' gaps.csv --na '?'

@@ -196,7 +196,7 @@ TEST(names_dates_and_classes_are_refused_with_their_remedy)
 {
     refused(rows_of("k,y", 60, "B%d,%s"), "\"B0\"");
     TRUE(!strstr(epiq_message(c), "onehot"));
-    refused(rows_of("k,y", 60, "2024-01-%d,%s"), "dates");
+    refused(rows_of("k,y", 60, "2024/01/%d,%s"), "dates");
     TRUE(!strstr(epiq_message(c), "onehot"));
     refused(rows_of("k,y", 60, "1%s:30,%s"), "times");
     refused(rows_of("k,y", 60, "3.4.20%s,%s"), "dates");
@@ -206,6 +206,22 @@ TEST(names_dates_and_classes_are_refused_with_their_remedy)
     refused("a,y\n1,2\n?,4\n5,6\n", "na");
     refused("# exported\na,y\n1,2\n", "before the header");
     refused("a b y\n1 2 3\n4 5 6\n", "spaces");
+}
+
+/* The days are those of date(1) and of Python's datetime. */
+TEST(dates_are_days_since_1970)
+{
+    epiq_options o = options();
+    read_alike("a,y\n1970-01-01,1\n1969-12-31,2\n2000-03-01,4\n2024-02-29,5\n", "a,y\n0,1\n-1,2\n11017,4\n19782,5\n",
+               &o);
+    read_alike("a,y\n0001-01-01,1\n1900-03-01,2\n9999-12-31,4\n", "a,y\n-719162,1\n-25508,2\n2932896,4\n", &o);
+    read_alike("a,y\n1970-01-01 12:00,1\n1970-01-02T06:00:00,2\n1970-01-01,3\n", "a,y\n0.5,1\n1.25,2\n0,3\n", &o);
+    epiq_data *data = data_of("day,y\n2024-03-15,1\n2024-03-18,2\n2024-04-01,3\n");
+    SAYS(warning(data, "read_as_numbers"), "19797, days");
+    epiq_data_free(c, data);
+    refused("a,y\n2023-02-29,1\n2023-02-28,2\n2023-03-01,5\n", "2023-02-29");
+    refused("a,y\n2024-03-15,1\n5,2\n7,5\n", "dates");
+    refused("a,y\n2024-03-15 25:00,1\n2024-03-15 24:00,2\n2024-03-15 23:60,5\n", "dates");
 }
 
 TEST(numbers_with_marks_are_read)

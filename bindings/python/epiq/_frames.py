@@ -3,6 +3,7 @@ categories 0/1 columns, by the rule of the command line (src/data/ordinary.c), s
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import re
 from collections.abc import Mapping, Sequence
@@ -64,8 +65,22 @@ _NUMBER = re.compile(
 )
 
 
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?")
+_FIRST_DAY = datetime.datetime(1970, 1, 1)
+
+
+def _days(text: str) -> float:
+    """Of a date, 2024-03-15 with or without a time of day: days since the beginning of 1970; else NaN."""
+    try:
+        return (datetime.datetime.fromisoformat(text) - _FIRST_DAY) / datetime.timedelta(days=1) if _DATE.fullmatch(text) else np.nan
+    except ValueError:  # no such day
+        return np.nan
+
+
 def _marked(text: str) -> tuple[float, str]:
     """The number that a text stands for, NaN if for none, and its unit."""
+    if not np.isnan(days := _days(text.strip(" "))):
+        return days, "dates"
     found = _NUMBER.fullmatch(text.strip(" \t\xa0"))
     if not found or (found["before"] and found["after"]) or (found["first"] and found["last"]):
         return np.nan, ""

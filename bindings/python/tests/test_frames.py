@@ -58,6 +58,9 @@ def test_numbers_with_marks_are_read_as_the_command_line_does(frame):
     assert np.array_equal(by_name, epiq.decompose(plain, y, {"cost": 1200}, **ASK).prediction)
     priced = y.round(2).map(lambda value: f"-${-value}" if value < 0 else f"${value}")
     assert np.array_equal(epiq.decompose(X, priced, X[:3], **ASK).prediction, epiq.decompose(X, y.round(2), X[:3], **ASK).prediction)
+    days = plain.assign(load=[19723.0 + k for k in range(60)])
+    dates = plain.assign(load=[f"2024-{1 + k // 31:02d}-{1 + k % 31:02d}" if k < 60 else "" for k in range(60)])
+    assert np.array_equal(epiq.decompose(dates, y, dates[:3], **ASK).prediction, epiq.decompose(days, y, days[:3], **ASK).prediction)
     with pytest.raises(epiq.InputError, match="with and without %"):
         epiq.decompose(texts.assign(load=["5 %", "6"] * 30), y, **ASK)
 
