@@ -24,7 +24,8 @@ static const double PRIOR[PRIORS] = {0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 0}; 
 static const double LEAST_TRUST = 0.05;                                         /* of the data part */
 static const double LEAST_NOISE = 0.05;    /* of the squared error: variances are not known well enough for less */
 static const double PREDICTION_WEIGHT = 3; /* rows are alike if their predictions are, more than by any one feature */
-static const double BEYOND = 0.1;          /* of a feature's range: farther out than this lies outside the data */
+static const double BEYOND = 0.1;          /* of a feature's range: farther out than this lies outside the data, */
+static const double FEATURES = 10;         /* in so many features; in more, of which one is out sooner, it is farther */
 static const double TIE = 1e-9;            /* distances and weights equal but for rounding */
 
 double epiqp_spread_shrink(double share, double leave_one_out2, double folds2)
@@ -162,8 +163,9 @@ epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, const
 {
     const double noise = noise_at(s, near, in_units(s, of_few));
     epiqp_spread_place out = place_of(s, near, s->law.reach, noise, in_units(s, variance));
+    const double beyond = BEYOND * (1 + log(fmax(1, (double)s->d / FEATURES)) / 2) + TIE;
     for (ptrdiff_t k = 0; k < s->d; k++) {
-        const double slack = (BEYOND + TIE) * (s->most[k] - s->least[k]);
+        const double slack = beyond * (s->most[k] - s->least[k]);
         out.outside |= !(x[k] >= s->least[k] - slack && x[k] <= s->most[k] + slack);
     }
     return out;
