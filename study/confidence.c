@@ -70,8 +70,9 @@ static bool is_run(const lab *l, const law *p)
         return sequel ? p->n == 128 && (quick ? p->d == 2 : p->d != 8)
                       : !quick && p->n == 200 && p->d == 4 + 4 * (p->set == 2);
     }
-    if (quick)
+    if (quick) {
         return sequel ? p->n == 128 && p->d != 8 && p->d != 4 : p->set == 2 && p->d != 4 && p->d != 2 && p->d != 8;
+    }
     return full || p->n <= 512;
 }
 
@@ -266,7 +267,7 @@ int study_confidence(lab *l)
     const ptrdiff_t reps = networks ? lab_reps(l, 20, 60, 200) : lab_reps(l, 100, 500, 1000);
     lab_cell *cells = lab_block(l, count * block, sizeof *cells);
     if (!cells) return EPIQ_OK; /* reported at the end */
-    ptrdiff_t made = 0, first[LAWS_MAX];
+    ptrdiff_t made = 0, first[LAWS_MAX] = {0};
     for (ptrdiff_t k = 0; k < count; k++) {
         first[k] = made;
         for (const way *w = ways; w < ways + each; w++) {

@@ -92,7 +92,7 @@ static void predict(const epiqp_fit *f, const epiqp_kept *kept, ptrdiff_t points
         epiqp_net_forward(pass, kept->theta, points, x, at);
     }
     for (ptrdiff_t from = 0; from < points; from += EPIQP_SHALLOW32_ROWS) {
-        double added[EPIQP_SHALLOW32_ROWS];
+        double added[EPIQP_SHALLOW32_ROWS] = {0};
         ptrdiff_t some = epiqp_min(EPIQP_SHALLOW32_ROWS, points - from);
         if (!solved) {
             epiqp_net_jvp(pass, kept->theta, kept->extra, some, x + from * f->net.d, added);

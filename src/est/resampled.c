@@ -101,8 +101,9 @@ int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, 
         const bool halves = how == EPIQ_CONFIDENCE_HALVES;
         const ptrdiff_t start = start_of(pb, k, ev->members);
         s = list_of(pb, k, &of);
-        if (!s)
+        if (!s) {
             s = resample_new(pb, &of, halves ? k % 2 : k, limit->now, kernel ? kernel + k * points : NULL, u, &fit[k]);
+        }
         list[k] = (epiqp_assignment){
             .fit = &fit[k],
             .draw = epiqp_draw_of(&pb->plan->ran, start),
@@ -116,7 +117,7 @@ int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, 
         };
     }
     if (!(s = epiq_ctx_agree(pb->e.c, s))) s = epiqp_members_run(maker, "resampled", count, list);
-    for (ptrdiff_t k = 0; !s && k < count; k++) {
+    for (ptrdiff_t k = 0; !s && list && k < count; k++) {
         epiqp_axpy(points, -1, ev->h + start_of(pb, k, ev->members) * points, list[k].at);
     }
     for (ptrdiff_t k = 0; fit && k < count; k++) {

@@ -178,8 +178,9 @@ static int hold_race(epiqp_race *r, epiqp_race *whole, epiqp_resolved *resolved,
     int s = epiqp_race_run(r);
     if (!s && r->trains) s = epiqp_race_finals(r);
     s = excuse(r, s);
-    if (s || (s = take_choice(r, NULL, &chosen, resolved, out)) || !chosen || r->data == r->pb->data || !r->trains)
+    if (s || (s = take_choice(r, NULL, &chosen, resolved, out)) || !chosen || r->data == r->pb->data || !r->trains) {
         return s;
+    }
     return excuse(r, race_on_all(r, whole, resolved, out));
 }
 

@@ -125,8 +125,9 @@ double epiqp_cost_bytes(const epiqp_problem *pb, const epiqp_request *request, c
     }
     need += plan->solve ? kernel_bytes(pb, plan) : 0;
     need += epiqp_plan_inverse(plan) ? epiqp_groups_bytes(pb) : 0;
-    if (plan->limit)
+    if (plan->limit) {
         need += (double)epiqp_tri_bytes(pb->n) + (double)epiqp_inverse_bytes(pb->n, pb->e.threads) + 2 * cross;
+    }
     need += probes_bytes(pb, plan);
     if (plan->influence == EPIQP_IF_EMPIRICAL) {
         need += 2 * triangle + 2 * cross + 16 * n * (double)(o->width * o->depth);

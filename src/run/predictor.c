@@ -58,7 +58,7 @@ static int data_of(const epiqp_problem *pb, const epiq_options *o, const epiqp_m
     }
     if (!(s = epiq_ctx_agree(pb->e.c, s))) s = epiqp_members_run(maker, "choice", 2 * SPLITS, list);
     *out = 0;
-    for (ptrdiff_t k = 0; !s && k < SPLITS; k++) {
+    for (ptrdiff_t k = 0; !s && h && k < SPLITS; k++) {
         const double *a = h + 2 * k * pb->points, *b = a + pb->points;
         for (ptrdiff_t p = 0; p < pb->points; p++) {
             *out += (a[p] - b[p]) * (a[p] - b[p]) / (4 * SPLITS * (double)pb->points);

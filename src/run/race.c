@@ -125,8 +125,9 @@ static int try_networks(epiqp_race *r, const epiqp_candidate *kernel)
     if (s || !kernel) return s;
     double far = 0, limit;
     if ((s = epiqp_race_behind(r, kernel, epiqp_race_best(r, EPIQP_RACE_ANY), &far)) || far > BEHIND ||
-        (s = work_limit(r, &limit)))
+        (s = work_limit(r, &limit))) {
         return s;
+    }
     if (r->spent + epiqp_race_work(r, EPIQP_RACE_BETWEEN, kernel->is.lambda, NULL, r->first) > limit) {
         r->limited = true;
         return EPIQ_OK;

@@ -90,7 +90,7 @@ int epiqp_race_choose(const epiqp_race *r, const epiqp_candidate **out)
     const epiqp_candidate *best = epiqp_race_best(r, EPIQP_RACE_ANY);
     *out = best;
     int s = EPIQ_OK;
-    for (const epiqp_candidate *m = r->list; !s && m < r->list + r->count; m++) {
+    for (const epiqp_candidate *m = r->list; !s && best && m < r->list + r->count; m++) {
         double far = 0;
         if (m->mse > LITTLE * best->mse) continue;
         s = epiqp_race_behind(r, m, best, &far);

@@ -171,7 +171,7 @@ static void products(memory *m, const double *g)
 static double direct(memory *m, const double *g, double *direction)
 {
     const epiqp_flow *f = m->f;
-    double alpha[EPIQP_PAIRS] = {0}, more[EPIQP_PAIRS] = {0}, v[EPIQP_LEADING], slope = 0;
+    double alpha[EPIQP_PAIRS] = {0}, more[EPIQP_PAIRS] = {0}, v[EPIQP_LEADING] = {0}, slope = 0;
     for (int k = 1; k <= m->count; k++) { /* from the newest pair: q = g - sum alpha_j y_j */
         const int j = slot(m, k);
         double sq = m->sg[j];
@@ -231,8 +231,7 @@ static void remember(memory *m, double length, const double *direction, const do
     const ptrdiff_t n = m->at, p = m->p;
     float *s = m->s + n * p, *y = m->y + n * p;
     double sy = 0, yy = 0, sg = 0, yg = 0;
-    if (!m->f->remote)
-        products(m, next); /* of the oldest pair too, which the new one replaces if there is no more room */
+    if (!m->f->remote) products(m, next); /* of the oldest pair too, whose place the new one may take */
     if (m->f->remote) pair_there(m, length, direction, s, y, &sy, &yy, &sg, &yg);
     for (ptrdiff_t k = 0; !m->f->remote && k < p; k++) {
         const double step = -length * direction[k], change = next[k] - g[k];

@@ -100,7 +100,7 @@ void epiqp_many_free(epiqp_many *m)
     for (ptrdiff_t k = 0; k < m->copy_count; k++) {
         m->device->memory_free(m->device->user, m->copies[k].there);
     }
-    for (ptrdiff_t k = 0; k < m->places; k++) {
+    for (ptrdiff_t k = 0; m->remotes && k < m->places; k++) {
         m->device->memory_free(m->device->user, m->remotes[k].own);
         pthread_cond_destroy(&m->remotes[k].done);
         epiqp_free(m->c, m->remotes[k].list);

@@ -50,9 +50,9 @@ double epiqp_gradient_rel(double lambda, double data, double moved, double gradi
 int epiqp_check_size(const epiqp_env *e, bool fits);
 int epiqp_check_cancel(const epiqp_env *e);
 
-/* theta: on entry the start, on return the end. most_steps > 0: the most gradients; 0: until it converges; below 0:
+/* given: on entry the start, on return the end. most_steps > 0: the most gradients; 0: until it converges; below 0:
  * exactly -most_steps gradients, converged or not (to measure what further training gains). */
-int epiqp_minimise(const epiqp_env *e, const epiqp_task *t, ptrdiff_t most_steps, double *theta,
+int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_steps, double *given,
                    epiqp_training *report);
 double epiqp_minimise_bytes(ptrdiff_t params); /* that it takes */
 /* Rows of the part that it begins with, of n rows: all of them unless they are many. */
