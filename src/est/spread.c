@@ -555,8 +555,9 @@ int epiqp_spread_keep(epiq_ctx *c, epiqp_arena *arena, const epiqp_spread *from,
 {
     const ptrdiff_t n = from->n, rows = from->rows;
     const double *of_rows[] = {from->prediction, from->ratio, from->data, from->beside};
-    double *kept = epiqp_arena_alloc(c, arena, 4 * rows + 2 * n, sizeof *kept), *score = kept + 4 * rows;
+    double *kept = epiqp_arena_alloc(c, arena, 4 * rows + 2 * n, sizeof *kept);
     if (!kept) return EPIQ_E_NOMEM;
+    double *score = kept + 4 * rows;
     for (int k = 0; k < 4; k++) {
         memcpy(kept + k * rows, of_rows[k], (size_t)rows * sizeof *kept);
     }

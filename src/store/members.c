@@ -227,7 +227,8 @@ int epiqp_members_run(const epiqp_maker *m, const char *stage, ptrdiff_t count, 
     }
     m->sum->resumed += done;
     status = status ? status : epiqp_report(m->e->c, stage, done, count);
-    const crowd some = status ? (crowd){0} : crowd_there(m, count, list, &status);
+    crowd some = {0};
+    if (!status) some = crowd_there(m, count, list, &status);
     if (some.places) {
         bool failed;
         status = train_there(m, stage, &some, count, &done, list, &failed);

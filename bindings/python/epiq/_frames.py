@@ -184,7 +184,7 @@ def target(y: Any) -> Any:
     cells = np.asarray(y) if hasattr(y, "to_frame") and getattr(y, "ndim", 0) == 1 else np.empty(0)
     if not cells.size or not all(isinstance(one, str) for one in cells) or not _all_numbers(str(y.name), list(cells), "X"):
         return y
-    return type(y)([_marked(one)[0] for one in cells], index=y.index, name=y.name)
+    return type(y)([_marked(str(one))[0] for one in cells], index=y.index, name=y.name)
 
 
 def apply(frame: Any, plan: Plan | None, what: str, target: str | None = None) -> Any:

@@ -71,7 +71,8 @@ class Table(NamedTuple):
         if not left_out.any():
             return None
         if left_out.all() and hasattr(self.row_labels, "take"):
-            return self.row_labels.take(left_out - 1)  # the index of a frame, whose name it keeps
+            taken: Sequence[Any] = self.row_labels.take(left_out - 1)  # the index of a frame, whose name it keeps
+            return taken
         return [self.row_labels[row - 1] if row else name for row, name in zip(left_out, handle.at(), strict=True)]
 
 
