@@ -206,9 +206,9 @@ static int write_loo(const epiqp_problem *pb, const epiqp_loo *l, epiqp_answer *
     double loo2 = epiqp_dot(n, l->left_out, l->left_out), spread = epiqp_variance(pb->data->y, n) * (double)(n - 1);
     r->fit.known = r->fit.kernel_known = 1;
     r->fit.by_group = l->by_group;
-    r->fit.has_r2 = spread > 0;
+    r->fit.has_r2 = spread > 0 && isfinite(loo2 / spread);
     r->fit.rmse = r->fit.kernel_rmse = unit * sqrt(loo2 / (double)n);
-    r->fit.r2 = r->fit.kernel_r2 = spread > 0 ? 1 - loo2 / spread : 0;
+    r->fit.r2 = r->fit.kernel_r2 = r->fit.has_r2 ? 1 - loo2 / spread : 0;
     r->fit.noise_variance = r->fit.kernel_noise_variance = noise_sd * noise_sd;
     if (!l->wider) return EPIQ_OK;
     double *observed = epiqp_arena_alloc(pb->e.c, pb->lasting, 3 * n, sizeof *observed);
@@ -258,9 +258,9 @@ static int write_unseen(const epiqp_problem *pb, const epiqp_fold_findings *fold
     r->fit.noise_variance = fmin(noise, rmse * rmse);
     r->fit.folds = u->folds;
     r->fit.by_group = epiqp_has_groups(pb);
-    r->fit.has_r2 = spread > 0;
+    r->fit.has_r2 = spread > 0 && isfinite(u->error2 * (double)n / spread); /* y may hardly vary */
     r->fit.rmse = rmse;
-    r->fit.r2 = spread > 0 ? 1 - u->error2 * (double)n / spread : 0;
+    r->fit.r2 = r->fit.has_r2 ? 1 - u->error2 * (double)n / spread : 0;
     r->fit.r2_se = isfinite(u->r2_se) ? u->r2_se : 0;
     r->fit.no_skill = r->fit.has_r2 && r->fit.r2 <= CLEARLY * r->fit.r2_se;
     return u->folds ? write_unseen_rows(pb, folds, &r->fit) : EPIQ_OK;
