@@ -78,11 +78,7 @@ static void answer(epiqp_pass *pass, const double *theta, const double *off, ptr
 /* The outputs at these rows; on the device, where the weights are still. */
 static int outputs(const epiqp_env *e, epiqp_pass *pass, const weights *w, const epiqp_rows *at, double *h)
 {
-    if (!e->remote) {
-        answer(pass, w->theta, w->off, at->n, at->x, w->room, h);
-        return EPIQ_OK;
-    }
-    int status = forward(e, pass, NULL, at->n, at->x, h);
+    int status = forward(e, pass, e->remote ? NULL : w->theta, at->n, at->x, h);
     if (status || !w->off) return status;
     if ((status = forward(e, pass, w->off, at->n, at->x, w->room))) return status;
     epiqp_axpy(at->n, -1, w->room, h);

@@ -24,7 +24,7 @@ static const double WEIGHTS_OF_ROW = 800;
 /* What training takes over its gradients and products: vectors of weights, most with few rows. */
 static const double BESIDE = 1.08, BESIDE_ROWS = 50;
 
-/* What is foreseen is the time on a machine that does nothing else, and a moment in which it does tells nothing about the rest of
+/* The forecast is the time on a machine that does nothing else, and a moment in which it does tells nothing about the rest of
  * the run: all is timed by epiqp_worked. */
 
 /* The best of TRIES, the first of which is slow: about 20 ms in all. */

@@ -40,7 +40,7 @@ void epiqp_flow_step(const epiqp_flow *f, double *to, const double *from, double
 /* z = a x + b y + c z + e g */
 void epiqp_flow_mix(const epiqp_flow *f, double a, const double *x, double b, const double *y, double c, double *z,
                     double e, const double *g);
-/* epiqp_loss. There, without gradient_rel, nobody needs the number, and it is 0. */
+/* epiqp_loss; on a device 0 where gradient_rel is NULL, since its callers do not use the number then. */
 double epiqp_flow_loss(epiqp_flow *f, const double *theta, double *grad, double *gradient_rel);
 
 /* The same there in two parts, between which more is put on the list and the list is run. out: 4 */

@@ -1,4 +1,4 @@
-/* Forecasts: what training usually takes against what it takes, the time foreseen against the time taken, and that it follows what is
+/* Forecasts: what training usually takes against what it takes, the time forecast against the time taken, and that it follows what is
  * asked. bench/run forecast compares larger tables, and every verb. */
 #include "epiq_decide.h"
 #include "epiq_details.h"
@@ -109,16 +109,16 @@ static double worked(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Time foreseen over time that the processor worked, of three tries the nearest to 1: other work on the machine slows one of the two
+/* The forecast over the time that the processor worked, of three tries the nearest to 1: other work on the machine slows one of the two
  * at times. Everything runs in one thread. */
 static double nearest_ratio(void)
 {
     double nearest = INFINITY;
     for (int k = 0; k < 3; k++) {
         epiq_result *r = NULL;
-        const double foreseen = estimate_seconds(), start = worked();
+        const double forecast = estimate_seconds(), start = worked();
         EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
-        const double ratio = foreseen / (worked() - start);
+        const double ratio = forecast / (worked() - start);
         epiq_result_free(c, r);
         if (fabs(log(ratio)) < fabs(log(nearest))) nearest = ratio;
         if (fabs(log(nearest)) < log(1.3)) break;
@@ -127,7 +127,7 @@ static double nearest_ratio(void)
 }
 
 /* 1.5 is what is promised, of a machine that does nothing else: bench/run forecast measures it. Here other work runs beside. */
-TEST(a_run_takes_about_what_was_foreseen)
+TEST(a_run_takes_about_its_forecast)
 {
     static const struct {
         ptrdiff_t width, depth;
