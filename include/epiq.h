@@ -425,6 +425,7 @@ typedef struct {
     ptrdiff_t left_out;                     /* the row that is left out and asked about, from 1; 0: none is. Then the
                                              * prediction is the mean of networks, `members`, that have not seen it */
     epiq_confidence confidence;
+    epiq_part full_variance; /* of the mean of all networks trained; other than prediction_variance where left_out */
 } epiq_point;
 
 /* The influence function with another correction, where its cost was paid anyway; EPIQ_CORRECTION_NONE is as printed.

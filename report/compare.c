@@ -186,7 +186,8 @@ static doc_cell cell_error(const epiq_rmse *e, bool page)
 {
     doc_cell cell = cell_text("");
     if (!e->known) return cell;
-    cell = cell_words(page ? "%.3g ± %.2g" : "%.3g +- %.2g", e->rmse, e->se);
+    cell = cell_words(page ? "%s ± %s" : "%s +- %s", epiqp_rounded_beside(e->rmse, e->se).text,
+                      epiqp_rounded_sd(e->se).text);
     cell.value = e->rmse;
     cell.se = e->se;
     return cell;
@@ -221,7 +222,7 @@ static void write_row(doc *d, const epiq_comparison *r, ptrdiff_t index)
     const char *name = chosen ? "choice" : m->front ? "front" : "", *sign = chosen ? ">" : m->front ? "*" : "";
     doc_row(d, chosen, NULL, cell_text(name), cell_text(sign), cell_words("%td", m->width), cell_words("%td", m->depth),
             cell_lambda(m->lambda), cell_number(m->bias), cell_error(&m->cv, d->page), cell_error(&m->loo, d->page),
-            cell_sd_interval(&m->variance), cell_number(part_sd(&m->procedural)), cell_number(part_sd(&m->data)));
+            cell_sd_interval(&m->variance), cell_part_sd(&m->procedural), cell_part_sd(&m->data));
 }
 
 static void write_table(doc *d, const epiq_comparison *r, const ptrdiff_t *order, ptrdiff_t rows)

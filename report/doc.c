@@ -148,6 +148,23 @@ doc_cell cell_number(double v)
     return (doc_cell){.value = v, .se = NAN, .lo = NAN, .hi = NAN};
 }
 
+doc_cell cell_rounded(double v, epiqp_digits rounded)
+{
+    doc_cell cell = cell_number(v);
+    if (isfinite(v)) snprintf(cell.words, sizeof cell.words, "%s", rounded.text);
+    return cell;
+}
+
+doc_cell cell_sd(double sd)
+{
+    return cell_rounded(sd, epiqp_rounded_sd(sd));
+}
+
+doc_cell cell_part_sd(const epiq_part *p)
+{
+    return cell_sd(part_sd(p));
+}
+
 doc_cell cell_sd_interval(const epiq_part *p)
 {
     doc_cell cell = cell_number(NAN);

@@ -245,11 +245,6 @@ void write_confidence(doc *d, const epiq_point *p)
 
 /* ---- at several points, in the text ---- */
 
-static doc_cell cell_rounded(epiqp_digits r)
-{
-    return cell_words("%s", r.text);
-}
-
 /* Of a point of the table: not one of the rows that are summed up. */
 static bool listed(const epiq_point *p)
 {
@@ -259,8 +254,8 @@ static bool listed(const epiq_point *p)
 static void write_point_line(doc *d, const epiq_point *p)
 {
     const double sd = known_sd(p);
-    doc_row(d, false, NULL, cell_text(p->at), cell_rounded(epiqp_rounded_beside(p->prediction, sd)),
-            cell_rounded(epiqp_rounded_sd(sd)), cell_interval(p));
+    doc_row(d, false, NULL, cell_text(p->at), cell_rounded(p->prediction, epiqp_rounded_beside(p->prediction, sd)),
+            cell_sd(sd), cell_interval(p));
 }
 
 static void write_points(doc *d, ptrdiff_t count)
@@ -346,15 +341,6 @@ static double averaged(const epiq_result *r)
     return r->ran->methods & EPIQ_EV && r->ran->engine != EPIQ_ENGINE_INFINITE ? (double)r->ran->members : 0;
 }
 
-double shown_variance(const epiq_result *r, const epiq_point *p)
-{
-    const double m = averaged(r);
-    if (!p->left_out || !(m > 0) || !p->data.known || !p->procedural.known) {
-        return part_variance(&p->prediction_variance);
-    }
-    return p->data.variance + p->procedural.variance / m;
-}
-
 /* Of the standard deviation of a typical prediction. */
 static const char *rows_cause(const epiq_result *r)
 {
@@ -394,7 +380,7 @@ void write_least_sure(doc *d)
     const epiq_summary *s = d->r->summary;
     for (ptrdiff_t k = 0; k < s->least_sure_count; k++) {
         const epiq_point *p = d->r->points[place_of(d->r, s->least_sure[k])];
-        const double sd = sqrt(shown_variance(d->r, p));
+        const double sd = part_sd(&p->full_variance);
         doc_sentence(d, true, "%srow %td (%s give or take %s)", k ? ", " : "Least sure: ", s->least_sure[k],
                      epiqp_rounded_beside(p->prediction, sd).text, epiqp_rounded_sd(sd).text);
     }

@@ -62,8 +62,8 @@ static void write_range(doc *d)
     for (ptrdiff_t i = 0; (p = d->r->points[i]); i++) {
         lo = fmin(lo, p->prediction);
         hi = fmax(hi, p->prediction);
-        least = fmin(least, sqrt(shown_variance(d->r, p)));
-        most = fmax(most, sqrt(shown_variance(d->r, p)));
+        least = fmin(least, part_sd(&p->full_variance));
+        most = fmax(most, part_sd(&p->full_variance));
     }
     doc_page(d, "At %td points the predicted %s lies between %-s and %-s", d->r->point_count, d->run->data.target,
              number_markup("least", lo, 4).text, number_markup("most", hi, 4).text);
@@ -102,34 +102,19 @@ static doc_cell cell_both(const epiq_part *p)
                : cell_text("unknown");
 }
 
-static doc_cell cell_sd(const epiq_result *r, const epiq_point *p)
+static doc_cell cell_prediction(const epiq_point *p)
 {
-    return cell_number(sqrt(shown_variance(r, p)));
-}
-
-/* Rounded for people, in full as data. */
-static doc_cell cell_rounded(double v, epiqp_digits rounded)
-{
-    doc_cell cell = cell_number(v);
-    if (isfinite(v)) snprintf(cell.words, sizeof cell.words, "%s", rounded.text);
-    return cell;
-}
-
-static doc_cell cell_part_sd(const epiq_part *p)
-{
-    const double sd = p->known ? part_sd(p) : NAN;
-    return cell_rounded(sd, epiqp_rounded_sd(sd));
+    return cell_rounded(p->prediction, epiqp_rounded_beside(p->prediction, part_sd(&p->full_variance)));
 }
 
 static void write_line(doc *d, ptrdiff_t i)
 {
     const epiq_point *p = d->r->points[i];
-    const double sd = sqrt(shown_variance(d->r, p));
-    doc_row(d, false, phrase_of("data-point=\"%td\"", i).text, cell_text(p->at),
-            d->page ? cell_rounded(p->prediction, epiqp_rounded_beside(p->prediction, sd)) : cell_number(p->prediction),
-            cell_rounded(sd, epiqp_rounded_sd(sd)), cell_interval(p), cell_part_sd(&p->data),
-            cell_part_sd(&p->procedural), cell_part_sd(&p->ensemble), cell_both(&p->procedural), cell_both(&p->data),
-            cell_both(&p->ensemble), p->predictive.known ? cell_interval(p) : cell_text("unknown"));
+    const double sd = part_sd(&p->full_variance);
+    doc_row(d, false, phrase_of("data-point=\"%td\"", i).text, cell_text(p->at), cell_prediction(p), cell_sd(sd),
+            cell_interval(p), cell_part_sd(&p->data), cell_part_sd(&p->procedural), cell_part_sd(&p->ensemble),
+            cell_both(&p->procedural), cell_both(&p->data), cell_both(&p->ensemble),
+            p->predictive.known ? cell_interval(p) : cell_text("unknown"));
 }
 
 static void write_lines(doc *d, ptrdiff_t most)
@@ -209,9 +194,9 @@ static void write_sweep_table(doc *d)
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns)});
     for (ptrdiff_t k = 0; (s = d->r->sweeps[k]); k++) {
         const epiq_point *least = s->points[0], *most = s->points[s->count - 1];
-        doc_row(d, false, NULL, cell_text(names[s->feature]), cell_number(s->value[0]), cell_number(least->prediction),
-                cell_sd(d->r, least), cell_number(s->value[s->count - 1]), cell_number(most->prediction),
-                cell_sd(d->r, most));
+        doc_row(d, false, NULL, cell_text(names[s->feature]), cell_number(s->value[0]), cell_prediction(least),
+                cell_part_sd(&least->full_variance), cell_number(s->value[s->count - 1]), cell_prediction(most),
+                cell_part_sd(&most->full_variance));
     }
 }
 

@@ -19,7 +19,6 @@ doc_cell cell_interval(const epiq_point *p);         /* the same in a table; "no
 void write_composition(doc *d, const epiq_point *p); /* of the distance of y from the prediction */
 void write_rows_answer(doc *d);                      /* of rows left out */
 /* Of the prediction by all networks; at a row left out a few that have not seen it stand for them. NAN: it is unknown. */
-double shown_variance(const epiq_result *r, const epiq_point *p);
 void write_least_sure(doc *d);
 
 /* ---- and at length ---- */

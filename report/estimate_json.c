@@ -140,7 +140,8 @@ static void write_point(json *j, const epiq_result *r, const epiq_point *p, cons
     const int left_out = p->left_out > 0;
     json_fields(j, FIELDS(FIELD("at", TEXT, &p->at), FIELD_THERE("left_out", BOOL, left_out ? &left_out : NULL),
                           FIELD("prediction", REAL, &p->prediction),
-                          FIELD("prediction_variance", VARIANCE, &p->prediction_variance)));
+                          FIELD("prediction_variance", VARIANCE, &p->prediction_variance),
+                          FIELD("full_variance", VARIANCE, &p->full_variance)));
     write_part(j, "procedural", &p->procedural, run,
                FIELDS(FIELD_THERE("members", COUNT, p->procedural.method == EPIQ_BY_EV ? &p->member_count : NULL)));
     write_data_part(j, r, p, run);
@@ -233,7 +234,8 @@ static void estimate_csv(FILE *out, const report_answer *a)
                         FIELD("infinite", VARIANCE, &p->infinite), PREDICTIVE("predictive_lo", lo),
                         PREDICTIVE("predictive_hi", hi), FIELD("left_out", COUNT, &left_out),
                         FIELD("confidence_lo", REAL, p->confidence.known ? &p->confidence.lo : NULL),
-                        FIELD("confidence_hi", REAL, p->confidence.known ? &p->confidence.hi : NULL)));
+                        FIELD("confidence_hi", REAL, p->confidence.known ? &p->confidence.hi : NULL),
+                        FIELD("full_variance", VARIANCE, &p->full_variance)));
     }
 }
 

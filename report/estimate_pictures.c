@@ -417,9 +417,9 @@ static void least_sure(const epiq_result *r, ptrdiff_t count, const epiq_point *
 {
     for (ptrdiff_t i = 0; i < r->point_count; i++) {
         const epiq_point *at = r->points[i];
-        const double variance = shown_variance(r, at);
+        const double variance = part_variance(&at->full_variance);
         ptrdiff_t k = i < count ? i : count;
-        for (; k > 0 && shown_variance(r, order[k - 1]) < variance; k--) {
+        for (; k > 0 && part_variance(&order[k - 1]->full_variance) < variance; k--) {
             if (k < count) order[k] = order[k - 1];
         }
         if (k < count) order[k] = at;
@@ -427,14 +427,13 @@ static void least_sure(const epiq_result *r, ptrdiff_t count, const epiq_point *
 }
 
 /* Of the prediction shown where that is known, else of one network. */
-static stacked_row point_row(const epiq_result *r, const epiq_point *at, bool shown, epiq_part *room)
+static stacked_row point_row(const epiq_result *r, const epiq_point *at, bool shown)
 {
     const double m = !shown              ? 1
                      : !at->member_count ? INFINITY
                                          : (double)(at->left_out ? r->ran->members : at->member_count);
-    *room = shown ? at->prediction_variance : at->single;
-    if (shown && at->left_out) *room = (epiq_part){.known = 1, .variance = shown_variance(r, at)};
-    return (stacked_row){at->at, part_variance(&at->data), part_variance(&at->procedural) / m, room};
+    return (stacked_row){at->at, part_variance(&at->data), part_variance(&at->procedural) / m,
+                         shown ? &at->full_variance : &at->single};
 }
 
 static void draw_points(doc *d)
@@ -445,13 +444,12 @@ static void draw_points(doc *d)
     if (!first->data.known && !first->procedural.known) return;
     picture *p = pictures_add(&d->set, PICTURE_POINTS, 0, "points", "Where the variance comes from, point by point");
     stacked_row rows[ROWS_MAX] = {{0}};
-    epiq_part room[ROWS_MAX];
     for (ptrdiff_t i = 0; i < count; i++) {
         order[i] = first;
     }
     least_sure(d->r, count, order);
     for (ptrdiff_t i = 0; i < count; i++) {
-        rows[i] = point_row(d->r, order[i], shown, &room[i]);
+        rows[i] = point_row(d->r, order[i], shown);
     }
     const char *cut = draw_stacked(d, p, rows, count, shown ? "the prediction" : "one network");
     picture_axes(p, WIDTH, 0, squared_units(d, p, shown ? "variance of the prediction" : "variance of one network"),
@@ -477,7 +475,7 @@ static void draw_spread(doc *d)
     const ink a = picture_ink(p, SVG_MARKS, "a point", 0, d->r->point_count / step + 1, false);
     for (ptrdiff_t i = 0; i < d->r->point_count; i += step) {
         const epiq_point *at = d->r->points[i];
-        ink_add(&a, at->prediction, sqrt(shown_variance(d->r, at)), NAN, NAN);
+        ink_add(&a, at->prediction, part_sd(&at->full_variance), NAN, NAN);
     }
     picture_axes(p, WIDTH, 260, picture_text(p, "predicted %s", d->run->data.target), "its standard deviation");
     p->caption = picture_text(p, "The higher a dot, the less sure the prediction at that point%s.",

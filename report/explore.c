@@ -146,8 +146,9 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
                             {"score", "score", 0, 5, 5, 2, 11, .name = "score"},
                             {"prediction", "prediction", 0, 5, 5, 2, 11, .name = "prediction"},
                             {"std dev", "std dev", 0, 4, 5, 2, 11, .name = "sd"},
-                            {"data", "data", 0, 4, 5, 2, 11, .name = "data"},
-                            {"retraining", "retraining", 0, 4, 5, 2, 11, .name = "procedural"}};
+                            {"data", "data", 0, 4, 5, 2, 11, .name = "data-sd"},
+                            {"retraining", "retraining", 0, 4, 5, 2, 11, .name = "procedural-sd"}};
+    const bool ucb = r->ask->rule == EPIQ_RULE_UCB; /* else the score is a variance */
     for (ptrdiff_t i = 0; i < shown; i++) {
         doc_widen(&columns[1], candidate_name(r, i));
     }
@@ -155,20 +156,21 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = "Candidates, best first"});
     for (ptrdiff_t i = 0; i < shown; i++) {
         const epiq_candidate *k = r->ranked[i];
+        const double sd = score_sd(r, &k->data, &k->procedural), score = k->known ? k->score : NAN;
         if (d->page && i == r->ask->batch) doc_group(d);
         doc_row(d, false, NULL, k->pick ? cell_words("%td", k->pick) : cell_text(""), cell_text(candidate_name(r, i)),
-                cell_number(k->known ? k->score : NAN), cell_number(k->prediction),
-                cell_number(score_sd(r, &k->data, &k->procedural)), cell_variance(&k->data),
-                cell_variance(&k->procedural));
+                cell_rounded(score, ucb ? epiqp_rounded_beside(score, sd) : epiqp_rounded_sd(score)),
+                cell_rounded(k->prediction, epiqp_rounded_beside(k->prediction, sd)), cell_sd(sd),
+                cell_part_sd(&k->data), cell_part_sd(&k->procedural));
     }
     doc_table_close(d);
     doc_when(d, shown < r->count, "... and %td more; {--top} N shows more, {--csv} and {--json} have all.\n",
              r->count - shown);
-    doc_note(d, "The two parts are variances in squared units of the target, retraining that of one network%s%s.",
-             r->ask->batch > 1
-                 ? "; each pick after the first is shown as if those before it had been observed as predicted"
-                 : "",
-             r->count > TABLE_MAX ? "; only the best 200 are listed, the files hold all" : "");
+    doc_note(
+        d, "Data and retraining are standard deviations in units of the target, retraining that of one network%s%s.",
+        r->ask->batch > 1 ? "; each pick after the first is shown as if those before it had been observed as predicted"
+                          : "",
+        r->count > TABLE_MAX ? "; only the best 200 are listed, the files hold all" : "");
 }
 
 /* In the text: what to measure, a line for each pick. */
@@ -229,7 +231,7 @@ static void describe(doc *d)
         doc_page(d, "</div>\n");
     }
     write_table(d, r, r->count < most ? r->count : most);
-    doc_say(d, "std dev is the score's, the two parts are variances; retraining is one network's.\n");
+    doc_say(d, "std dev is the score's, of the mean of several networks; retraining is one network's.\n");
     doc_when(d, r->ask->batch > 1,
              "Each pick after the first is shown as if those before it had been observed as predicted%s.\n",
              r->estimate->training->members ? " (for networks an approximation)" : "");

@@ -317,6 +317,7 @@ static PyObject *result_numbers(PyObject *self, PyObject *name)
         size_t offset;
     } arrays[] = {{"prediction", 1, put_prediction, 0},
                   PART(prediction_variance),
+                  PART(full_variance),
                   PART(procedural),
                   PART(data),
                   PART(ensemble),
@@ -350,7 +351,7 @@ static PyMethodDef METHODS[] = {
     {"numbers", result_numbers, METH_O,
      "numbers(name)\n--\n\nfloat64 of all points, one after the other, in a bytearray; NaN: not known. name: "
      "prediction,\n"
-     "prediction_variance, procedural, data, ensemble, single, those with _interval (two for each point),\n"
+     "prediction_variance, full_variance, procedural, data, ensemble, single, those with _interval (two for each point),\n"
      "predictive_interval, left_out (the row that is, from 1, or 0), members, batches."},
     {0},
 };

@@ -13,6 +13,8 @@ enum {
     NARROWEST = 16,    /* the width below which nothing is to be gained */
     TIMED = 12,        /* models whose networks are timed for a forecast, about; others are as their counts say */
 };
+static const double SMALLEST =
+    1e-5; /* the lambda below which nothing is to be gained: as small as the choice of `auto` goes */
 
 /* Seconds that a model is expected to take: its kernel's part, its networks on all rows, and those without one fold. */
 typedef struct {
@@ -463,7 +465,7 @@ static int all_failed(const job *j)
 }
 
 /* The choice is the first or the last of what was tried: better ones may lie beyond, if it is not a width as narrow or as wide as
- * widths need be. where: in epiq_compared. */
+ * widths need be, or a lambda as small. where: in epiq_compared. */
 static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
 {
     const epiq_comparison *r = j->r;
@@ -475,7 +477,7 @@ static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
         most = fmax(most, v);
         chosen = i == r->choice ? v : chosen;
     }
-    const bool far = whole && (chosen == least ? least <= NARROWEST : most >= EPIQ_USUAL_WIDTH);
+    const bool far = chosen == least ? least <= (whole ? NARROWEST : SMALLEST) : whole && most >= EPIQ_USUAL_WIDTH;
     const bool constant = !(epiqp_variance(j->data->y, j->data->n) > 0); /* then there is nothing to try */
     if (r->choice < 0 || constant || least == most || (chosen > least && chosen < most) || far) return EPIQ_OK;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_EDGE, "the %s chosen, %g, is the %s compared; try %s ones as well",

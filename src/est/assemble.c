@@ -150,12 +150,16 @@ static void write_variances(const epiqp_problem *pb, const epiqp_findings *f, pt
     }
     out->single = in_units(epiqp_sum_of(both.data, both.procedural, 1, o->level, both.method), unit2, w);
     out->ensemble = in_units(epiqp_ensemble_of(&both, ba, o), unit2, w);
-    epiq_part of_prediction = f->ba.h && !f->influence.prediction && !f->kernel ? ba : both.data;
+    epiq_part of_prediction = f->ba.h && !f->influence.prediction && !f->kernel ? ba : both.data,
+              of_all = of_prediction;
     if (f->ev.h) {
-        const ptrdiff_t networks = left_out && f->ev.unseen ? plan->folds->starts : f->ev.members;
-        of_prediction = epiqp_sum_of(both.data, both.procedural, (double)networks, o->level, both.method);
+        const double all = (double)f->ev.members,
+                     networks = left_out && f->ev.unseen ? (double)plan->folds->starts : all;
+        of_prediction = epiqp_sum_of(both.data, both.procedural, networks, o->level, both.method);
+        of_all = epiqp_sum_of(both.data, both.procedural, all, o->level, both.method);
     }
     out->prediction_variance = in_units(of_prediction, unit2, w);
+    out->full_variance = epiqp_in_units(of_all, unit2);
     out->corrected = corrected;
     out->influential = epiqp_empty_list;
     for (int how = 0; f->influence.corrected && how < EPIQ_CORRECTIONS; how++) {

@@ -34,7 +34,6 @@ typedef struct {
     const epiqp_problem *pb;
     const epiqp_answer *a;
     const epiqp_unseen *unseen;
-    double m; /* networks on all rows, whose mean is asked about a new row; 0: none, so no procedural part */
     double *values;
 } summing;
 
@@ -50,12 +49,11 @@ static double width_of(const summing *w, const epiq_point *p, ptrdiff_t row, dou
 static double value_of(const summing *w, quantity q, ptrdiff_t point)
 {
     const epiq_point *p = &w->a->points[point];
-    const double m = w->m;
-    const bool observed = p->predictive.known, both = p->data.known && (m == 0 || p->procedural.known);
-    const double variance = both ? p->data.variance + (m > 0 ? p->procedural.variance / m : 0) : -1;
+    const bool observed = p->predictive.known;
+    const double variance = variance_of(&p->full_variance);
     switch (q) {
     case PREDICTION_SD:
-        return both ? sqrt(variance) : -1;
+        return variance >= 0 ? sqrt(variance) : -1;
     case PROCEDURAL:
         return variance_of(&p->procedural);
     case DATA:
@@ -117,8 +115,7 @@ int epiqp_summarise(const epiqp_problem *pb, const epiqp_unseen *unseen, epiqp_a
 {
     epiq_summary *s = &a->summary;
     if (!pb->left_out) return EPIQ_OK;
-    const summing w = {pb, a, unseen, pb->plan->members ? (double)a->ran.members : 0,
-                       epiqp_room(pb, pb->asked, sizeof *w.values)};
+    const summing w = {pb, a, unseen, epiqp_room(pb, pb->asked, sizeof *w.values)};
     if (!w.values) return EPIQ_E_NOMEM;
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
         s->rows += pb->left_out[p] >= 0;

@@ -50,7 +50,7 @@ check 'threads' cmp <(models one.json) <(models three.json)
 expect_ok "$epiq" compare rows.csv --target y --engine infinite --depth 1,2 --bias 0.5,1 --json -
 cp "$out" closed.json
 check 'JSON alone on stdout' is_json closed.json
-check 'no width' test "$(grep -c '"width": null, "depth"' closed.json)" -eq 12
+check 'no width' test "$(grep -c '"width": null, "depth"' closed.json)" -eq 16
 check 'nothing trained' says closed.json '"trainings": 0,'
 expect_ok "$epiq" compare rows.csv --target y --engine infinite --folds 0 --at row:1 --at row:2 --json folds.json
 check 'no cross-validation' says folds.json '"cv_rmse": null, "cv_se": null'

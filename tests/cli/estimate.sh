@@ -57,8 +57,8 @@ check 'text: no colour in a file' lacks "$out" "$(printf '\033')"
 check 'nothing on stderr' test ! -s "$err"
 check 'CSV: a line a point' test "$(wc -l <all.csv)" -eq 3
 check 'CSV: columns' says all.csv '^at,prediction,prediction_variance,procedural,procedural_lo,procedural_hi,data,data_lo,data_hi,ensemble,ensemble_lo,ensemble_hi,single'
-check 'CSV: a new observation at the end' says all.csv ',uncorrected,infinite,predictive_lo,predictive_hi,left_out,confidence_lo,confidence_hi$'
-check 'CSV: row 7 was not left out, as a point' says all.csv '^row:7,.*,0,,$'
+check 'CSV: a new observation at the end' says all.csv ',uncorrected,infinite,predictive_lo,predictive_hi,left_out,confidence_lo,confidence_hi,full_variance$'
+check 'CSV: row 7 was not left out, as a point' says all.csv '^row:7,.*,0,,,[0-9.e-]+$'
 check 'a new observation' says all.json \
     "^      \"predictive\": \{\"lo\": $number, \"hi\": $number, \"level\": 0.95, \"noise_sd\": $number, \"by\": \"5 folds\"\},$"
 check 'text: a new observation' says "$out" "^  95 % prediction interval  $number to $number\$"
@@ -119,7 +119,7 @@ expect_ok "$epiq" estimate rows.csv --target y --width 16 --at mean --budget-net
 check 'text: the interval of the expected prediction' says "$out" '^95 % interval of the expected prediction, .*: -?[0-9.]+ to -?[0-9.]+ \(halves, 6 trainings\)\.$'
 check 'JSON has it' says bought.json '"confidence": \{"lo": [-0-9.e]+, "hi": [-0-9.e]+, "level": 0.95, "method": "halves", "networks": 6, "target": "expected_prediction"'
 check 'and what was bought' says bought.json '"reason": "6 trainings buy 2 networks on all rows and 4 on halves of them"'
-check 'CSV has it' says bought.csv ',0,-?[0-9.e-]+,-?[0-9.e-]+$'
+check 'CSV has it' says bought.csv ',0,-?[0-9.e-]+,-?[0-9.e-]+,[0-9.e-]+$'
 check 'the page has it' says bought.html 'interval of the expected prediction'
 check 'nothing else is trained' says bought.json '"members": 6, |"members": 6,$'
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --quiet --csv quiet.csv

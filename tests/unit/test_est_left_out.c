@@ -198,6 +198,7 @@ TEST(networks_of_a_fold_are_those_trained_without_it)
         }
         NEAR(p->prediction, (p->members[0] + p->members[1] + p->members[2]) / 3, 1e-12);
         CLOSE(p->prediction_variance.variance, p->data.variance + p->procedural.variance / 3, 1e-12);
+        CLOSE(p->full_variance.variance, p->data.variance + p->procedural.variance / (double)r->ran->members, 1e-12);
         epiq_result_free(own, want);
         epiq_ctx_free(own);
     }

@@ -41,6 +41,7 @@ static epiq_point full_point(const char *at)
     epiq_point p = {.at = at,
                     .prediction = 1,
                     .prediction_variance = part(0.75, 0.5, 1, EPIQ_BY_IF_EV),
+                    .full_variance = part(0.75, 0.5, 1, EPIQ_BY_IF_EV),
                     .procedural = part(1.5, 1, 3, EPIQ_BY_EV),
                     .data = part(0.5, 0.25, 1, EPIQ_BY_IF),
                     .ensemble = part(0.8125, 0.5, 1.25, EPIQ_BY_BA),
@@ -271,7 +272,7 @@ TEST(many_points_get_lines_and_the_first_pictures)
     for (int i = 0; i < 600; i++) {
         k.point[i] = full_point("a <b>file</b>.csv:1");
         k.point[i].prediction = i;
-        k.point[i].prediction_variance.variance = 1 + (i * 7) % 600; /* each value once */
+        k.point[i].full_variance.variance = 1 + (i * 7) % 600; /* each value once */
         k.m.points[i] = &k.point[i];
     }
     k.m.r.point_count = 600;

@@ -48,6 +48,7 @@ static epiq_point point(const char *at)
     epiq_point p = {.at = at,
                     .prediction = 20,
                     .prediction_variance = part(7),
+                    .full_variance = part(7),
                     .procedural = part(16),
                     .data = part(3),
                     .member_count = 4,
@@ -110,18 +111,18 @@ TEST(an_observation_has_its_own_paragraph)
     has(&r, JSON,
         "\"predictive\": {\"lo\": 13.125, \"hi\": 30.5, \"level\": 0.95, \"noise_sd\": 3, \"by\": "
         "\"leave-one-out\"},\n");
-    has(&r, CSV, ",predictive_lo,predictive_hi,left_out,confidence_lo,confidence_hi\n");
-    has(&r, CSV, ",13.125,30.5,0,,\n");
+    has(&r, CSV, ",predictive_lo,predictive_hi,left_out,confidence_lo,confidence_hi,full_variance\n");
+    has(&r, CSV, ",13.125,30.5,0,,,7\n");
     p.member_count = 0; /* the kernel predictor itself: no procedure in it */
-    p.prediction_variance = part(7);
+    p.prediction_variance = p.full_variance = part(7);
     lines(&r);
-    p.data = p.prediction_variance = (epiq_part){0};
+    p.data = p.prediction_variance = p.full_variance = (epiq_part){0};
     lines(&r);
     p.predictive.known = 0;
     p.procedural = (epiq_part){0};
     lines(&r);
     has(&r, JSON, "\"predictive\": null,\n");
-    has(&r, CSV, ",,,0,,\n");
+    has(&r, CSV, ",,,0,,,\n");
 }
 
 TEST(many_points_have_a_column_of_it)
@@ -155,15 +156,15 @@ TEST(sweeps_have_a_line_a_feature)
     const epiq_point *const list[] = {&ends[0], &ends[1], &ends[2], NULL};
     const double value[] = {1, 2, 4.5};
     ends[2].prediction = 31.25;
-    ends[2].prediction_variance = ends[2].data = (epiq_part){0};
+    ends[2].prediction_variance = ends[2].full_variance = ends[2].data = (epiq_part){0};
     const epiq_sweep sweeps[] = {{0, 3, value, list, 3, value}, {1, 2, value, list, 2, value}};
     epiq_result r = result(&p, 1);
     r.sweeps = (const epiq_sweep *const[]){&sweeps[0], &sweeps[1], NULL};
     r.sweep_count = 2;
     options.sweep = 3;
     lines(&r);
-    has(&r, TEXT, "\nrooms                 1          20        2.65         4.5       31.25     unknown\n");
-    has(&r, TEXT, "\nage ?[31m??           1          20        2.65           2          20        2.65\n");
+    has(&r, TEXT, "\nrooms                 1        20.0         2.6         4.5       31.25     unknown\n");
+    has(&r, TEXT, "\nage ?[31m??           1        20.0         2.6           2        20.0         2.6\n");
     has(&r, JSON,
         "      \"feature\": \"rooms\",\n      \"values\": [1, 2, 4.5],\n      \"prediction\": [20, 20, 31.25],\n"
         "      \"procedural\": [16, 16, 16],\n      \"data\": [3, 3, null]\n");

@@ -427,6 +427,7 @@ static const char *json_is_whole(const problem *p)
                                          "at",
                                          "prediction",
                                          "prediction_variance",
+                                         "full_variance",
                                          "procedural",
                                          "ensemble",
                                          "single",

@@ -133,6 +133,11 @@ class Result(Answer):
         return self._column("prediction_variance")
 
     @property
+    def full_variance(self) -> Floats:
+        """That of the mean of all networks, also at a row left out, where the prediction is of the few that have not seen it."""
+        return self._column("full_variance")
+
+    @property
     def procedural(self) -> Floats:
         """Would retraining change the prediction?"""
         return self._variance("procedural")
@@ -218,7 +223,7 @@ class Result(Answer):
             interval = self._interval(part)
             columns |= {part: self._variance(part), f"{part}_lo": interval[:, 0], f"{part}_hi": interval[:, 1]}
         predictive = self.predictive_interval
-        columns |= {"predictive_lo": predictive[:, 0], "predictive_hi": predictive[:, 1]}
+        columns |= {"predictive_lo": predictive[:, 0], "predictive_hi": predictive[:, 1], "full_variance": self.full_variance}
         index = self._labels if isinstance(self._labels, pd.Index) else pd.Index(self.at, name="at")
         frame: pandas.DataFrame = pd.DataFrame(columns, index=index)
         return frame
@@ -237,7 +242,7 @@ class Result(Answer):
         lines = [f'<table style="{_TABLE}"><thead><tr>', *(f'<th style="{_HEAD}">{title}</th>' for title in titles)]
         lines.append("</tr></thead><tbody>")
         for name, p in zip(self.at, self[:_MOST_ROWS]):
-            sd = np.sqrt(self._shown_variance(p))
+            sd = np.sqrt(_number(p["full_variance"]))
             cells = [_beside(_number(p["prediction"]), sd), _sd(sd), _predictive(p),
                      *(_cell(p[part]) for part in ("data", "procedural", "ensemble", "single"))]
             lines.append(f'<tr><th style="{_CELL}">{html.escape(str(name))}</th>')
@@ -251,14 +256,6 @@ class Result(Answer):
         lines.append(f'<p style="{_NOTE}"><b>Advice:</b> {html.escape(self.advice["text"])}</p>')
         lines += [f'<p style="{_NOTE}"><b>Warning:</b> {html.escape(w["message"])}</p>' for w in self.warnings]
         return "".join(lines)
-
-    def _shown_variance(self, p: dict[str, Any]) -> float:
-        """Of the prediction by all networks; at a row left out a few that have not seen it stand for them."""
-        options = self.json["run"]["options"]
-        few = p.get("left_out") and p["data"] and p["procedural"] and options["engine"] != "infinite"
-        if few and self.members.shape[1]:
-            return float(p["data"]["variance"] + p["procedural"]["variance"] / options["members"])
-        return _number(p["prediction_variance"])
 
     def _ensemble_size(self) -> str:
         for p in self:
