@@ -2,6 +2,7 @@
  * 10). The optimum over whole numbers is mix.c's; here it gets its interval, its curve and its sentence.
  */
 #include "decide/decide.h"
+#include "est/assemble.h"
 
 #include <float.h>
 #include <math.h>
@@ -19,7 +20,7 @@ static const double PRICE_LEAST = 1e-12, PRICE_MOST = 1e12; /* keep costs of 1e9
 static const double DATA_DRIFT[] = {0.40, -0.25}, PROCEDURAL_DRIFT[] = {0.20, 0.15};
 static const double LIKELY = 0.8;       /* of the plan that is recommended: worth the price of few disappointments */
 static const double NETWORKS_MOST = 10; /* times those there are: more was never the right answer to anything seen */
-static const double NOTICED = 0.1;      /* of a standard deviation or a variance: less is not noticed */
+static const double LITTLE = 0.1;       /* of a variance: a part that is less changes little */
 static const double UNSEEN = 0.01;      /* of the noise: a budget buys no networks to lower retraining below that */
 static const double MANY = 10;          /* times the rows: more is a hope, not a plan */
 static const double FAR = 100;          /* times the rows: from halves nothing is promised for more */
@@ -396,7 +397,7 @@ static const char *nothing_to_buy(const job *j, const char *interval)
 static bool is_noticed(const job *j, const epiq_plan_step *b)
 {
     const double noise = fmax(j->noise, 0);
-    return sqrt(noise + b->variance.variance) < (1 - NOTICED) * sqrt(noise + j->plan->now.variance.variance);
+    return epiqp_noticed(noise + j->plan->now.variance.variance, noise + b->variance.variance);
 }
 
 /* About what is recommended: the likely plan if there is one. */
@@ -447,12 +448,11 @@ static const char *notice_of(const job *j)
     const epiq_plan_step *b = j->plan->plan.likely ? j->plan->plan.likely : &j->plan->best;
     const double now = j->plan->now.variance.variance, starts = j->market.tau2 / j->market.m, noise = j->noise,
                  before = sqrt(noise + now), after = sqrt(noise + b->variance.variance);
-    const char *parts = !(now > 0) ? "There is nothing to lower."
-                        : starts < NOTICED * now
-                            ? "More networks alone would change little: retraining is a small part of the variance."
-                        : starts > (1 - NOTICED) * now
-                            ? "More rows alone would change little: retraining is nearly all of the variance."
-                            : "Both more rows and more networks would lower it.";
+    const char *parts =
+        !(now > 0)              ? "There is nothing to lower."
+        : starts < LITTLE * now ? "More networks alone would change little: retraining is a small part of the variance."
+        : starts > (1 - LITTLE) * now ? "More rows alone would change little: retraining is nearly all of the variance."
+                                      : "Both more rows and more networks would lower it.";
     const char *doubt = doubt_of(j, b);
     if (noise < 0 || !doubt) return doubt ? epiqp_arena_sentence(j->c, j->arena, "%s%s", parts, doubt) : NULL;
     if (b->cost == 0) {

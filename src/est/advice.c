@@ -7,9 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Of the variance of a new observation around the prediction: to lower it by less shortens its interval by less than 10 %, which is
- * not noticed (plan.c has the same rule). */
-static const double NOTICED = 0.19;
 static const double BESIDE_NOISE = 0.05; /* of the noise variance: what procedural / m may be left with */
 static const double DOMINATES = 2;       /* a part that is this many times the other decides alone */
 static const double SETTLED = 0.1; /* enough networks: procedural / m is below this fraction of the data variance */
@@ -26,6 +23,19 @@ typedef struct {
     double enough;       /* networks, for the procedural part not to matter */
     bool train, collect; /* whether more networks, or more rows, lower the variance noticeably */
 } balance;
+
+bool epiqp_noticed(double before, double after)
+{
+    static const double LEAST = 0.1; /* by which its interval is shorter */
+    return after < (1 - LEAST) * (1 - LEAST) * before;
+}
+
+/* Where the noise is unknown everything counts. */
+static bool is_noticed(const balance *b, double less)
+{
+    const double now = b->own + b->noise2;
+    return b->noise2 > 0 ? epiqp_noticed(now, now - less) : less > 0;
+}
 
 static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, const epiqp_answer *a)
 {
@@ -56,9 +66,9 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
     b.own =
         typical && rows->prediction_sd.known ? rows->prediction_sd.median * rows->prediction_sd.median : b.data + each;
     b.enough = small > 0 ? fmin(fmax(ceil(b.procedural / small), 2 * b.m), MOST * b.m) : MOST * b.m;
-    const double floor = b.noise2 > 0 ? NOTICED * (b.own + b.noise2) : 0;
-    b.train = each > b.data / DOMINATES && each > floor;
-    b.collect = b.data > each / DOMINATES && b.data / 2 > floor; /* twice the rows halve it at best */
+    const double half = b.data / 2; /* that twice the rows leave at best */
+    b.train = each > b.data / DOMINATES && is_noticed(&b, each);
+    b.collect = b.data > each / DOMINATES && is_noticed(&b, half);
     return b;
 }
 

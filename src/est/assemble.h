@@ -82,6 +82,8 @@ void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, pt
 int epiqp_summarise(const epiqp_problem *pb, const epiqp_unseen *unseen, epiqp_answer *a);
 int epiqp_check_regime(const epiqp_problem *pb, const epiqp_findings *found);
 int epiqp_check_training(const epiqp_problem *pb, const epiqp_trainings *t);
+/* Whether a variance of new observations around the prediction that falls from before to after would be noticed. */
+bool epiqp_noticed(double before, double after);
 int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_answer *a);
 
 #endif

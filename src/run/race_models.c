@@ -175,6 +175,16 @@ static int kernel_folds(const epiqp_race *r, const epiqp_fit *all, epiqp_candida
     return s;
 }
 
+/* The rows that fold f does not leave out. row: room for their numbers. */
+static void take_others(const epiqp_race *r, ptrdiff_t f, ptrdiff_t *row, double *x, double *y)
+{
+    ptrdiff_t n = 0;
+    for (ptrdiff_t i = 0; i < r->data->n; i++) {
+        if (r->rows.label[i] != f) row[n++] = i;
+    }
+    epiqp_take_rows(r->data, n, row, x, y);
+}
+
 /* Networks that are trained have a spread that kernel regression has not, in many features most of their error: its mean over
  * some rows of the first fold, of infinitely wide networks on the others. */
 static int kernel_spread(const epiqp_race *r, epiqp_candidate *m)
@@ -188,11 +198,8 @@ static int kernel_spread(const epiqp_race *r, epiqp_candidate *m)
     double *x = epiqp_alloc(alone.c, (n + points) * d + n + points, sizeof *x), *at = x ? x + n * d : NULL,
            *y = at ? at + points * d : NULL, *tau2 = y ? y + n : NULL;
     int s = row && x ? EPIQ_OK : EPIQ_E_NOMEM;
-    for (ptrdiff_t i = 0, k = 0; !s && i < r->data->n; i++) {
-        if (r->rows.label[i] != 0) row[k++] = i;
-    }
     if (!s) {
-        epiqp_take_rows(r->data, n, row, x, y);
+        take_others(r, 0, row, x, y);
         epiqp_take_rows(r->data, points, r->rows.rows, at, NULL);
         o.engine = EPIQ_ENGINE_INFINITE;
         o.solver = EPIQ_SOLVER_EXACT;
@@ -275,10 +282,7 @@ int epiqp_race_folds(epiqp_race *r)
         double *x = epiqp_room(pb, r->data->n * d + n, sizeof *x), *at = x ? x + n * d : NULL,
                *y = at ? at + out * d : NULL;
         if (!row || !x) return EPIQ_E_NOMEM;
-        for (ptrdiff_t i = 0, k = 0; i < r->data->n; i++) {
-            if (r->rows.label[i] != f) row[k++] = i;
-        }
-        epiqp_take_rows(r->data, n, row, x, y);
+        take_others(r, f, row, x, y);
         epiqp_take_rows(r->data, out, r->rows.rows + r->rows.start[f], at, NULL);
         s = epiqp_fit_new(&pb->e, &r->o, n, d, x, y, out, at, &r->fit[f]);
     }
