@@ -24,9 +24,10 @@ static const double PRIOR[PRIORS] = {0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 0}; 
 static const double LEAST_TRUST = 0.05;                                         /* of the data part */
 static const double LEAST_NOISE = 0.05;    /* of the squared error: variances are not known well enough for less */
 static const double PREDICTION_WEIGHT = 3; /* rows are alike if their predictions are, more than by any one feature */
-static const double BEYOND = 0.1;          /* of a feature's range: farther out than this lies outside the data, */
-static const double FEATURES = 10;         /* in so many features; in more, of which one is out sooner, it is farther */
-static const double TIE = 1e-9;            /* distances and weights equal but for rounding */
+/* Of a feature's range: farther out than this lies outside the data; or than the rows themselves, all but a share STRAYING of
+ * them, lie beyond the others, at most FARTHEST. */
+static const double BEYOND = 0.1, STRAYING = 0.01, FARTHEST = 0.5;
+static const double TIE = 1e-9; /* distances and weights equal but for rounding */
 
 double epiqp_spread_shrink(double share, double leave_one_out2, double folds2)
 {
@@ -163,9 +164,8 @@ epiqp_spread_place epiqp_spread_at(const epiqp_spread *s, const double *x, const
 {
     const double noise = noise_at(s, near, in_units(s, of_few));
     epiqp_spread_place out = place_of(s, near, s->law.reach, noise, in_units(s, variance));
-    const double beyond = BEYOND * (1 + log(fmax(1, (double)s->d / FEATURES)) / 2) + TIE;
     for (ptrdiff_t k = 0; k < s->d; k++) {
-        const double slack = beyond * (s->most[k] - s->least[k]);
+        const double slack = (s->beyond + TIE) * (s->most[k] - s->least[k]);
         out.outside |= !(x[k] >= s->least[k] - slack && x[k] <= s->most[k] + slack);
     }
     return out;
@@ -265,6 +265,36 @@ static void measure_features(const setup *w, double *scale, double *least, doubl
     }
 }
 
+/* How far the row with the largest value of a feature (sign -1: the least) lies beyond all others, those of its group aside; in units
+ * of their range. */
+static double lead_of(const epiqp_spread_rows *given, ptrdiff_t k, double sign, double range)
+{
+    ptrdiff_t first = 0;
+    double next = -INFINITY;
+    for (ptrdiff_t i = 1; i < given->n; i++) {
+        if (sign * given->x[i * given->d + k] > sign * given->x[first * given->d + k]) first = i;
+    }
+    for (ptrdiff_t i = 0; i < given->n; i++) {
+        if (group_of(given, i) != group_of(given, first)) next = fmax(next, sign * given->x[i * given->d + k]);
+    }
+    const double lead = sign * given->x[first * given->d + k] - next;
+    return range > lead && range <= DBL_MAX ? lead / (range - lead) : 0;
+}
+
+/* What rows like these may lie beyond the range (Y7). lead: 2 d, any use. */
+static double beyond_of(const epiqp_spread_rows *given, const double *least, const double *most, double *lead)
+{
+    const ptrdiff_t ends = 2 * given->d, stray = epiqp_max(1, (ptrdiff_t)(STRAYING * (double)given->groups));
+    if (stray >= ends) return BEYOND;
+    for (ptrdiff_t k = 0; k < given->d; k++) {
+        const double range = most[k] - least[k];
+        lead[k] = lead_of(given, k, 1, range);
+        lead[k + given->d] = lead_of(given, k, -1, range);
+    }
+    epiqp_sort(lead, ends);
+    return fmin(fmax(lead[ends - 1 - stray], BEYOND), FARTHEST);
+}
+
 /* Of a squared error; less: what is not trusted of the variance. */
 static double ratio_of(const setup *w, ptrdiff_t i, double less)
 {
@@ -298,7 +328,7 @@ static void choose_rows(const setup *w)
 /* What follows from features and groups alone. all: laid_out_size of them. */
 static ptrdiff_t laid_out_size(const epiqp_spread *s)
 {
-    return (s->rows + 3) * s->d + s->rows;
+    return (s->rows + 5) * s->d + s->rows;
 }
 
 static void lay_out(const setup *w, double *all)
@@ -308,6 +338,7 @@ static void lay_out(const setup *w, double *all)
     double *scale = all + rows * d, *least = scale + d, *most = least + d, *weight = most + d;
     weigh_rows(w);
     measure_features(w, scale, least, most);
+    out->beyond = beyond_of(w->given, least, most, weight + rows);
     choose_rows(w);
     for (ptrdiff_t j = 0; j < rows; j++) {
         memcpy(all + j * d, w->given->x + w->chosen[j] * d, (size_t)d * sizeof *all);

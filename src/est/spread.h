@@ -70,6 +70,7 @@ typedef struct {
     const double *scale;  /* d: 1/(standard deviation sqrt(d)); 0: the feature is constant */
     const double *least;  /* d: range of the features over all n rows */
     const double *most;   /* d */
+    double beyond;        /* of its range: how far a feature may be outside of it (Y7) */
     double groups;
     /* of the rows themselves, as epiqp_spread_at_row reads it; not there in a model */
     const struct epiqp_nearby *of_row; /* n */

@@ -4,15 +4,8 @@
 #include "est/assemble.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { LEAST_SURE = 5 }; /* rows listed */
-
-static int rising(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Of sorted values, between the two nearest. */
 static double quantile(const double *v, ptrdiff_t count, double share)
@@ -77,7 +70,7 @@ static epiq_quantiles quantiles_of(const summing *w, quantity q)
         if (v >= 0) w->values[count++] = v;
     }
     if (!count) return (epiq_quantiles){0};
-    qsort(w->values, (size_t)count, sizeof *w->values, rising);
+    epiqp_sort(w->values, count);
     return (epiq_quantiles){1, quantile(w->values, count, 0.05), quantile(w->values, count, 0.5),
                             quantile(w->values, count, 0.95)};
 }

@@ -47,10 +47,15 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+void epiqp_sort(double *v, ptrdiff_t count)
+{
+    qsort(v, (size_t)count, sizeof *v, ascending);
+}
+
 double epiqp_median(double *v, ptrdiff_t count)
 {
     if (count < 1) return NAN;
-    qsort(v, (size_t)count, sizeof *v, ascending);
+    epiqp_sort(v, count);
     double upper = v[count / 2];
     return count % 2 ? upper : v[count / 2 - 1] / 2 + upper / 2;
 }

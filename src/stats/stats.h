@@ -7,6 +7,7 @@
 double epiqp_mean(const double *v, ptrdiff_t count);
 double epiqp_variance(const double *v, ptrdiff_t count); /* divisor count - 1, two-pass; 0 for count < 2 */
 double epiqp_largest(const double *v, ptrdiff_t count);  /* of |v|; of nothing: 0 */
+void epiqp_sort(double *v, ptrdiff_t count);             /* rising */
 double epiqp_median(double *v, ptrdiff_t count);         /* reorders v */
 
 typedef struct {

@@ -613,6 +613,41 @@ TEST(outside_the_data_is_said_so)
     end();
 }
 
+/* In many features some feature of a new row is beyond its range over the rows more often than not. */
+TEST(in_many_features_new_rows_of_the_same_kind_are_inside)
+{
+    enum { NEW = 2000, WIDEST = 60 };
+    static const struct {
+        ptrdiff_t n, d;
+    } tables[] = {{150, 60}, {200, 40}, {100, 30}};
+    double *fresh = malloc(NEW * WIDEST * sizeof *fresh), *x = malloc(200 * WIDEST * sizeof *x);
+    begin();
+    for (int t = 0; fresh && x && t < 3; t++) {
+        const ptrdiff_t n = tables[t].n, d = tables[t].d;
+        double share = 0;
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            plant(n, 60 + seed);
+            epiqp_normals((epiqp_stream){60 + seed, EPIQP_FOR_SYNTH_X, 1}, n * d, x);
+            epiqp_normals((epiqp_stream){60 + seed, EPIQP_FOR_SYNTH_X, 2}, NEW * d, fresh);
+            P.rows.x = x;
+            P.rows.d = d;
+            EQ(set_up(1), EPIQ_OK);
+            for (ptrdiff_t i = 0; i < NEW; i++) {
+                const epiqp_nearby near = epiqp_spread_look(&s, fresh + i * d, 0);
+                share += epiqp_spread_at(&s, fresh + i * d, &near, 0, 0).outside / (8.0 * NEW);
+            }
+            fresh[0] = 20; /* four times as far out as the farthest row */
+            const epiqp_nearby near = epiqp_spread_look(&s, fresh, 0);
+            TRUE(epiqp_spread_at(&s, fresh, &near, 0, 0).outside);
+        }
+        TRUE(share <
+             5 / (double)n); /* 2/n beyond the range and 1/n too far from others; that of 8 tables is known to 0.7/n */
+    }
+    free(x);
+    free(fresh);
+    end();
+}
+
 TEST(errors_of_folds_are_shrunk)
 {
     CLOSE(epiqp_spread_shrink(0.8, 0, 0), pow(0.8, 0.25), 1e-14);
