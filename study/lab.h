@@ -228,6 +228,8 @@ study_rate lab_coverage(const lab_cell *c, ptrdiff_t field, ptrdiff_t df, double
 /* Lines: one estimate with its interval; the truth by both forms; a field's mean, its ratio to it and coverage. */
 void lab_line_one(epiq_part p, study_cell *line);
 void lab_line_truth(const lab_cell *c, lab_quantity which, study_cell *line);
+/* Of two numbers that were measured apart. */
+void lab_line_apart(study_number estimate, study_number truth, study_cell *line);
 study_cell lab_judged(const lab_cell *c, const char *quantity, const char *method, ptrdiff_t field, lab_quantity which);
 
 int lab_plant(lab *l, const lab_table *table, const lab_planted **out); /* which lives as long as the result */

@@ -284,6 +284,13 @@ void lab_line_truth(const lab_cell *c, lab_quantity which, study_cell *line)
     }
 }
 
+void lab_line_apart(study_number estimate, study_number truth, study_cell *line)
+{
+    line->truth = truth;
+    line->estimate = estimate;
+    line->ratio.se = estimate.value / truth.value * hypot(estimate.se / estimate.value, truth.se / truth.value);
+}
+
 study_cell lab_judged(const lab_cell *c, const char *quantity, const char *method, ptrdiff_t field, lab_quantity which)
 {
     ptrdiff_t df = field == S_EV ? S_EV_DF : field == S_BA ? S_BA_DF : S_IF_DF + (field - S_IF);

@@ -64,6 +64,8 @@ lab_published lab_published_real(const char *table)
 
 /* ---- the tables ---- */
 
+enum { RETRAINED_OF = 10, RETRAINED_MEMBERS = 10 }; /* a tenth of the data sets, and networks on each for EV */
+
 static void procedural(lab *l, const lab_cell *c, const lab_cell *ev, const lab_published *paper)
 {
     study_cell line = lab_line(c, "procedural", ev ? "ev" : "infinite");
@@ -77,6 +79,16 @@ static void procedural(lab *l, const lab_cell *c, const lab_cell *ev, const lab_
     } else {
         line.estimate.value = lab_get(c, 0, S_INFINITE);
     }
+    lab_add(l, line);
+}
+
+/* The data part that epiq estimate gives of trained networks, on some data sets of its own. */
+static void data_of_networks(lab *l, const lab_cell *c, const lab_cell *again, const lab_published *paper)
+{
+    study_cell line = lab_line(c, "data", "retrain");
+    line.reps = again->reps;
+    lab_line_apart(lab_field(again, S_DATA), lab_truth(c, LAB_DATA), &line);
+    line.published_truth.value = paper->data_truth;
     lab_add(l, line);
 }
 
@@ -99,17 +111,17 @@ static void ensemble(lab *l, const lab_cell *c, const lab_published *paper)
 int study_synthetic(lab *l)
 {
     const int set = study_called(l->job->name)->set;
-    lab_cell cells[2 * LAB_PAPER_COUNT];
+    lab_cell cells[3 * LAB_PAPER_COUNT];
     ptrdiff_t count = 0, first_n = 0;
     const study_job *job = l->job;
     bool networks = lab_engine(l) != EPIQ_ENGINE_INFINITE, dear = lab_engine(l) == EPIQ_ENGINE_NETWORK;
-    ptrdiff_t step = networks ? 2 : 1, reps = dear ? lab_reps(l, 6, 20, 100) : lab_reps(l, 100, 100, 100);
+    ptrdiff_t step = dear ? 3 : networks ? 2 : 1, reps = dear ? lab_reps(l, 6, 20, 100) : lab_reps(l, 100, 100, 100);
     for (const lab_paper_cell *p = LAB_PAPER_CELLS; p < LAB_PAPER_CELLS + LAB_PAPER_COUNT; p++) {
         if (p->set != set) continue;
         first_n = first_n ? first_n : p->n;
         bool some = job->size == STUDY_QUICK && !job->n && !job->d; /* a few rows of it will do */
         if (!lab_wanted(l, p->n, p->d) || (some && (p->n != first_n || p->d == 4 || p->d == 16))) continue;
-        lab_cell c = lab_synthetic(l, set, p->n, p->d, reps), ev = c;
+        lab_cell c = lab_synthetic(l, set, p->n, p->d, reps), ev = c, again = c;
         c.o.members = c.o.batches + 1;
         c.o.methods = EPIQ_IF | EPIQ_EV | (networks ? EPIQ_BA : 0);
         c.control = dear;
@@ -117,7 +129,14 @@ int study_synthetic(lab *l)
         ev.o.methods = EPIQ_EV;
         ev.reps = 1;
         ev.stream = 1;
-        cells[count + 1] = ev; /* where there are no networks, the next one overwrites it */
+        again.o.methods = EPIQ_IF | EPIQ_EV;
+        again.o.members = RETRAINED_MEMBERS;
+        again.o.data_by = EPIQ_DATA_BY_RETRAIN;
+        again.o.correction = epiq_options_default().correction;
+        again.reps = reps / RETRAINED_OF > 3 ? reps / RETRAINED_OF : 3;
+        again.stream = 1;
+        cells[count + 1] = ev; /* those that are not there the next cell overwrites */
+        cells[count + 2] = again;
         count += step;
     }
     int s = lab_run(l, cells, count);
@@ -126,6 +145,7 @@ int study_synthetic(lab *l)
         lab_published paper = lab_published_synthetic(set, c->n, c->d);
         procedural(l, c, networks ? &cells[k + 1] : NULL, &paper);
         lab_add_if(l, c, &paper);
+        if (dear) data_of_networks(l, c, &cells[k + 2], &paper);
         ensemble(l, c, &paper);
     }
     if (s) return s;
@@ -143,7 +163,9 @@ int study_synthetic(lab *l)
                  "larger error: a difference of two variances, each known to %.0f %%.",
                  100 * sqrt(2 / (double)reps));
         lab_note(l,
-                 "EV is one estimate, from %td networks on the first data set; IF and BA are means over the data sets.",
+                 "EV is one estimate, from %td networks on the first data set; IF and BA, which is corrected for small "
+                 "batches, are means over the data sets, the data part by retraining, which is what epiq estimate "
+                 "gives of trained networks, over some of them.",
                  l->result->options.members);
     }
     return EPIQ_OK;

@@ -173,14 +173,6 @@ static tally judge(const lab_cell *estimate, const way *w, lab_place place, cons
     return t;
 }
 
-/* Of two numbers that were measured apart. */
-static void compare(study_number estimate, study_number truth, study_cell *line)
-{
-    line->truth = truth;
-    line->estimate = estimate;
-    line->ratio.se = estimate.value / truth.value * hypot(estimate.se / estimate.value, truth.se / truth.value);
-}
-
 static void add_way(lab *l, const lab_cell *truth, const lab_cell *estimate, const way *w, const double *at_points)
 {
     const ptrdiff_t n = estimate->reps;
@@ -197,8 +189,8 @@ static void add_way(lab *l, const lab_cell *truth, const lab_cell *estimate, con
         line.correction = w->correction;
         line.reps = n;
         line.members = estimate->o.members;
-        compare((study_number){lab_mean(sums, n), sqrt(lab_variance(sums, n) / (double)n)},
-                lab_truth_over(truth, place), &line);
+        lab_line_apart((study_number){lab_mean(sums, n), sqrt(lab_variance(sums, n) / (double)n)},
+                       lab_truth_over(truth, place), &line);
         line.coverage = lab_wilson(found.hits, found.trials);
         line.rms_log = found.trials ? sqrt(found.square / (double)found.trials) : NAN;
         if (isfinite(line.estimate.value)) lab_add(l, line);
@@ -225,7 +217,7 @@ static void add_kappa(lab *l, const lab_cell *truth, const lab_cell *estimate)
     line.at = LAB_PLACES[PLACE_ALL];
     line.reps = truth->reps;
     line.members = truth->o.members;
-    compare(lab_field(estimate, S_KAPPA), lab_jackknife(truth, kappa, NULL), &line);
+    lab_line_apart(lab_field(estimate, S_KAPPA), lab_jackknife(truth, kappa, NULL), &line);
     lab_add(l, line);
 }
 
