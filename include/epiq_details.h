@@ -35,6 +35,9 @@ typedef struct epiq_fit_error {
     /* n each, in the order of the rows; NULL when no networks were trained without parts of the rows: y, and its
      * prediction by the networks that have not seen the row */
     const double *y, *unseen;
+    double
+        twice; /* rmse with twice the rows, over rmse, if it goes on falling as kernel regression's does from the rows of a
+                   * fold to all; 0: unknown */
 } epiq_fit_error;
 
 typedef struct epiq_training {

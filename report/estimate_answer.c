@@ -10,6 +10,7 @@
 enum { LINES_MAX = 20 }; /* points listed in the text */
 
 static const double MOSTLY = 2;         /* a part that is this many times the rest is named as the cause */
+static const double TYPICALLY = 0.7;    /* of the mean noise: where a typical row has less, both are told */
 static const double MOSTLY_NOISE = 0.5; /* of the error: where noise is less, a reader would look for the rest of it */
 
 /* ---- numbers ---- */
@@ -72,13 +73,17 @@ void write_useless(doc *d)
     const epiq_fit_error *f = d->r->fit;
     if (!useless(f)) return;
     doc_page(d, "<p class=\"answer\">");
-    doc_put(d, YELLOW, "USELESS:");
-    doc_page(d, "<b>Useless:</b>");
-    doc_sentence(d, true,
+    const bool open = f->r2 > f->r2_se;
+    doc_put(d, YELLOW, open ? "UNPROVEN:" : "USELESS:");
+    doc_page(d, open ? "<b>Unproven:</b>" : "<b>Useless:</b>");
+    doc_sentence(d, open, " %td rows cannot tell whether the networks predict new rows better than the mean of %s does",
+                 d->run->data.rows, d->run->data.target);
+    doc_sentence(d, !open,
                  " on rows they have not seen, the networks predict no better than the mean of %s, as far as %td rows "
-                 "can tell (R2 "
-                 "%s %s %.2g). What follows says how well a useless prediction is known.",
-                 d->run->data.target, d->run->data.rows, epiqp_rounded_r2(f->r2).text, d->page ? "±" : "+-", f->r2_se);
+                 "can tell",
+                 d->run->data.target, d->run->data.rows);
+    doc_sentence(d, true, " (R2 %s %s %.2g).%s", epiqp_rounded_r2(f->r2).text, d->page ? "±" : "+-", f->r2_se,
+                 open ? "" : " What follows says how well a useless prediction is known.");
     doc_sentence(d, true, d->page ? "</p>\n" : "\n");
 }
 
@@ -93,6 +98,9 @@ void write_error(doc *d)
     doc_sentence(d, rows > 0 && rows < FEW_ROWS, ", as far as %td rows can tell", rows);
     const double noise_sd = sqrt(f->noise_variance);
     doc_sentence(d, true, "; noise alone is about %-s on average", sd_text(d, "noise-sd", noise_sd).text);
+    const epiq_quantiles *noise = &d->r->summary->noise_sd;
+    doc_sentence(d, noise->known && noise->median < TYPICALLY * noise_sd, ", %s at a typical row",
+                 epiqp_rounded_sd(noise->median).text);
     doc_sentence(d, noise_sd < MOSTLY_NOISE * f->rmse,
                  ", the rest of the error is what other rows and retraining would change");
     doc_sentence(d, true, ".%-s", d->page ? " " : "\n");
@@ -332,7 +340,9 @@ ptrdiff_t estimate_detailed(const epiq_result *r, ptrdiff_t k)
 
 static phrase range_text(double lo, double hi)
 {
-    return phrase_of("%s to %s", epiqp_rounded_sd(lo).text, epiqp_rounded_sd(hi).text);
+    const epiqp_digits from = epiqp_rounded_sd(lo), to = epiqp_rounded_sd(hi);
+    return strcmp(from.text, to.text) ? phrase_of("9 rows in 10: %s to %s", from.text, to.text)
+                                      : phrase_of("at nearly every row");
 }
 
 /* Networks behind the prediction of a row like these; 0: it has no retraining part. */
@@ -357,7 +367,7 @@ void write_rows_answer(doc *d)
     const epiq_summary *s = d->r->summary;
     const epiq_quantiles *sd = &s->prediction_sd, *width = &s->interval_width;
     if (sd->known) {
-        doc_sentence(d, true, "A typical prediction has a standard deviation of %-s (9 rows in 10: %s)%s.%-s",
+        doc_sentence(d, true, "A typical prediction has a standard deviation of %-s (%s)%s.%-s",
                      sd_text(d, "typical-sd", sd->median).text, range_text(sd->q05, sd->q95).text, rows_cause(d->r),
                      d->page ? " " : "\n");
     }
@@ -369,7 +379,7 @@ void write_rows_answer(doc *d)
                      epiqp_rounded_sd(sqrt(s->procedural.median / m)).text, d->page ? " " : "\n");
     }
     if (width->known) {
-        doc_sentence(d, true, "Its %.4g %% prediction interval is the prediction +- %-s (9 rows in 10: %s).%-s",
+        doc_sentence(d, true, "Its %.4g %% prediction interval is the prediction +- %-s (%s).%-s",
                      100 * d->run->options->level, sd_text(d, "typical-half-width", width->median / 2).text,
                      range_text(width->q05 / 2, width->q95 / 2).text, d->page ? " " : "\n");
     }
@@ -381,8 +391,8 @@ void write_least_sure(doc *d)
     for (ptrdiff_t k = 0; k < s->least_sure_count; k++) {
         const epiq_point *p = d->r->points[place_of(d->r, s->least_sure[k])];
         const double sd = part_sd(&p->full_variance);
-        doc_sentence(d, true, "%srow %td (%s give or take %s)", k ? ", " : "Least sure: ", s->least_sure[k],
-                     epiqp_rounded_beside(p->prediction, sd).text, epiqp_rounded_sd(sd).text);
+        doc_sentence(d, true, k ? ", row %td (%s)" : "Least sure: row %td (give or take %s)", s->least_sure[k],
+                     epiqp_rounded_sd(sd).text);
     }
     doc_sentence(d, s->least_sure_count, d->page ? "." : ".\n");
 }

@@ -104,13 +104,13 @@ static doc_cell cell_both(const epiq_part *p)
 
 static doc_cell cell_prediction(const epiq_point *p)
 {
-    return cell_rounded(p->prediction, epiqp_rounded_beside(p->prediction, part_sd(&p->full_variance)));
+    return cell_rounded(p->prediction, epiqp_rounded_beside(p->prediction, part_sd(&p->prediction_variance)));
 }
 
 static void write_line(doc *d, ptrdiff_t i)
 {
     const epiq_point *p = d->r->points[i];
-    const double sd = part_sd(&p->full_variance);
+    const double sd = part_sd(&p->prediction_variance);
     doc_row(d, false, phrase_of("data-point=\"%td\"", i).text, cell_text(p->at), cell_prediction(p), cell_sd(sd),
             cell_interval(p), cell_part_sd(&p->data), cell_part_sd(&p->procedural), cell_part_sd(&p->ensemble),
             cell_both(&p->procedural), cell_both(&p->data), cell_both(&p->ensemble),
@@ -162,6 +162,11 @@ static void write_points(doc *d)
     doc_picture(d, PICTURE_SPREAD, 0);
     doc_page(d, "</div>\n");
     write_lines(d, POINTS_MAX);
+    doc_page_when(d, d->r->summary->rows > 0 && d->r->fit->folds > 0 && d->r->points[0]->left_out,
+                  "<p>At a row that is left out these are of the %td networks that have not seen it. The mean of all "
+                  "%td, which a new row is asked of, has a smaller standard deviation and a shorter interval: those "
+                  "that are summed up above.</p>\n",
+                  d->r->points[0]->member_count, d->r->ran->members);
     doc_page_when(d, count > POINTS_MAX,
                   "<p>These are the first %d of %td points; {--csv} and {--json} list all.</p>\n", POINTS_MAX, count);
     const bool rows = d->r->summary->rows == count && d->r->summary->least_sure_count;
@@ -195,8 +200,8 @@ static void write_sweep_table(doc *d)
     for (ptrdiff_t k = 0; (s = d->r->sweeps[k]); k++) {
         const epiq_point *least = s->points[0], *most = s->points[s->count - 1];
         doc_row(d, false, NULL, cell_text(names[s->feature]), cell_number(s->value[0]), cell_prediction(least),
-                cell_part_sd(&least->full_variance), cell_number(s->value[s->count - 1]), cell_prediction(most),
-                cell_part_sd(&most->full_variance));
+                cell_part_sd(&least->prediction_variance), cell_number(s->value[s->count - 1]), cell_prediction(most),
+                cell_part_sd(&most->prediction_variance));
     }
 }
 

@@ -20,7 +20,8 @@ static void write_fit(json *j, const epiq_fit_error *f)
     json_object(j, "fit", JSON_LINES);
     json_fields(j, FIELDS(FIELD("rmse", REAL, &f->rmse), FIELD("r2", REAL, f->has_r2 ? &f->r2 : NULL),
                           FIELD("r2_se", REAL, f->has_r2 && f->r2_se > 0 ? &f->r2_se : NULL),
-                          FIELD("noise_sd", REAL, &noise_sd), FIELD("by", TEXT, &text)));
+                          FIELD("twice", REAL, f->twice > 0 ? &f->twice : NULL), FIELD("noise_sd", REAL, &noise_sd),
+                          FIELD("by", TEXT, &text)));
     json_struct(j, "kernel", f->kernel_known, JSON_FLAT,
                 FIELDS(FIELD("rmse", REAL, &f->kernel_rmse), FIELD("r2", REAL, f->has_r2 ? &f->kernel_r2 : NULL)));
     json_end(j);

@@ -188,11 +188,10 @@ static void write_notes(doc *d, const epiq_point *p)
     doc_note_when(d, p->ba.part.known && !p->ba.corrected,
                   "BA is as measured, %.3g: it could not be corrected for small batches.", p->ba.uncorrected);
     if (p->predictive.known) {
-        doc_page(
-            d,
-            "<p class=\"small\">The noise of one observation there has the variance %-s, which neither networks nor "
-            "rows can lower.",
-            number_markup("noise", p->predictive.noise, 4).text);
+        doc_page(d,
+                 "<p class=\"small\">The noise of one observation there has the variance %-s, which more networks "
+                 "cannot lower.",
+                 number_markup("noise", p->predictive.noise, 4).text);
         doc_page_when(d, d->run->given && p->kernel_prediction.known && p->member_count,
                       " The prediction interval is built on kernel regression, which predicts %-s.",
                       number_markup("kernel-prediction", p->kernel_prediction.value, 6).text);

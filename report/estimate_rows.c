@@ -44,7 +44,7 @@ static void write_quantities(doc *d)
     write_quantity(d, folds ? mean.text : "of the prediction", "prediction_sd", &s->prediction_sd, itself);
     write_quantity(d, "  because of the data", "data", &s->data, sqrt);
     write_quantity(d, "  of one network, by retraining", "procedural", &s->procedural, sqrt);
-    write_quantity(d, "noise, which nothing here can lower", "noise_sd", &s->noise_sd, itself);
+    write_quantity(d, "noise, which networks cannot lower", "noise_sd", &s->noise_sd, itself);
     write_quantity(d, interval.text, "interval_width", &s->interval_width, half);
     doc_table_close(d);
 }

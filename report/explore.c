@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     ROWS_MAX = 20,     /* candidates drawn side by side */
@@ -180,8 +181,14 @@ static void say_values(doc *d, const epiq_ranking *r)
     doc_say(d, "What to measure:\n");
     for (ptrdiff_t i = 0; i < r->ask->batch && i < d->a->top && (k = r->ranked[i]); i++) {
         doc_say(d, "  %td  ", k->pick);
+        const char *comma = "";
         for (ptrdiff_t f = 0; f < d->run->data.features; f++) {
-            doc_say(d, "%s%s %s", f ? ", " : "", d->run->data.feature[f], value_text(d->a, k, f, 6).text);
+            const char *name = d->run->data.feature[f];
+            const double v = epiq_points_value(d->a->candidates, k->row - 1, f);
+            if (strchr(name, '=') && v == 0) continue; /* a category: the one that holds says it all */
+            doc_say(d, "%s%s", comma, name);
+            doc_when(d, !(strchr(name, '=') && v == 1), " %s", value_text(d->a, k, f, 6).text);
+            comma = ", ";
         }
         doc_say(d, "\n");
     }

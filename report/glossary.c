@@ -9,7 +9,9 @@ static const struct {
      "what training again from another random start would change in one network's prediction, with the same rows"},
     {WORD_PARTS, "data variance", "what other rows of the same kind, as many as there are, would change"},
     {WORD_PARTS, "standard deviation", "the square root of a variance, in the units of the target"},
-    {WORD_NOISE, "noise", "how far observations lie from the best prediction; neither training nor rows can lower it"},
+    {WORD_NOISE, "noise",
+     "how far observations lie from the prediction, whatever retraining and other rows would change; a part may be "
+     "what these rows are too few to teach"},
     {WORD_ENSEMBLE, "ensemble",
      "networks whose predictions are averaged: its variance is the data part plus the retraining part divided by their "
      "number"},

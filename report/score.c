@@ -76,6 +76,18 @@ static phrase verdict(const epiq_scores *s, const epiq_fit_error *fit)
         return phrase_of("Trust its intervals less than they say: they hold fewer of these rows than they should.%s",
                          much);
     }
+    const epiq_coverage *short_of = NULL; /* the level that they miss by most */
+    for (ptrdiff_t i = 0; s->calibration[i]; i++) {
+        const epiq_coverage *other = s->calibration[i];
+        const bool fewer = other->known && other->hi < other->level;
+        if (fewer && (!short_of || other->level - other->hi > short_of->level - short_of->hi)) short_of = other;
+    }
+    if (short_of) {
+        return phrase_of(
+            "Trust its intervals a little less than they say: those of %.4g %% hold as many of these rows as "
+            "they should, those of %.4g %% fewer (%.0f %%).%s",
+            percent(v->level), percent(short_of->level), percent(short_of->share), much);
+    }
     if (v->lo > v->level) {
         return phrase_of("Its intervals can be trusted, and are wider than these rows need.%s", much);
     }

@@ -39,7 +39,8 @@ typedef struct {
     const epiq_plan_request *effort;
     holder *plan;
     epiqp_arena *arena;
-    double noise; /* mean variance over the points; below 0: unknown */
+    double noise;    /* mean variance over the points; below 0: unknown */
+    double learning; /* exponent with which it falls as rows are added: a part of it is what is not learned yet */
 } job;
 
 int epiq_plan_check(epiq_ctx *c, const epiq_plan_request *effort)
@@ -153,6 +154,7 @@ static int take_parts(job *j, const epiq_data *data, const epiq_options *o, cons
     j->market = (epiqp_market){.n = (double)data->n, .m = networks_now(r, o), .a = 1};
     j->market.most = fmin(NETWORKS_MOST * fmax(j->market.m, (double)trained_of(r)), EPIQP_MOST);
     j->noise = noise_of(r);
+    j->learning = r->fit->known && r->fit->twice > 0 ? -2 * log2(r->fit->twice) : 0;
     j->market.price_row = j->effort->price_row;
     j->market.price_training = j->effort->price_training;
     j->market.data = j->plan->data.variance;
@@ -393,11 +395,16 @@ static const char *nothing_to_buy(const job *j, const char *interval)
         j->effort->price_training + (train ? 0 : j->effort->price_row));
 }
 
+/* Noise, and what these rows leave unlearned, after a step. */
+static double noise_after(const job *j, const epiq_plan_step *b)
+{
+    return fmax(j->noise, 0) * pow(j->market.n / (double)b->rows, j->learning);
+}
+
 /* Whether a new observation would lie nearer to the prediction, as far as the noise is known. */
 static bool is_noticed(const job *j, const epiq_plan_step *b)
 {
-    const double noise = fmax(j->noise, 0);
-    return epiqp_noticed(noise + j->plan->now.variance.variance, noise + b->variance.variance);
+    return epiqp_noticed(fmax(j->noise, 0) + j->plan->now.variance.variance, noise_after(j, b) + b->variance.variance);
 }
 
 /* About what is recommended: the likely plan if there is one. */
@@ -447,7 +454,7 @@ static const char *notice_of(const job *j)
 {
     const epiq_plan_step *b = j->plan->plan.likely ? j->plan->plan.likely : &j->plan->best;
     const double now = j->plan->now.variance.variance, starts = j->market.tau2 / j->market.m, noise = j->noise,
-                 before = sqrt(noise + now), after = sqrt(noise + b->variance.variance);
+                 before = sqrt(noise + now), after = sqrt(noise_after(j, b) + b->variance.variance);
     const char *parts =
         !(now > 0)              ? "There is nothing to lower."
         : starts < LITTLE * now ? "More networks alone would change little: retraining is a small part of the variance."

@@ -11,7 +11,8 @@ static const double BESIDE_NOISE = 0.05; /* of the noise variance: what procedur
 static const double DOMINATES = 2;       /* a part that is this many times the other decides alone */
 static const double SETTLED = 0.1; /* enough networks: procedural / m is below this fraction of the data variance */
 static const double MOST = 10;     /* times the networks there are: more are never advised */
-enum { FEW_ROWS = 100 };           /* from so few, what is taken for noise may be what networks have not learned yet */
+enum { FEW_ROWS = 100 };           /* from so few, what is taken for noise may be what networks have not learned yet, */
+enum { FEWEST_ROWS = 50 };         /* unless errors fall fast with the rows, which fewer cannot tell */
 
 /* Means over the points that have both parts, of rows left out their medians, and what follows from them. */
 typedef struct {
@@ -22,6 +23,7 @@ typedef struct {
     double noise2;       /* 0: unknown */
     double enough;       /* networks, for the procedural part not to matter */
     bool train, collect; /* whether more networks, or more rows, lower the variance noticeably */
+    double error, less;  /* on rows not seen, now and with twice the rows, where that is noticed; else 0 */
 } balance;
 
 bool epiqp_noticed(double before, double after)
@@ -69,6 +71,12 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
     const double half = b.data / 2; /* that twice the rows leave at best */
     b.train = each > b.data / DOMINATES && is_noticed(&b, each);
     b.collect = b.data > each / DOMINATES && is_noticed(&b, half);
+    const double twice = a->fit.known && pb->data && pb->data->groups >= FEWEST_ROWS ? a->fit.twice : 0;
+    if (twice > 0 && epiqp_noticed(1, twice * twice)) { /* the networks have not learned all that there is to learn */
+        b.collect = true;
+        b.error = a->fit.rmse;
+        b.less = twice * a->fit.rmse;
+    }
     return b;
 }
 
@@ -106,8 +114,29 @@ static char *say_enough(const epiqp_problem *pb, const balance *b)
                                     : "More rows would help little.");
 }
 
+/* Errors that fall with the rows. */
+static char *say_learning(const epiqp_problem *pb, const balance *b)
+{
+    const epiqp_digits now = epiqp_rounded_sd(b->error), then = epiqp_rounded_sd(b->less);
+    if (b->train) {
+        return epiqp_arena_sentence(
+            pb->e.c, pb->lasting,
+            "Collect more rows, or train more networks: with %td more rows predictions would be "
+            "off by about %s instead of %s, if errors go on falling as they do; %.0f networks "
+            "instead of %.0f would lower the standard deviation of a prediction from %s to %s.",
+            pb->n, then.text, now.text, b->enough, b->m, SD(b->own), SD(b->data + b->procedural / b->enough));
+    }
+    return epiqp_arena_sentence(
+        pb->e.c, pb->lasting,
+        "Collect more rows: with %td more, predictions would be off by about %s instead of %s, if "
+        "errors go on falling as they do.%s",
+        pb->n, then.text, now.text,
+        isinf(b->m) ? one_alone(b, " One network alone", ".").text : " More networks would help little.");
+}
+
 static char *say(const epiqp_problem *pb, const balance *b)
 {
+    if (b->error > 0) return say_learning(pb, b);
     const epiqp_digits trained = epiqp_rounded_sd(sqrt(b->data + b->procedural / b->enough)),
                        collected = epiqp_rounded_sd(sqrt(b->own - b->data / 2));
     char noise[80] = "", lower[96], rows[48] = "twice as many";
@@ -131,10 +160,32 @@ static char *say(const epiqp_problem *pb, const balance *b)
                                 b->enough, b->m, lower, trained.text, rows, collected.text, noise);
 }
 
+/* Whether all points asked about lie outside the data. */
+static bool all_outside(const epiqp_problem *pb, const epiqp_findings *found, const epiqp_answer *a)
+{
+    const bool withheld = found->unseen.known && found->unseen.enough && !pb->left_out;
+    for (ptrdiff_t p = 0; p < pb->asked; p++) {
+        if (a->points[p].predictive.known || !a->points[p].prediction_variance.known) return false;
+    }
+    return withheld && pb->asked > 0;
+}
+
 int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_answer *a)
 {
     const balance b = balance_of(pb, found, a);
-    if (a->fit.known && a->fit.no_skill) {
+    if (a->fit.known && a->fit.no_skill && a->fit.r2 > a->fit.r2_se) {
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                              "Collect more rows: these cannot tell yet whether the networks predict "
+                                              "better than the mean of the target.");
+        a->advice.action = EPIQ_DO_COLLECT;
+        a->advice.rows = pb->n;
+    } else if (all_outside(pb, found, a)) {
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                              "Collect rows near %s, outside the data: more rows of the kind there "
+                                              "are, or more networks, tell little about it.",
+                                              pb->asked > 1 ? "these points" : pb->name[0]);
+        a->advice.action = EPIQ_DO_COLLECT;
+    } else if (a->fit.known && a->fit.no_skill) {
         a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
                                               "Look for other features, or collect far more rows: nothing here shows "
                                               "that the networks predict better than "

@@ -266,6 +266,7 @@ static int write_unseen(const epiqp_problem *pb, const epiqp_fold_findings *fold
     r->fit.rmse = rmse;
     r->fit.r2 = r->fit.has_r2 ? 1 - u->error2 * (double)n / spread : 0;
     r->fit.r2_se = isfinite(u->r2_se) ? u->r2_se : 0;
+    r->fit.twice = u->twice;
     r->fit.no_skill = r->fit.has_r2 && r->fit.r2 <= CLEARLY * r->fit.r2_se;
     return u->folds ? write_unseen_rows(pb, folds, &r->fit) : EPIQ_OK;
 }

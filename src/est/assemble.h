@@ -12,6 +12,7 @@ typedef struct {
     ptrdiff_t folds; /* parts of the rows that networks were trained without; 0: kernel regression, without each row */
     double error2;   /* mean square of the errors, scaled */
     double r2_se;    /* standard error of its ratio to the variance of y */
+    double twice;    /* errors with twice the rows over those now; 0: unknown */
     epiqp_spread spread;
     bool enough;   /* rows for the level, */
     double factor; /* with which half the interval's width is this times the standard deviation of a new observation */

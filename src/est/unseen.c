@@ -121,6 +121,16 @@ static int ratio_se(const epiqp_problem *pb, const epiqp_fold_findings *folds, c
     return s;
 }
 
+/* Errors with twice the rows over those with all, if they go on falling as kernel regression's do from the rows of a fold to all of
+ * them, as a power of the rows; 1/sqrt(2) at least. 0: unknown. */
+static double with_twice(const epiqp_problem *pb, const epiqp_findings *f)
+{
+    const double share = 1 - 1 / (double)pb->plan->folds->count;
+    return f->influence.reference.response && f->influence.loo.known
+               ? pow(shrink_by_kernel(pb, f), -log(2) / log(share))
+               : 0;
+}
+
 int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_unseen *out)
 {
     const epiqp_loo *l = &f->influence.loo;
@@ -147,6 +157,7 @@ int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_uns
     if (s || (s = epiqp_spread_new(&pb->e, pb->scratch, &rows, &out->spread))) return s;
     out->known = true;
     out->folds = folds ? pb->plan->folds->count : 0;
+    out->twice = folds ? with_twice(pb, f) : 0;
     out->error2 = folds ? error_of_all(pb, &f->folds, l, error) : mean_square(error, pb->n);
     out->enough = epiqp_spread_factor(&out->spread, pb->plan->ran.level, &out->factor);
     return ratio_se(pb, folds ? &f->folds : NULL, error, out->error2, &out->r2_se);

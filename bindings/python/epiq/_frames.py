@@ -45,6 +45,8 @@ Plan = tuple[Column, ...]
 def _texts(frame: Any, name: str, what: str) -> list[str] | None:
     """The cells, if there are texts among them: then all must be."""
     column = np.asarray(frame[name])
+    if column.dtype.kind == "M":  # dates as the command line has them
+        column = np.datetime_as_string(column.astype("datetime64[s]"))
     if column.dtype.kind not in "OUT" or column.ndim != 1 or not any(isinstance(one, str) for one in column):
         return None
     for i, one in enumerate(column):
