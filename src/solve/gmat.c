@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-/* Rows from which a factor on the device is faster than on the processor: below, copies and launches take the time. */
-enum { LEAST_ROWS = 2000 };
 /* Of a device's free memory, what a matrix and its work may take; the rest is for what the driver needs meanwhile. */
 static const double SHARE = 0.94;
 /* Columns of right-hand sides, scratch of the factor and of the inverse, in columns of the matrix; and a constant. */
@@ -22,7 +20,7 @@ double epiqp_gmat_host_bytes(ptrdiff_t n)
 
 bool epiqp_gmat_takes(const epiqp_env *e, ptrdiff_t n)
 {
-    return e->device && (e->device->only || (n >= LEAST_ROWS && epiqp_gmat_bytes(n) <= SHARE * e->device->bytes));
+    return e->device && (e->device->only || (n >= EPIQP_GMAT_ROWS && epiqp_gmat_bytes(n) <= SHARE * e->device->bytes));
 }
 
 int epiqp_gmat_check(const epiqp_env *e, ptrdiff_t n)
@@ -171,5 +169,20 @@ int epiqp_gmat_copy(const epiqp_env *e, const epiqp_gmat *t, epiqp_tri *out)
             e->c, t->device,
             t->device->get(t->device->user, t->a, from, rows, 0, from + rows, epiqp_tri_at(out, p, 0, 0), rows));
     }
+    return status;
+}
+
+int epiqp_gmat_load(const epiqp_env *e, const epiqp_tri *from, epiqp_gmat *out)
+{
+    const epiq_device *d = e->device->table;
+    *out = (epiqp_gmat){.n = from->n, .device = d, .loss = from->loss};
+    int status = epiqp_gmat_check(e, from->n);
+    if (!status) status = epiqp_device_failed(e->c, d, d->matrix_new(d->user, from->n, &out->a));
+    for (ptrdiff_t p = 0; !status && p < from->panels; p++) {
+        const ptrdiff_t rows = epiqp_tri_rows(from, p), first = p * from->height;
+        status = epiqp_device_failed(
+            e->c, d, d->put(d->user, out->a, first, rows, 0, first + rows, epiqp_tri_at(from, p, 0, 0), rows));
+    }
+    if (status) epiqp_gmat_free(out);
     return status;
 }

@@ -13,6 +13,9 @@ typedef struct {
     double loss;           /* of a factor, as in chol.h */
 } epiqp_gmat;
 
+/* Rows from which a factor on the device is faster than on the processor: below, copies and launches take the time. */
+enum { EPIQP_GMAT_ROWS = 2000 };
+
 /* Whether a matrix of n rows is solved with on the device: it fits and is worth while, or must be there. */
 bool epiqp_gmat_takes(const epiqp_env *e, ptrdiff_t n);
 /* Fails, with alternatives, if it must be there and does not fit. */
@@ -35,5 +38,7 @@ int epiqp_gmat_part(const epiqp_env *e, const epiqp_gmat *t, ptrdiff_t first, pt
                     ptrdiff_t cols, const ptrdiff_t *col, double *out);
 /* Copies the lower triangle to one in this process, whose memory is there. */
 int epiqp_gmat_copy(const epiqp_env *e, const epiqp_gmat *t, epiqp_tri *out);
+/* The other way. On failure there is no matrix. */
+int epiqp_gmat_load(const epiqp_env *e, const epiqp_tri *from, epiqp_gmat *out);
 
 #endif
