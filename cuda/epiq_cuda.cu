@@ -178,6 +178,7 @@ const epiq_device *epiq_cuda_begin(const char *version, char *why, size_t room)
     here.table.times = matrix_times;
     here.table.part = matrix_part;
     here.table.variance = kernel_variance;
+    here.table.empirical = matrix_empirical;
     here.table.memory_new = memory_new;
     here.table.memory_free = memory_free;
     here.table.run = train_run;

@@ -30,6 +30,15 @@ typedef struct {
     const double *x; /* n by d */
 } epiq_device_kernel;
 
+/* A network with rows and points to ask it about. */
+typedef struct {
+    ptrdiff_t d, width, depth;
+    double beta;
+    const double *theta; /* its weights: docs/method.md section 2 */
+    ptrdiff_t n, points;
+    const double *x, *at; /* n by d, points by d */
+} epiq_device_network;
+
 /* Training of many networks at once. Weights, gradients and the like are vectors of p numbers, p being the number of
  * weights of the network (docs/method.md section 2), in memory that memory_new gives. A network is trained by a program:
  * a list of these, done in their order; those of several networks are done side by side. */
@@ -108,6 +117,10 @@ typedef struct epiq_device {
     /* tau2 = Q00 - 2 c'Q0 + c'Q c at each of these points (points by d); c: points by n. */
     int (*variance)(void *user, const epiq_device_kernel *k, ptrdiff_t points, const double *at, const double *c,
                     double *tau2);
+    /* The empirical tangent kernel of a network, times `by`, between its rows added to m, and between rows and points
+     * added to k0 (n by points). first: m is overwritten. */
+    int (*empirical)(void *user, epiq_device_matrix *m, const epiq_device_network *net, double by, int first,
+                     double *k0);
 
     /* Memory of the device, for the vectors of programs and the rows they are trained on. */
     int (*memory_new)(void *user, double bytes, void **out);

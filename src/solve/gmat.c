@@ -34,6 +34,28 @@ int epiqp_gmat_check(const epiqp_env *e, ptrdiff_t n)
                       n, need / 1e9, have / 1e9);
 }
 
+bool epiqp_gmat_sums(const epiqp_env *e, const epiq_device_network *net)
+{
+    if (!epiqp_gmat_takes(e, net->n)) return false;
+    const double rows = (double)(net->n + net->points),
+                 features = 8 * rows * (2 * (double)net->depth * (double)net->width + (double)net->d),
+                 weights = 8 * (double)net->depth * (double)net->width * (double)(net->width + net->d + 2);
+    return epiqp_gmat_bytes(net->n) + features + weights <=
+           SHARE * e->device->table->bytes_free(e->device->table->user);
+}
+
+int epiqp_gmat_new(const epiqp_env *e, ptrdiff_t n, epiqp_gmat *out)
+{
+    const epiq_device *d = e->device->table;
+    *out = (epiqp_gmat){.n = n, .device = d};
+    return epiqp_device_failed(e->c, d, d->matrix_new(d->user, n, &out->a));
+}
+
+int epiqp_gmat_add(const epiqp_env *e, epiqp_gmat *t, const epiq_device_network *net, double by, bool first, double *k0)
+{
+    return epiqp_device_failed(e->c, t->device, t->device->empirical(t->device->user, t->a, net, by, first, k0));
+}
+
 /* By the device itself or, where only the processor can compute them, in strips of columns that are copied there. */
 static int fill(const epiqp_env *e, const epiqp_source *from, epiqp_gmat *t)
 {
@@ -99,12 +121,11 @@ static int factor(const epiqp_env *e, const epiqp_source *from, double ridge, ep
 int epiqp_gmat_factor(const epiqp_env *e, ptrdiff_t n, const epiqp_source *from, double ridge, epiqp_gmat *out,
                       double *jitter, double *fill_s, double *factor_s)
 {
-    const epiq_device *d = e->device->table;
-    *out = (epiqp_gmat){.n = n, .device = d};
+    *out = (epiqp_gmat){0};
     int status = epiqp_gmat_check(e, n);
     double *diagonal = status ? NULL : epiqp_alloc(e->c, 2 * n, sizeof *diagonal);
     if (!status && !diagonal) status = EPIQ_E_NOMEM;
-    if (!status) status = epiqp_device_failed(e->c, d, d->matrix_new(d->user, n, &out->a));
+    if (!status) status = epiqp_gmat_new(e, n, out);
     if (!status) status = factor(e, from, ridge, out, diagonal, jitter, fill_s, factor_s);
     epiqp_free(e->c, diagonal);
     if (status) epiqp_gmat_free(out);
@@ -175,9 +196,10 @@ int epiqp_gmat_copy(const epiqp_env *e, const epiqp_gmat *t, epiqp_tri *out)
 int epiqp_gmat_load(const epiqp_env *e, const epiqp_tri *from, epiqp_gmat *out)
 {
     const epiq_device *d = e->device->table;
-    *out = (epiqp_gmat){.n = from->n, .device = d, .loss = from->loss};
+    *out = (epiqp_gmat){0};
     int status = epiqp_gmat_check(e, from->n);
-    if (!status) status = epiqp_device_failed(e->c, d, d->matrix_new(d->user, from->n, &out->a));
+    if (!status) status = epiqp_gmat_new(e, from->n, out);
+    out->loss = from->loss;
     for (ptrdiff_t p = 0; !status && p < from->panels; p++) {
         const ptrdiff_t rows = epiqp_tri_rows(from, p), first = p * from->height;
         status = epiqp_device_failed(

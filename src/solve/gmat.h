@@ -23,6 +23,13 @@ int epiqp_gmat_check(const epiqp_env *e, ptrdiff_t n);
 double epiqp_gmat_bytes(ptrdiff_t n);      /* of the device's memory */
 double epiqp_gmat_host_bytes(ptrdiff_t n); /* of this process */
 
+/* Sums of empirical kernels (epiq_device.empirical). Whether they are made on the device, now that so much of its memory is
+ * free; then the matrix, which the first addition fills. */
+bool epiqp_gmat_sums(const epiqp_env *e, const epiq_device_network *net);
+int epiqp_gmat_new(const epiqp_env *e, ptrdiff_t n, epiqp_gmat *out);
+int epiqp_gmat_add(const epiqp_env *e, epiqp_gmat *t, const epiq_device_network *net, double by, bool first,
+                   double *k0);
+
 /* A factor, as epiqp_ridge_factor makes it. On failure there is no matrix. */
 int epiqp_gmat_factor(const epiqp_env *e, ptrdiff_t n, const epiqp_source *from, double ridge, epiqp_gmat *out,
                       double *jitter, double *fill_s, double *factor_s);

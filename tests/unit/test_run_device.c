@@ -117,7 +117,31 @@ TEST(linear_networks_and_the_empirical_kernel_with_a_device_are_those_without)
     compare(o, NULL, NULL);
     o.hbar = EPIQ_HBAR_KERNEL;
     o.kernel = EPIQ_KERNEL_EMPIRICAL;
-    compare(o, NULL, NULL);
+    for (int depth = 1; depth < 3; depth++) {
+        o.depth = depth;
+        compare(o, NULL, NULL);
+        EQ(fake.kernels, o.members);
+    }
+}
+
+/* The matrix fits but what it is made of does not: the processor makes it. */
+TEST(empirical_kernels_that_do_not_fit_on_a_device_are_made_by_the_processor)
+{
+    epiq_options o = infinite();
+    o.engine = EPIQ_ENGINE_LINEAR;
+    o.width = 32;
+    o.members = 6;
+    o.hbar = EPIQ_HBAR_KERNEL;
+    o.kernel = EPIQ_KERNEL_EMPIRICAL;
+    o.device = EPIQ_DEVICE_GPU;
+    epiq_result *r = NULL;
+    begin(&o, NULL, NULL);
+    fake_reset((epiqp_gmat_bytes(N) + 10000) / 0.94); /* gmat.c; the features of 62 rows take 33,000 bytes */
+    EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+    EQ(fake.kernels, 0);
+    TRUE(fake.calls > 0);
+    epiq_result_free(c, r);
+    end();
 }
 
 TEST(small_work_does_not_open_a_device)
@@ -153,6 +177,11 @@ TEST(large_work_is_worth_a_device)
     TRUE(epiqp_device_worth(&pb, &o));
     o.optimizer = EPIQ_OPTIMIZER_GD;
     TRUE(!epiqp_device_worth(&pb, &o));
+    pb.n = 4000;
+    o.methods = EPIQ_IF;
+    TRUE(!epiqp_device_worth(&pb, &o));
+    o.kernel = EPIQ_KERNEL_EMPIRICAL;
+    TRUE(epiqp_device_worth(&pb, &o));
 }
 
 /* Without a device, or with one whose driver is too old: a sentence, and all the same. */
