@@ -84,12 +84,11 @@ int matrix_empirical(void *user, epiq_device_matrix *m, const epiq_device_networ
 {
     device *g = of(user);
     std::lock_guard<std::mutex> lock(g->busy);
-    const ptrdiff_t n = net->n,
-                    p = net->width * (net->d + 1) + (net->depth - 1) * net->width * (net->width + 1) + net->width + 1;
+    const ptrdiff_t n = net->n;
     layers all{};
     room<double> cross;
     all.g = g;
-    all.s = {net->d, net->width, net->depth, net->beta, p, n + net->points};
+    all.s = {net->d, net->width, net->depth, net->beta, params_of(net->d, net->width, net->depth), n + net->points};
     m->whole = false;
     int status;
     if ((status = start_libraries(g)) || (status = all.take(net)) ||

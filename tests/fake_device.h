@@ -25,6 +25,7 @@ static struct {
     const char *why;      /* if not NULL: there is no device, because */
     int opened, matrices; /* how often; alive now */
     int calls, fail_at;   /* the call of this number fails, from 1; 0: none does */
+    int fail_with;        /* its status; 0: EPIQ_E_NUMERIC */
     int memories;         /* blocks of memory, alive now */
     int losses, together; /* gradients computed; the most networks that were run at once */
     int runs;             /* of programs */
@@ -33,7 +34,8 @@ static struct {
 
 static int fake_call(void)
 {
-    return ++fake.calls == fake.fail_at ? EPIQ_E_NUMERIC : EPIQ_OK;
+    const int status = fake.fail_with ? fake.fail_with : EPIQ_E_NUMERIC;
+    return ++fake.calls == fake.fail_at ? status : EPIQ_OK;
 }
 
 static const char *fake_message(void *user)
@@ -141,9 +143,10 @@ static int fake_solve(void *user, const epiq_device_matrix *m, ptrdiff_t cols, d
 {
     (void)user;
     epiqp_la_solve(&epiqp_la_ref, m->n, m->a, cols, b);
+    int status;
 #pragma omp critical(fake)
-    fake.calls++;
-    return fake.calls == fake.fail_at ? EPIQ_E_NUMERIC : EPIQ_OK;
+    status = fake_call();
+    return status;
 }
 
 static int fake_invert(void *user, epiq_device_matrix *m)

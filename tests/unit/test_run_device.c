@@ -242,9 +242,10 @@ TEST(a_failing_device_fails_the_estimate_and_leaves_nothing)
         fake_reset(PLENTY);
         epiq_ctx_on_device(c, fake_open, NULL);
         fake.fail_at = k;
+        fake.fail_with = k % 2 ? EPIQ_E_NUMERIC : EPIQ_E_NOMEM; /* another process may have taken the memory */
         s = epiq_estimate(c, data, at, &o, &r);
         if (!s) break;
-        EQ(s, EPIQ_E_NUMERIC);
+        EQ(s, fake.fail_with);
         EQ(fake.matrices, 0);
         CONTAINS(epiq_message(c), "a failure that the test asked for");
     }
@@ -374,8 +375,9 @@ TEST(a_device_that_fails_while_training)
         fake_reset(PLENTY);
         epiq_ctx_on_device(c, fake_open, NULL);
         fake.fail_at = k;
+        fake.fail_with = k % 2 ? EPIQ_E_NUMERIC : EPIQ_E_NOMEM;
         s = epiq_estimate(c, data, at, &o, &r);
-        if (s != EPIQ_E_NUMERIC || !strstr(epiq_message(c), "a failure that the test asked for")) break;
+        if (s != fake.fail_with || !strstr(epiq_message(c), "a failure that the test asked for")) break;
         EQ(fake.memories, 0);
     }
     TRUE(k > 9);
@@ -396,6 +398,7 @@ TEST(a_device_that_is_lost_while_training_leaves_the_rest_to_the_processor)
     fake_reset(PLENTY);
     epiq_ctx_on_device(c, fake_open, NULL);
     fake.fail_at = 30;
+    fake.fail_with = EPIQ_E_NOMEM;
     epiq_result *r = estimated(o, EPIQ_DEVICE_AUTO);
     EQ(fake.opened, 1);
     EQ(fake.memories, 0);
