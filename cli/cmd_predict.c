@@ -3,6 +3,7 @@
 #include "report/json.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,8 @@ typedef struct {
     ptrdiff_t room;          /* rows that there is room for */
     double *x;               /* room by features, then room for the columns */
     double *column[COLUMNS]; /* room each; NULL: not wanted */
+    number_buffer *text;     /* room by COLUMNS */
+    int threads;
     unsigned char known[MOST];
     bool lacks[MOST];                           /* a row that lacks a cell: it has no numbers */
     ptrdiff_t lacking, lacks_first;             /* such rows so far, and the first of them, from 1 */
@@ -98,10 +101,12 @@ static int make_room(job *j, int parts)
     const ptrdiff_t large = MOST_NUMBERS / features;
     j->room = large < BLOCK ? BLOCK : large > MOST ? MOST : large;
     j->x = calloc((size_t)features + COLUMNS, (size_t)j->room * sizeof *j->x);
+    j->text = calloc((size_t)j->room, COLUMNS * sizeof *j->text);
     for (int k = 0; j->x && k < COLUMNS; k++) {
         j->column[k] = parts & COLUMN[k].part ? j->x + (features + k) * j->room : NULL;
     }
-    return j->x ? CODE_OK : complain(CODE_NUMERIC, "no memory for %td rows of %td features", j->room, features);
+    return j->x && j->text ? CODE_OK
+                           : complain(CODE_NUMERIC, "no memory for %td rows of %td features", j->room, features);
 }
 
 /* ---- rows ---- */
@@ -146,14 +151,26 @@ static void print_header(const job *j)
     putc('\n', j->out.file);
 }
 
+static bool is_known(const job *j, ptrdiff_t i, int k)
+{
+    return j->column[k] && j->known[i] & COLUMN[k].part;
+}
+
+/* The texts of numbers, which take longer than anything else here, are made by all threads. */
 static void print_rows(job *j, ptrdiff_t before, ptrdiff_t count)
 {
+#pragma omp parallel for schedule(static) num_threads(j->threads)
+    for (ptrdiff_t i = 0; i < count; i++) {
+        for (int k = 0; k < COLUMNS; k++) {
+            if (is_known(j, i, k)) j->text[i * COLUMNS + k] = number_text(j->column[k][i]);
+        }
+    }
     for (ptrdiff_t i = 0; i < count && !ferror(j->out.file); i++) {
         print_copied(j, i);
         for (int k = 0; k < COLUMNS; k++) {
-            bool known = j->column[k] && j->known[i] & COLUMN[k].part;
+            const bool known = is_known(j, i, k);
             fputs(k ? "," : "", j->out.file);
-            fputs(known ? number_text(j->column[k][i]).text : "", j->out.file);
+            fputs(known ? j->text[i * COLUMNS + k].text : "", j->out.file);
             if (j->column[k] && !known && !j->lacks[i] && !j->unknown[k]++) j->first[k] = before + i + 1;
         }
         putc('\n', j->out.file);
@@ -289,6 +306,7 @@ static int run(cli *c)
     code = code ? code : args_choice(c, "device", &device);
     code = code ? code : join_copies(c, &j);
     if (code) return code;
+    j.threads = threads ? (int)threads : omp_get_max_threads();
     j.terminal =
         (!path || names_stdout(path)) && isatty(STDOUT_FILENO); /* a line of progress would be among the rows */
     watch_start(&c->ctx, 1, j.terminal || args_value(c, "quiet"));
@@ -312,6 +330,7 @@ static int run(cli *c)
     epiq_model_free(c->ctx, j.model);
     free(j.copy);
     free(j.x);
+    free(j.text);
     return code;
 }
 

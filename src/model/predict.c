@@ -43,12 +43,16 @@ typedef struct {
     double factor;                    /* half its width being this times its standard deviation */
     bool exact;                       /* in double */
     bool single;                      /* networks can be asked in single precision */
+    /* of some blocks: one, or as many as a device's networks are asked about at once */
+    ptrdiff_t span;
+    double *span_x;     /* span by d, scaled */
+    double *span_input; /* span by inputs, as networks have them: span_x itself, or coordinates */
+    double *far;        /* outputs of networks that came from the device: epiqp_asked_outputs */
     /* of the block */
     ptrdiff_t points, before, room; /* room: points of the largest block */
-    double *x;                      /* points by d, scaled */
-    double *input;                  /* points by inputs, as networks have them: x itself, or coordinates */
+    ptrdiff_t in_span;              /* points of the span before it */
+    const double *x, *input;        /* in those of the span */
     double *k0;                     /* points by n: the kernel, then c */
-    double *far;                    /* outputs of networks that came from the device: epiqp_asked_outputs */
     epiqp_rows at;                  /* the points laid out, if kernel */
     double *tau2, *q00;             /* points each */
     double *prediction;             /* points, scaled */
@@ -114,15 +118,15 @@ static ptrdiff_t far_rows(const asking *a)
     return epiqp_start_removed(&a->m->o) ? 2 * count : count;
 }
 
-static int make_room(asking *a, ptrdiff_t points)
+static int make_room(asking *a, ptrdiff_t points, ptrdiff_t span)
 {
     const epiq_model *m = a->m;
     const ptrdiff_t threads = a->e->threads, retrained = a->use[EPIQP_RETRAINED] ? points : 0;
     a->room = points;
-    a->x = room_of(a, points * m->d, sizeof *a->x);
-    a->input = epiqp_model_wide(m) ? room_of(a, points * m->inputs, sizeof *a->input) : a->x;
+    a->span_x = room_of(a, span * m->d, sizeof *a->span_x);
+    a->span_input = epiqp_model_wide(m) ? room_of(a, span * m->inputs, sizeof *a->span_input) : a->span_x;
     a->k0 = room_of(a, a->kernel ? points * m->n : 0, sizeof *a->k0);
-    a->far = room_of(a, epiqp_asked_networks(a->there) ? far_rows(a) * points : 0, sizeof *a->far);
+    a->far = room_of(a, epiqp_asked_networks(a->there) ? far_rows(a) * span : 0, sizeof *a->far);
     a->tau2 = room_of(a, 4 * points, sizeof *a->tau2);
     a->ev = room_of(a, 4 * points, sizeof *a->ev);
     a->place = room_of(a, a->interval ? points : 0, sizeof *a->place);
@@ -147,13 +151,13 @@ static int make_room(asking *a, ptrdiff_t points)
     return s;
 }
 
-/* Scaled, and settled as an estimate's are. */
+/* Those of the span, scaled, and settled as an estimate's are. */
 static int settle(asking *a, const double *given)
 {
     const epiq_model *m = a->m;
     const ptrdiff_t d = m->d;
-    for (ptrdiff_t p = 0; p < a->points; p++) {
-        double *x = a->x + p * d;
+    for (ptrdiff_t p = 0; p < a->span; p++) {
+        double *x = a->span_x + p * d;
         for (ptrdiff_t k = 0; k < d; k++) {
             x[k] = epiqp_scaled(given[p * d + k], m->shift[k], m->factor[k]);
         }
@@ -165,7 +169,7 @@ static int settle(asking *a, const double *given)
                 a->out->first + a->before + p + 1);
         }
     }
-    return epiqp_model_wide(m) ? epiqp_span_enter(a->e, &m->kept.span, a->points, a->x, a->input) : EPIQ_OK;
+    return epiqp_model_wide(m) ? epiqp_span_enter(a->e, &m->kept.span, a->span, a->span_x, a->span_input) : EPIQ_OK;
 }
 
 /* ---- networks ---- */
@@ -241,22 +245,22 @@ static void take_answers(const asking *a, epiqp_ensemble_kind kind, ptrdiff_t p,
 static void take_far(const asking *a, const double *far, ptrdiff_t count, ptrdiff_t points, double *h)
 {
     const bool removed = epiqp_start_removed(&a->m->o);
-    for (ptrdiff_t k = 0; k < count; k++, far += a->points) {
+    for (ptrdiff_t k = 0; k < count; k++, far += a->span) {
         memcpy(h + k * CHUNK, far, (size_t)points * sizeof *h);
-        if (removed) epiqp_axpy(points, -1, far += a->points, h + k * CHUNK);
+        if (removed) epiqp_axpy(points, -1, far += a->span, h + k * CHUNK);
     }
 }
 
 static void networks(const asking *a, ptrdiff_t from)
 {
     const ptrdiff_t points = epiqp_min(CHUNK, a->points - from), each = epiqp_start_removed(&a->m->o) ? 2 : 1;
-    const double *far = epiqp_asked_networks(a->there) ? a->far + from : NULL;
+    const double *far = epiqp_asked_networks(a->there) ? a->far + a->in_span + from : NULL;
     double *h = a->h + omp_get_thread_num() * (2 * a->most + a->m->inputs) * CHUNK;
     for (int k = 0; k < EPIQP_ENSEMBLES; k++) {
         if (!a->use[k]) continue;
         if (far) {
             take_far(a, far, a->m->ensemble[k].count, points, h);
-            far += a->m->ensemble[k].count * each * a->points;
+            far += a->m->ensemble[k].count * each * a->span;
         } else {
             ask(a, &a->m->ensemble[k], from, points, h);
         }
@@ -441,18 +445,17 @@ static bool solves(const asking *a)
     return a->influence || a->infinite || a->correct;
 }
 
-static int one_block(asking *a, const double *given)
+static int one_block(asking *a)
 {
-    int s = settle(a, given);
-    if (s || (a->kernel && (s = kernel_block(a)))) return s;
-    if (epiqp_asked_networks(a->there)) s = epiqp_asked_outputs(a->there, a->points, a->input, a->far);
+    int s = a->kernel ? kernel_block(a) : EPIQ_OK;
+    if (s) return s;
     memset(a->ev, 0, (size_t)(4 * a->room) * sizeof *a->ev); /* inf, ba and of_mean too */
     memset(a->phi, 0, (size_t)a->points * sizeof *a->phi);
 #pragma omp parallel for schedule(dynamic) num_threads(a->e->threads) if (a->most && a->points > CHUNK)
-    for (ptrdiff_t from = 0; from < (a->most && !s ? a->points : 0); from += CHUNK) {
+    for (ptrdiff_t from = 0; from < (a->most ? a->points : 0); from += CHUNK) {
         networks(a, from);
     }
-    if (!s && solves(a)) s = solve_block(a);
+    if (solves(a)) s = solve_block(a);
     epiqp_rows_free(a->e->c, &a->at);
     if (s) return s;
 #pragma omp parallel for schedule(static) num_threads(a->e->threads) if (a->look)
@@ -462,17 +465,46 @@ static int one_block(asking *a, const double *given)
     return answer(a);
 }
 
-/* ---- with a device or without ---- */
-
-static ptrdiff_t points_at_once(const asking *a, ptrdiff_t count)
+/* The next a->span points, from `given` on. */
+static int one_span(asking *a, const double *given)
 {
     const epiq_model *m = a->m;
-    const ptrdiff_t kernel = a->there ? KERNEL_THERE : MOST_KERNEL;
-    ptrdiff_t most = a->there ? POINTS_THERE : MOST_POINTS;
-    if (a->kernel) most = epiqp_max(LEAST_POINTS, epiqp_min(most, kernel / m->n));
+    const ptrdiff_t before = a->before;
+    int s = settle(a, given);
+    if (!s && epiqp_asked_networks(a->there)) s = epiqp_asked_outputs(a->there, a->span, a->span_input, a->far);
+    for (a->in_span = 0; !s && a->in_span < a->span; a->in_span += a->points) {
+        a->points = epiqp_min(a->room, a->span - a->in_span);
+        a->before = before + a->in_span;
+        a->x = a->span_x + a->in_span * m->d;
+        a->input = a->span_input + a->in_span * m->inputs;
+        s = one_block(a);
+        if (!s && epiqp_cancel_requested(a->e->c)) {
+            s = epiqp_fail(a->e->c, EPIQ_E_STOPPED, "stopped on request after %td rows",
+                           a->out->first + a->before + a->points);
+        }
+    }
+    a->before = before;
+    return s;
+}
+
+/* ---- with a device or without ---- */
+
+/* Points of a block, and of the blocks that a device's networks are asked about together. */
+static ptrdiff_t block_of(const asking *a, ptrdiff_t count)
+{
+    const epiq_model *m = a->m;
+    const ptrdiff_t kernel = epiqp_asked_solves(a->there) ? KERNEL_THERE : MOST_KERNEL;
+    ptrdiff_t most = a->kernel ? epiqp_max(LEAST_POINTS, epiqp_min(MOST_POINTS, kernel / m->n)) : MOST_POINTS;
     if (epiqp_model_wide(m)) most = epiqp_max(LEAST_POINTS, epiqp_min(most, MOST_KERNEL / m->d));
-    if (epiqp_asked_networks(a->there)) most = epiqp_max(LEAST_POINTS, epiqp_min(most, FAR / far_rows(a)));
     return epiqp_min(most, count);
+}
+
+static ptrdiff_t span_of(const asking *a, ptrdiff_t block, ptrdiff_t count)
+{
+    if (!epiqp_asked_networks(a->there)) return block;
+    ptrdiff_t most = epiqp_min(POINTS_THERE, FAR / far_rows(a));
+    if (epiqp_model_wide(a->m)) most = epiqp_min(most, MOST_KERNEL / a->m->d);
+    return epiqp_min(epiqp_max(block, most), count);
 }
 
 /* Nothing is done on the device any more. */
@@ -499,16 +531,16 @@ static int enter_device(asking *a, const epiq_options *o, ptrdiff_t count)
     return EPIQ_OK;
 }
 
-/* A block again without the device, if that failed and need not be used. */
-static int block_or_again(asking *a, const double *given)
+/* Points again without the device, if that failed and need not be used. */
+static int span_or_again(asking *a, const double *given)
 {
     const epiq_predictions before = *a->out;
-    int s = one_block(a, given);
+    int s = one_span(a, given);
     if (!s || s == EPIQ_E_STOPPED || !a->there || a->e->device->only) return s;
     epiqp_clear(a->e->c);
     leave_device(a);
     *a->out = before; /* its counts */
-    return one_block(a, given);
+    return one_span(a, given);
 }
 
 int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x, epiq_predictions *wanted)
@@ -538,14 +570,11 @@ int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const 
     plan(&a);
     a.enough = a.interval && epiqp_spread_factor(&m->spread, level, &a.factor);
     s = enter_device(&a, &o, count);
-    const ptrdiff_t most = points_at_once(&a, count);
-    s = s ? s : make_room(&a, most);
-    for (; !s && a.before < count; a.before += a.points) {
-        a.points = epiqp_min(most, count - a.before);
-        s = block_or_again(&a, x + a.before * m->d);
-        if (!s && epiqp_cancel_requested(c)) {
-            s = epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request after %td rows", out->first + a.before + a.points);
-        }
+    const ptrdiff_t block = block_of(&a, count), span = span_of(&a, block, count);
+    s = s ? s : make_room(&a, block, span);
+    for (; !s && a.before < count; a.before += a.span) {
+        a.span = epiqp_min(span, count - a.before);
+        s = span_or_again(&a, x + a.before * m->d);
     }
     out->on_device = a.there != NULL;
     epiqp_asked_free(a.there);
