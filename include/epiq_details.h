@@ -42,6 +42,11 @@ typedef struct epiq_training {
     double loss_max, gradient_rel_max;
     ptrdiff_t iterations_median;
     ptrdiff_t resumed; /* networks taken from the state file */
+    /* The precision of their gradients: single, with sums over many rows and weights double, but for so many networks whose
+     * numbers or losses are too small for it, or too large: those end in double. */
+    ptrdiff_t in_double;
+    int split; /* products of single precision were several of fewer bits: some networks were trained on a device that
+                * says so (epiq_device.h) */
 } epiq_training;
 
 typedef struct epiq_timing {

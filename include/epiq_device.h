@@ -89,6 +89,7 @@ typedef struct epiq_device {
     int capability;                     /* 90: 9.0 */
     int driver;                         /* the newest CUDA that its driver serves, 13000: 13.0 */
     double bytes;                       /* of its memory */
+    int split;                          /* single precision: products between hidden layers are three of 11 bits each */
     void *user;                         /* first argument of the functions */
     const char *(*message)(void *user); /* of the last failure in the calling thread */
     double (*bytes_free)(void *user);

@@ -399,6 +399,7 @@ __attribute__((unused)) static const epiq_device *fake_open(void *user, char *wh
                                .name = "fake",
                                .model = "a fake",
                                .bytes = fake.free,
+                               .split = 1,
                                .message = fake_message,
                                .bytes_free = fake_free,
                                .matrix_new = fake_new,
