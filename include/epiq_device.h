@@ -89,7 +89,6 @@ typedef struct epiq_device {
     int capability;                     /* 90: 9.0 */
     int driver;                         /* the newest CUDA that its driver serves, 13000: 13.0 */
     double bytes;                       /* of its memory */
-    int split;                          /* single precision: products between hidden layers are three of 11 bits each */
     void *user;                         /* first argument of the functions */
     const char *(*message)(void *user); /* of the last failure in the calling thread */
     double (*bytes_free)(void *user);
@@ -118,16 +117,18 @@ typedef struct epiq_device {
     /* tau2 = Q00 - 2 c'Q0 + c'Q c at each of these points (points by d); c: points by n. */
     int (*variance)(void *user, const epiq_device_kernel *k, ptrdiff_t points, const double *at, const double *c,
                     double *tau2);
-    /* The empirical tangent kernel of a network, times `by`, between its rows added to m, and between rows and points
-     * added to k0 (n by points). first: m is overwritten. */
-    int (*empirical)(void *user, epiq_device_matrix *m, const epiq_device_network *net, double by, int first,
-                     double *k0);
 
     /* Memory of the device, for the vectors of programs and the rows they are trained on. */
     int (*memory_new)(void *user, double bytes, void **out);
     void (*memory_free)(void *user, void *memory); /* may be NULL */
     /* Returns when all are done. What a program writes no other one reads. The bits of one do not depend on the others. */
     int (*run)(void *user, ptrdiff_t count, const epiq_device_program *programs);
+
+    /* The empirical tangent kernel of a network, times `by`, between its rows added to m, and between rows and points
+     * added to k0 (n by points). first: m is overwritten. */
+    int (*empirical)(void *user, epiq_device_matrix *m, const epiq_device_network *net, double by, int first,
+                     double *k0);
+    ptrdiff_t split; /* in single precision, products between hidden layers are three of 11 bits each */
 } epiq_device;
 
 /* Opens the device. NULL: there is none, and `why` says so in a sentence; an empty one where nobody could expect one. */

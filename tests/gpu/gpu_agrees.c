@@ -1,7 +1,7 @@
 /* gpu_agrees.c - what libepiq_cuda.so computes on this machine's GPU against the library's own code on its processor (matrices.c,
  * training.c, predictions.c), the same bits when asked again, and how long it takes (times.c). It is no part of `make check`, which
  * has no GPU: tools/check-gpu runs it. Usage: gpu_agrees LIBRARY [most rows of a timed matrix; 0: training alone; -1: every kind
- * of step once, for compute-sanitizer]
+ * of step once, for compute-sanitizer; -2: predictions alone]
  */
 #include "cuda/epiq_cuda.h"
 #include "gpu/agree.h"
@@ -166,10 +166,10 @@ int main(int argc, char **argv)
     host = epiqp_run_begin(c, &o);
     epiq_ctx_on_device(c, open_gpu, NULL);
     time_programs();
-    training_agrees(most >= 0);
+    if (most >= -1) training_agrees(most >= 0);
     if (most >= 0) all_rates();
-    if (most < 0) matrices_once();
-    if (most > 0) predictions_agree();
+    if (most == -1) matrices_once();
+    if (most > 0 || most == -2) predictions_agree();
     if (most > 0) kernels_and_matrices();
     for (ptrdiff_t n = 10000; n <= most; n = n < 20000 ? 20000 : n < 50000 ? 50000 : 2 * n) {
         large(n);
