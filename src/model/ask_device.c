@@ -136,12 +136,11 @@ int epiqp_asked_outputs(epiqp_asked *t, ptrdiff_t points, const double *x, doubl
     for (ptrdiff_t from = 0; !s && from < t->count; from += t->at_once) {
         const ptrdiff_t some = epiqp_min(t->at_once, t->count - from);
         for (ptrdiff_t k = 0; k < some; k++) {
-            double *there = t->weights + k * p;
+            double *there = t->weights + k * p, *outputs = h + (from + k) * points;
             epiq_device_do *two = t->steps + 2 * k;
             two[0] =
                 (epiq_device_do){.op = EPIQ_DEVICE_PUT, .to = there, .count = p, .own = (double *)t->theta[from + k]};
-            two[1] = (epiq_device_do){
-                .op = EPIQ_DEVICE_FORWARD, .at = there, .n = points, .x = t->x, .own = h + (from + k) * points};
+            two[1] = (epiq_device_do){.op = EPIQ_DEVICE_FORWARD, .at = there, .n = points, .x = t->x, .own = outputs};
             t->programs[k] =
                 (epiq_device_program){net->d, net->width, net->depth, net->beta, 2 - t->sent, two + (t->sent ? 1 : 0)};
         }

@@ -502,7 +502,7 @@ static ptrdiff_t block_of(const asking *a, ptrdiff_t count)
 static ptrdiff_t span_of(const asking *a, ptrdiff_t block, ptrdiff_t count)
 {
     if (!epiqp_asked_networks(a->there)) return block;
-    ptrdiff_t most = epiqp_min(POINTS_THERE, FAR / far_rows(a));
+    ptrdiff_t most = epiqp_min(POINTS_THERE, FAR / epiqp_max(1, far_rows(a)));
     if (epiqp_model_wide(a->m)) most = epiqp_min(most, MOST_KERNEL / a->m->d);
     return epiqp_min(epiqp_max(block, most), count);
 }
