@@ -11,6 +11,7 @@ static const double SHARE = 0.8, BESIDE = 1.5e9;
 /* Seconds of the processor from which a device gains: it takes half a second to start. A core does some 2e10 operations in
  * one. */
 static const double WORTH = 1, PER_CORE = 2e10;
+/* Networks that the processor asks in single precision do not count: with 16 cores it was as fast (docs/gpu.md). */
 
 struct epiqp_asked {
     const epiqp_env *e;
@@ -30,7 +31,8 @@ bool epiqp_asked_worth(const epiqp_env *e, const epiq_model *m, const bool *use,
     const double n = (double)m->n, p = (double)epiqp_net_params(&m->fit.net);
     double each = solves && m->n >= EPIQP_GMAT_ROWS ? 2 * n * n : 0;
     for (int k = 0; k < EPIQP_ENSEMBLES; k++) {
-        each += use[k] && m->o.engine == EPIQ_ENGINE_NETWORK ? 2 * p * (double)m->ensemble[k].count : 0;
+        const bool deep = m->o.engine == EPIQ_ENGINE_NETWORK && !m->ensemble[k].single.w;
+        each += use[k] && deep ? 2 * p * (double)m->ensemble[k].count : 0;
     }
     return each * rows > WORTH * PER_CORE * e->threads;
 }

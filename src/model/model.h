@@ -98,7 +98,8 @@ int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *a
 /* ---- ask_device.c: networks asked and columns solved for on a device ---- */
 
 typedef struct epiqp_asked epiqp_asked;
-/* Whether that gains time for so many rows: networks of these ensembles, and with solves c = A^-1 k0 of each row. */
+/* Whether that gains time for so many rows: networks of these ensembles, if the processor asks them in double, and with
+ * solves c = A^-1 k0 of each row. */
 bool epiqp_asked_worth(const epiqp_env *e, const epiq_model *m, const bool *use, bool solves, double rows);
 /* For blocks of up to `points` points. factor: of all rows; NULL: nothing is solved for. */
 int epiqp_asked_new(const epiqp_env *e, const epiq_model *m, const bool *use, const epiqp_tri *factor, ptrdiff_t points,

@@ -136,12 +136,19 @@ TEST(a_device_is_taken_where_rows_so_far_would_keep_the_processor_busy)
     static numbers got;
     epiq_ctx *c = start();
     epiq_options o = small();
-    epiq_model *m = fitted(c, N, &o, NULL);
     asked_device = EPIQ_DEVICE_AUTO;
     with_device(c, PLENTY);
+    epiq_model *m = fitted(c, N, &o, NULL);
+    asked_before = 100000000;
+    EQ(ask(c, m, 2, 0, &got), EPIQ_OK); /* the processor asks these in single precision */
+    EQ(fake.opened, 0);
+    epiq_model_free(c, m);
+    o.depth = 2;
+    m = fitted(c, N, &o, NULL);
+    asked_before = 0;
     EQ(ask(c, m, 2, 0, &got), EPIQ_OK);
     EQ(fake.opened, 0);
-    asked_before = 100000000; /* times 10 networks of 161 weights */
+    asked_before = 100000000; /* times 10 networks of 1217 weights */
     EQ(ask(c, m, 2, 0, &got), EPIQ_OK);
     EQ(fake.opened, 1);
     EQ(used_device, 1);
@@ -159,6 +166,7 @@ TEST(without_a_device_gpu_fails_and_auto_does_without)
     static numbers want, got;
     epiq_ctx *c = start();
     epiq_options o = small();
+    o.depth = 2;
     epiq_model *m = fitted(c, N, &o, NULL);
     asked_device = EPIQ_DEVICE_CPU;
     EQ(ask(c, m, 2, 0, &want), EPIQ_OK);
@@ -189,6 +197,7 @@ TEST(a_device_that_fails_while_predicting)
     static numbers want, got;
     epiq_ctx *c = start();
     epiq_options o = small();
+    o.depth = 2;
     epiq_model *m = fitted(c, N, &o, NULL);
     int k = 1;
     asked_device = EPIQ_DEVICE_CPU;
