@@ -313,6 +313,9 @@ static void compare_trained(epiq_options o, double near, double near_loss)
         CLOSE(a->procedural.variance, b->procedural.variance, near);
     }
     EQ(got->training->members, want->training->members);
+    EQ(want->training->split, 0);
+    EQ(got->training->split, o.depth > 1); /* the fake says that its products are */
+    EQ(want->training->in_double, 0);
     CLOSE(got->training->loss_max, want->training->loss_max, near_loss);
     epiq_result_free(c, want);
     epiq_result_free(c, got);
@@ -339,6 +342,21 @@ TEST(networks_without_their_start_are_trained_with_a_device_too)
         o.predictor = PREDICTORS[k];
         compare_trained(o, 0.3, 5e-3);
     }
+}
+
+/* The reference backend is double throughout; others are single, as compare_trained has it. */
+TEST(networks_that_end_in_double_precision_are_counted)
+{
+    epiq_options o = trained();
+    o.members = 3;
+    o.width = 16;
+    o.backend = EPIQ_BACKEND_REF;
+    begin(&o, NULL, NULL);
+    fake_reset(PLENTY);
+    epiq_result *plain = estimated(o, EPIQ_DEVICE_CPU);
+    EQ(plain->training->in_double, plain->training->members);
+    epiq_result_free(c, plain);
+    end();
 }
 
 TEST(training_with_a_device_is_the_same_again_whoever_else_is_trained)
