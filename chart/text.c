@@ -11,7 +11,7 @@ number_buffer number_text(double v)
     number_buffer n;
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(n.text, sizeof n.text, "%.*g", digits, v);
-        if (strtod(n.text, NULL) == v) break;
+        if (digits == 17 || strtod(n.text, NULL) == v) break; /* 17 always do */
     }
     return n;
 }

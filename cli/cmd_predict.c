@@ -3,11 +3,13 @@
 #include "report/json.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 8192, PARTS = 7, COLUMNS = 8 }; /* rows at a time */
+/* Rows at a time; MOST with a GPU, unless their features would take more than 64 MiB. */
+enum { BLOCK = 8192, MOST = 65536, MOST_NUMBERS = 1 << 23, PARTS = 7, COLUMNS = 8 };
 
 const char *const PART_NAMES[] = {"prediction", "procedural", "data", "ensemble", "sd", "interval", "noise", NULL};
 
@@ -27,10 +29,13 @@ typedef struct {
     output out;
     char *copy;              /* list of columns to copy; NULL: none */
     bool terminal;           /* that the rows are printed on */
-    double *x;               /* BLOCK by features, then room for the columns */
-    double *column[COLUMNS]; /* BLOCK each; NULL: not wanted */
-    unsigned char known[BLOCK];
-    bool lacks[BLOCK];                          /* a row that lacks a cell: it has no numbers */
+    ptrdiff_t room;          /* rows that there is room for */
+    double *x;               /* room by features, then room for the columns */
+    double *column[COLUMNS]; /* room each; NULL: not wanted */
+    number_buffer *text;     /* room by COLUMNS */
+    int threads;
+    unsigned char known[MOST];
+    bool lacks[MOST];                           /* a row that lacks a cell: it has no numbers */
     ptrdiff_t lacking, lacks_first;             /* such rows so far, and the first of them, from 1 */
     ptrdiff_t unknown[COLUMNS], first[COLUMNS]; /* other rows without a number, and the first of them, from 1 */
     epiq_predictions ask;
@@ -93,11 +98,15 @@ static int join_copies(const cli *c, job *j)
 static int make_room(job *j, int parts)
 {
     const ptrdiff_t features = j->info.features;
-    j->x = calloc((size_t)features + COLUMNS, BLOCK * sizeof *j->x);
+    const ptrdiff_t large = MOST_NUMBERS / features;
+    j->room = large < BLOCK ? BLOCK : large > MOST ? MOST : large;
+    j->x = calloc((size_t)features + COLUMNS, (size_t)j->room * sizeof *j->x);
+    j->text = calloc((size_t)j->room, COLUMNS * sizeof *j->text);
     for (int k = 0; j->x && k < COLUMNS; k++) {
-        j->column[k] = parts & COLUMN[k].part ? j->x + (features + k) * BLOCK : NULL;
+        j->column[k] = parts & COLUMN[k].part ? j->x + (features + k) * j->room : NULL;
     }
-    return j->x ? CODE_OK : complain(CODE_NUMERIC, "no memory for %d rows of %td features", BLOCK, features);
+    return j->x && j->text ? CODE_OK
+                           : complain(CODE_NUMERIC, "no memory for %td rows of %td features", j->room, features);
 }
 
 /* ---- rows ---- */
@@ -142,14 +151,26 @@ static void print_header(const job *j)
     putc('\n', j->out.file);
 }
 
+static bool is_known(const job *j, ptrdiff_t i, int k)
+{
+    return j->column[k] && j->known[i] & COLUMN[k].part;
+}
+
+/* The texts of numbers, which take longer than anything else here, are made by all threads. */
 static void print_rows(job *j, ptrdiff_t before, ptrdiff_t count)
 {
+#pragma omp parallel for schedule(static) num_threads(j->threads)
+    for (ptrdiff_t i = 0; i < count; i++) {
+        for (int k = 0; k < COLUMNS; k++) {
+            if (is_known(j, i, k)) j->text[i * COLUMNS + k] = number_text(j->column[k][i]);
+        }
+    }
     for (ptrdiff_t i = 0; i < count && !ferror(j->out.file); i++) {
         print_copied(j, i);
         for (int k = 0; k < COLUMNS; k++) {
-            bool known = j->column[k] && j->known[i] & COLUMN[k].part;
+            const bool known = is_known(j, i, k);
             fputs(k ? "," : "", j->out.file);
-            fputs(known ? number_text(j->column[k][i]).text : "", j->out.file);
+            fputs(known ? j->text[i * COLUMNS + k].text : "", j->out.file);
             if (j->column[k] && !known && !j->lacks[i] && !j->unknown[k]++) j->first[k] = before + i + 1;
         }
         putc('\n', j->out.file);
@@ -239,9 +260,9 @@ static void open_gaps(job *j, ptrdiff_t count, ptrdiff_t complete)
 
 /* ---- the whole ---- */
 
-static int predict(cli *c, job *j, ptrdiff_t threads)
+static int predict(cli *c, job *j, ptrdiff_t threads, int device)
 {
-    ptrdiff_t count = 0;
+    ptrdiff_t count = 0, most;
     epiq_predictions *out = &j->ask;
     *out = (epiq_predictions){.size = sizeof *out,
                               .prediction = j->column[PREDICTION],
@@ -255,9 +276,11 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
                               .lo = j->column[LO],
                               .hi = j->column[HI],
                               .noise = j->column[NOISE],
-                              .level = c->options.level};
+                              .level = c->options.level,
+                              .device = device};
     do {
-        int status = epiq_reader_next(c->ctx, j->reader, BLOCK, j->x, &count);
+        most = out->on_device ? j->room : BLOCK;
+        int status = epiq_reader_next(c->ctx, j->reader, most, j->x, &count);
         const ptrdiff_t complete = status >= 0 ? close_gaps(j, count) : 0;
         if (status >= 0 && complete) status = epiq_model_predict(c->ctx, j->model, complete, j->x, out);
         if (status < 0 || watch_signal()) return failed(c, status);
@@ -266,22 +289,24 @@ static int predict(cli *c, job *j, ptrdiff_t threads)
         print_rows(j, out->first, count);
         out->first += count;
         watch_progress(NULL, &(epiq_progress){"rows", out->first, 0});
-    } while (count == BLOCK && !ferror(j->out.file));
+    } while (count == most && !ferror(j->out.file));
     return CODE_OK;
 }
 
 static int run(cli *c)
 {
     job j = {0};
-    int parts = (1 << PARTS) - 1, missing = EPIQ_MISSING_REFUSE;
+    int parts = (1 << PARTS) - 1, missing = EPIQ_MISSING_REFUSE, device = EPIQ_DEVICE_AUTO;
     ptrdiff_t threads = 0;
     const char *list = args_value(c, "parts"), *path = args_value(c, "csv");
     int code = list ? parse_parts(list, &parts) : CODE_OK;
     code = code ? code : args_count(c, "threads", 0, 4096, &threads);
     code = code ? code : args_own_option(c, "level");
     code = code ? code : args_choice(c, "missing", &missing);
+    code = code ? code : args_choice(c, "device", &device);
     code = code ? code : join_copies(c, &j);
     if (code) return code;
+    j.threads = threads ? (int)threads : omp_get_max_threads();
     j.terminal =
         (!path || names_stdout(path)) && isatty(STDOUT_FILENO); /* a line of progress would be among the rows */
     watch_start(&c->ctx, 1, j.terminal || args_value(c, "quiet"));
@@ -297,7 +322,7 @@ static int run(cli *c)
         code = check_parts(c, &j.info, parts);
         code = code ? code : make_room(&j, parts & j.info.parts);
     }
-    code = code ? code : predict(c, &j, threads);
+    code = code ? code : predict(c, &j, threads, device);
     watch_end();
     code = output_end(&j.out, 1, code);
     if (!code && !args_value(c, "quiet")) tell(&j);
@@ -305,6 +330,7 @@ static int run(cli *c)
     epiq_model_free(c->ctx, j.model);
     free(j.copy);
     free(j.x);
+    free(j.text);
     return code;
 }
 
@@ -321,6 +347,9 @@ static const flag FLAGS[] = {
     FLAG("exact", "Running", NULL, "",
          "double precision throughout, three times as slow for networks of one hidden layer"),
     FLAG("threads", "Running", "N", "0", "worker threads (0: all cores)"),
+    FLAG("device", "Running", "auto|gpu|cpu", "auto",
+         "where networks are asked and the data variance is solved for: a GPU where there is one and it saves time, "
+         "always, or never (docs/gpu.md)"),
     {0},
 };
 

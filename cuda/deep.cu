@@ -165,28 +165,10 @@ template <class T>
 __global__ static void errors(ptrdiff_t rows, const double *h, const double *y, double scale, T *u, double *square,
                               double *sum)
 {
-    __shared__ double a[THREADS / 32], b[THREADS / 32];
     const ptrdiff_t i = INDEX;
-    double e = i < rows ? h[i] - (y ? y[i] : 0) : 0, v = scale * e;
+    const double e = i < rows ? h[i] - (y ? y[i] : 0) : 0, v = scale * e;
     if (i < rows) u[i] = (T)v;
-    e *= e;
-    for (int half = 16; half > 0; half /= 2) {
-        e += __shfl_down_sync(0xffffffffu, e, half);
-        v += __shfl_down_sync(0xffffffffu, v, half);
-    }
-    if (threadIdx.x % 32 == 0) {
-        a[threadIdx.x / 32] = e;
-        b[threadIdx.x / 32] = v;
-    }
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-    e = v = 0;
-    for (int k = 0; k < THREADS / 32; k++) {
-        e += a[k];
-        v += b[k];
-    }
-    square[blockIdx.x] = e;
-    sum[blockIdx.x] = v;
+    block_sums<THREADS>(e * e, v, square + blockIdx.x, sum + blockIdx.x);
 }
 
 __global__ static void last_bias(ptrdiff_t count, const double *sum, double beta, double *to)
@@ -436,6 +418,41 @@ template <class T> static int all_of(lane *g, const shape &s, int op, ptrdiff_t 
         status = w.run(op, list[k]);
     }
     return status;
+}
+
+int deep_features(lane *g, const shape &s, const double *theta, const double *x, double *act, double *delta)
+{
+    worker<double> w{};
+    room<double> ones;
+    w.g = g;
+    w.s = s;
+    int status = ones.take(MOST_ROWS);
+    if (status) return status;
+    set<<<w.blocks(MOST_ROWS), THREADS, 0, g->stream>>>((ptrdiff_t)MOST_ROWS, 1.0, ones.at);
+    for (ptrdiff_t i = 0; i < s.n; i += MOST_ROWS) {
+        const ptrdiff_t some = least(MOST_ROWS, s.n - i), all = some * s.width;
+        const auto plain = [](const double *at) { return split<double>{const_cast<double *>(at), NULL}; };
+        const auto layer = [&](double *of, ptrdiff_t l) { return plain(of + ((l - 1) * s.n + i) * s.width); };
+        for (ptrdiff_t l = 1; l <= s.depth; l++) {
+            const ptrdiff_t k = w.inputs(l);
+            status = gemm(g, true, false, s.width, some, k, 1.0, plain(theta + w.weights_at(l)), k,
+                          l == 1 ? plain(x + i * s.d) : layer(act, l - 1), k, 0.0, layer(act, l).hi, s.width);
+            if (status) return status;
+            relu<<<w.blocks(all), THREADS, 0, g->stream>>>(all, s.width, w.slope(), s.beta, theta + w.biases_at(l),
+                                                           layer(act, l));
+        }
+        first_delta<<<w.blocks(all), THREADS, 0, g->stream>>>(all, s.width, w.slope(), ones.at,
+                                                              theta + w.weights_at(s.depth + 1), layer(act, s.depth).hi,
+                                                              layer(delta, s.depth));
+        for (ptrdiff_t l = s.depth - 1; l >= 1; l--) {
+            status = gemm(g, false, false, s.width, some, s.width, w.slope(), plain(theta + w.weights_at(l + 1)),
+                          s.width, layer(delta, l + 1), s.width, 0.0, layer(delta, l).hi, s.width);
+            if (status) return status;
+            mask<<<w.blocks(all), THREADS, 0, g->stream>>>(all, layer(act, l).hi, layer(delta, l));
+        }
+        CUDA(cudaGetLastError());
+    }
+    return EPIQ_OK;
 }
 
 int deep_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list)

@@ -121,6 +121,8 @@ int matrix_part(void *user, const epiq_device_matrix *m, ptrdiff_t rows, const p
                 const ptrdiff_t *col, double *out);
 int kernel_variance(void *user, const epiq_device_kernel *k, ptrdiff_t points, const double *at, const double *c,
                     double *tau2);
+int matrix_empirical(void *user, epiq_device_matrix *m, const epiq_device_network *net, double by, int first,
+                     double *k0);
 int memory_new(void *user, double bytes, void **out);
 void memory_free(void *user, void *memory);
 int train_run(void *user, ptrdiff_t count, const epiq_device_program *programs);

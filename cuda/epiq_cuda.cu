@@ -104,6 +104,7 @@ static int look(device *d)
     CUDA(cudaGetDeviceProperties(&of_device, 0));
     snprintf(d->model, sizeof d->model, "%s", of_device.name);
     d->table.capability = 10 * of_device.major + of_device.minor;
+    d->table.split = d->table.capability % 10 == 0; /* of data centres: 8.0, 9.0, 10.0 */
     d->table.driver = driver;
     d->table.bytes = (double)of_device.totalGlobalMem;
     if (d->table.capability < LEAST_CAPABILITY) {
@@ -128,7 +129,7 @@ static int start(device *d)
     CUDA(cudaStreamCreate(&d->stream));
     for (lane &l : d->lanes) {
         CUDA(cudaStreamCreateWithFlags(&l.stream, cudaStreamNonBlocking));
-        l.tensor = d->table.capability % 10 == 0; /* of data centres: 8.0, 9.0, 10.0 */
+        l.tensor = d->table.split;
     }
     return EPIQ_OK;
 }
@@ -178,6 +179,7 @@ const epiq_device *epiq_cuda_begin(const char *version, char *why, size_t room)
     here.table.times = matrix_times;
     here.table.part = matrix_part;
     here.table.variance = kernel_variance;
+    here.table.empirical = matrix_empirical;
     here.table.memory_new = memory_new;
     here.table.memory_free = memory_free;
     here.table.run = train_run;

@@ -126,7 +126,6 @@ __global__ static void __launch_bounds__(ROW_THREADS) over_rows(const job_of<T> 
 /* u from the outputs, by what is asked for; and parts of its sum, and of the squared errors'. */
 template <class T> __global__ static void outputs(const job_of<T> *jobs, const plan q, int op)
 {
-    __shared__ double square[8], sum[8];
     const job_of<T> job = jobs[blockIdx.y];
     const ptrdiff_t i = (ptrdiff_t)blockIdx.x * ROW_BLOCK + threadIdx.x;
     double error = 0, u = 0;
@@ -147,25 +146,7 @@ template <class T> __global__ static void outputs(const job_of<T> *jobs, const p
         }
         if (job.u) job.u[i] = (T)u;
     }
-    error *= error;
-    for (int half = 16; half > 0; half /= 2) {
-        error += __shfl_down_sync(0xffffffffu, error, half);
-        u += __shfl_down_sync(0xffffffffu, u, half);
-    }
-    if (threadIdx.x % 32 == 0) {
-        square[threadIdx.x / 32] = error;
-        sum[threadIdx.x / 32] = u;
-    }
-    __syncthreads();
-    if (threadIdx.x == 0 && job.u) {
-        error = u = 0;
-        for (int k = 0; k < ROW_BLOCK / 32; k++) {
-            error += square[k];
-            u += sum[k];
-        }
-        job.square[blockIdx.x] = error;
-        job.sum[blockIdx.x] = u;
-    }
+    if (job.u) block_sums<ROW_BLOCK>(error * error, u, job.square + blockIdx.x, job.sum + blockIdx.x);
 }
 
 /* ---- over units ---- */

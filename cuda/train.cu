@@ -9,7 +9,7 @@
 
 static ptrdiff_t params(const epiq_device_program *n)
 {
-    return n->width * (n->d + 1) + (n->depth - 1) * n->width * (n->width + 1) + n->width + 1;
+    return params_of(n->d, n->width, n->depth);
 }
 
 /* ---- memory ---- */

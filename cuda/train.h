@@ -35,6 +35,11 @@ struct shape {
     ptrdiff_t p, n;
 };
 
+static inline ptrdiff_t params_of(ptrdiff_t d, ptrdiff_t width, ptrdiff_t depth)
+{
+    return width * (d + 1) + (depth - 1) * width * (width + 1) + width + 1;
+}
+
 /* A step that needs gradients, and where on the device its numbers go. */
 struct gradient {
     const epiq_device_do *step;
@@ -44,6 +49,32 @@ struct gradient {
 bool is_shallow(const shape &s);
 int shallow_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
 int deep_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
+
+/* g and delta of every layer, depth by n by width each: what the empirical kernel is made of. All is on the device. */
+int deep_features(lane *g, const shape &s, const double *theta, const double *x, double *act, double *delta);
+
+/* The sums of a and of b over a block of COUNT threads, all of which call it; the order of the sum is fixed. */
+template <int COUNT> __device__ static inline void block_sums(double a, double b, double *sum_a, double *sum_b)
+{
+    __shared__ double part_a[COUNT / 32], part_b[COUNT / 32];
+    for (int half = 16; half > 0; half /= 2) {
+        a += __shfl_down_sync(0xffffffffu, a, half);
+        b += __shfl_down_sync(0xffffffffu, b, half);
+    }
+    if (threadIdx.x % 32 == 0) {
+        part_a[threadIdx.x / 32] = a;
+        part_b[threadIdx.x / 32] = b;
+    }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    a = b = 0;
+    for (int k = 0; k < COUNT / 32; k++) {
+        a += part_a[k];
+        b += part_b[k];
+    }
+    *sum_a = a;
+    *sum_b = b;
+}
 
 /* At least so many bytes; what it held is lost. here: pinned memory of this process. */
 int grow(lane *g, buffer *b, size_t bytes, bool here);

@@ -30,6 +30,15 @@ typedef struct {
     const double *x; /* n by d */
 } epiq_device_kernel;
 
+/* A network with rows and points to ask it about. */
+typedef struct {
+    ptrdiff_t d, width, depth;
+    double beta;
+    const double *theta; /* its weights: docs/method.md section 2 */
+    ptrdiff_t n, points;
+    const double *x, *at; /* n by d, points by d */
+} epiq_device_network;
+
 /* Training of many networks at once. Weights, gradients and the like are vectors of p numbers, p being the number of
  * weights of the network (docs/method.md section 2), in memory that memory_new gives. A network is trained by a program:
  * a list of these, done in their order; those of several networks are done side by side. */
@@ -114,6 +123,12 @@ typedef struct epiq_device {
     void (*memory_free)(void *user, void *memory); /* may be NULL */
     /* Returns when all are done. What a program writes no other one reads. The bits of one do not depend on the others. */
     int (*run)(void *user, ptrdiff_t count, const epiq_device_program *programs);
+
+    /* The empirical tangent kernel of a network, times `by`, between its rows added to m, and between rows and points
+     * added to k0 (n by points). first: m is overwritten. */
+    int (*empirical)(void *user, epiq_device_matrix *m, const epiq_device_network *net, double by, int first,
+                     double *k0);
+    ptrdiff_t split; /* in single precision, products between hidden layers are three of 11 bits each */
 } epiq_device;
 
 /* Opens the device. NULL: there is none, and `why` says so in a sentence; an empty one where nobody could expect one. */

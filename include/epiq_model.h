@@ -89,6 +89,11 @@ typedef struct {
     double *noise;      /* standard deviation of y around the best prediction there */
     double level;       /* of the interval; 0: 0.95 */
     ptrdiff_t withheld; /* rises by the rows outside the data, where there is neither interval nor noise */
+    /* An epiq_device_choice: where networks are asked and the data variance is solved for. auto: on the device
+     * (epiq_device.h) when these rows and those before them would keep the processor busy for a second with solves or
+     * with networks that it asks in double. There all is double precision. */
+    int device;
+    int on_device; /* set to whether it was used; then more rows at a time are faster, such as 65536 */
 } epiq_predictions;
 EPIQ_API int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x,
                                 epiq_predictions *out);

@@ -28,8 +28,11 @@ static void write_trained(doc *d)
              plural(d->r->ran->parts));
     doc_say(d, "; %s s\n", epiqp_rounded_sd(d->run->seconds).text);
     if (d->r->training->members) {
-        doc_say(d, "%td networks, %td converged", d->r->training->members, d->r->training->converged);
-        doc_when(d, d->r->training->resumed && o->state, "; %td resumed from %s", d->r->training->resumed, o->state);
+        const epiq_training *t = d->r->training;
+        doc_say(d, "%td networks, %td converged", t->members, t->converged);
+        doc_when(d, t->in_double, "; %td in double precision", t->in_double);
+        doc_when(d, t->split, "; products of single precision in three parts");
+        doc_when(d, t->resumed && o->state, "; %td resumed from %s", t->resumed, o->state);
         doc_say(d, "\n");
     }
     doc_choice(d);

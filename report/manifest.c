@@ -49,6 +49,20 @@ static void write_solver(json *j, const epiq_result *r, const epiq_options *o)
     json_struct(j, "foreseen", true, JSON_FLAT, FIELDS(COST(bytes), COST(seconds), COST(limit)));
 }
 
+static void write_precision(json *j, const epiq_result *r)
+{
+    const ptrdiff_t trained = r->training->members, in_double = r->training->in_double;
+    const char *kernels = "double", *products = r->training->split ? "3xTF32" : "plain",
+               *training = !trained               ? NULL
+                           : !in_double           ? "single"
+                           : in_double == trained ? "double"
+                                                  : "both";
+    json_struct(j, "precision", true, JSON_FLAT,
+                FIELDS(FIELD("kernels", TEXT, &kernels), FIELD("training", TEXT, &training),
+                       FIELD_THERE("in_double", COUNT, trained ? &r->training->in_double : NULL),
+                       FIELD_THERE("products", TEXT, trained ? &products : NULL)));
+}
+
 void json_run(json *j, const manifest *m, const report_run *run, const epiq_options *options)
 {
     const char *version = epiq_version(), *sha = sha_text(run);
@@ -60,6 +74,7 @@ void json_run(json *j, const manifest *m, const report_run *run, const epiq_opti
                           FIELD_THERE("backend", TEXT, m->ranks ? &m->backend : NULL),
                           FIELD_THERE("engine", TEXT, m->engine ? &m->engine : NULL)));
     if (m->ranks) write_solver(j, m->result, options);
+    if (m->ranks && m->result) write_precision(j, m->result);
     json_fields(j, FIELDS(FIELD("seconds", REAL, &run->seconds), FIELD("peak_rss_bytes", LONG, &run->peak_rss_bytes),
                           FIELD_THERE("repetitions", COUNT, m->repetitions), FIELD_THERE("resumed", COUNT, m->resumed),
                           FIELD_THERE("machine", TEXT, m->repetitions ? &run->machine : NULL),

@@ -8,7 +8,7 @@
 #define FAKE_DEVICE_H
 
 #include "cuda/pair.h"
-#include "net/net.h"
+#include "kernel/kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,14 +25,17 @@ static struct {
     const char *why;      /* if not NULL: there is no device, because */
     int opened, matrices; /* how often; alive now */
     int calls, fail_at;   /* the call of this number fails, from 1; 0: none does */
+    int fail_with;        /* its status; 0: EPIQ_E_NUMERIC */
     int memories;         /* blocks of memory, alive now */
     int losses, together; /* gradients computed; the most networks that were run at once */
     int runs;             /* of programs */
+    int kernels;          /* empirical ones */
 } fake;
 
 static int fake_call(void)
 {
-    return ++fake.calls == fake.fail_at ? EPIQ_E_NUMERIC : EPIQ_OK;
+    const int status = fake.fail_with ? fake.fail_with : EPIQ_E_NUMERIC;
+    return ++fake.calls == fake.fail_at ? status : EPIQ_OK;
 }
 
 static const char *fake_message(void *user)
@@ -140,9 +143,10 @@ static int fake_solve(void *user, const epiq_device_matrix *m, ptrdiff_t cols, d
 {
     (void)user;
     epiqp_la_solve(&epiqp_la_ref, m->n, m->a, cols, b);
+    int status;
 #pragma omp critical(fake)
-    fake.calls++;
-    return fake.calls == fake.fail_at ? EPIQ_E_NUMERIC : EPIQ_OK;
+    status = fake_call();
+    return status;
 }
 
 static int fake_invert(void *user, epiq_device_matrix *m)
@@ -209,6 +213,39 @@ static int fake_variance(void *user, const epiq_device_kernel *k, ptrdiff_t poin
             tau2[p] += own[i] * sum;
         }
     }
+    return fake_call();
+}
+
+static epiq_ctx *fake_ctx(void) /* counts what networks allocate, apart from the caller's */
+{
+    static epiq_ctx own;
+    own.fail_after = -1;
+    return &own;
+}
+
+static int fake_empirical(void *user, epiq_device_matrix *m, const epiq_device_network *f, double by, int first,
+                          double *k0)
+{
+    (void)user;
+    const epiqp_env e = {.c = fake_ctx(), .la = &epiqp_la_ref, .threads = 1};
+    const epiqp_net net = {f->d, f->width, f->depth, f->beta, 0};
+    epiqp_features rows = {0}, at = {0};
+    const ptrdiff_t n = f->n, most = n > f->points ? n : f->points;
+    double *one = malloc((size_t)(n * most) * sizeof *one);
+    epiqp_features_new(&e, &net, f->theta, n, f->x, &rows);
+    epiqp_features_new(&e, &net, f->theta, f->points, f->at, &at);
+    epiqp_empirical_block(e.la, &rows, 0, n, &rows, 0, n, one, n);
+    for (ptrdiff_t k = 0; k < n * n; k++) {
+        m->a[k] = (first ? 0 : m->a[k]) + by * one[k];
+    }
+    epiqp_empirical_block(e.la, &rows, 0, n, &at, 0, f->points, one, n);
+    for (ptrdiff_t k = 0; k < n * f->points; k++) {
+        k0[k] += by * one[k];
+    }
+    epiqp_features_free(e.c, &rows);
+    epiqp_features_free(e.c, &at);
+    free(one);
+    fake.kernels++;
     return fake_call();
 }
 
@@ -334,12 +371,10 @@ static void fake_do(const epiqp_env *e, const epiqp_net *net, const epiq_device_
 static int fake_run(void *user, ptrdiff_t count, const epiq_device_program *programs)
 {
     (void)user;
-    static epiq_ctx own; /* counts what passes allocate, apart from the caller's */
     int status;
 #pragma omp critical(fake)
     {
-        own.fail_after = -1;
-        const epiqp_env e = {.c = &own, .la = &epiqp_la_blas, .threads = 1};
+        const epiqp_env e = {.c = fake_ctx(), .la = &epiqp_la_blas, .threads = 1};
         for (ptrdiff_t k = 0; k < count; k++) {
             const epiq_device_program *one = &programs[k];
             const epiqp_net net = {one->d, one->width, one->depth, one->beta, 0};
@@ -364,6 +399,7 @@ __attribute__((unused)) static const epiq_device *fake_open(void *user, char *wh
                                .name = "fake",
                                .model = "a fake",
                                .bytes = fake.free,
+                               .split = 1,
                                .message = fake_message,
                                .bytes_free = fake_free,
                                .matrix_new = fake_new,
@@ -378,6 +414,7 @@ __attribute__((unused)) static const epiq_device *fake_open(void *user, char *wh
                                .times = fake_times,
                                .part = fake_part,
                                .variance = fake_variance,
+                               .empirical = fake_empirical,
                                .memory_new = fake_memory_new,
                                .memory_free = fake_memory_free,
                                .run = fake_run};

@@ -61,8 +61,11 @@ static inline epiq_model *fitted(epiq_ctx *c, ptrdiff_t n, const epiq_options *o
     return m;
 }
 
-static ptrdiff_t decided_by_few, withheld; /* points, of the last call */
-static double asked_level;                 /* of the next calls */
+static ptrdiff_t decided_by_few, withheld, outside; /* points, of the last call */
+static int used_device;                             /* whether it did */
+static double asked_level;                          /* of the next calls, */
+static int asked_device;                            /* where, */
+static ptrdiff_t asked_before;                      /* and rows before theirs */
 static inline int ask(epiq_ctx *c, const epiq_model *m, ptrdiff_t threads, int exact, numbers *r)
 {
     memset(r, 0xff, sizeof *r); /* every number is NaN, so that one left out shows */
@@ -78,10 +81,14 @@ static inline int ask(epiq_ctx *c, const epiq_model *m, ptrdiff_t threads, int e
                             .lo = r->lo,
                             .hi = r->hi,
                             .noise = r->noise,
-                            .level = asked_level};
+                            .level = asked_level,
+                            .first = asked_before,
+                            .device = asked_device};
     int s = epiq_model_predict(c, m, POINTS, AT, &out);
     decided_by_few = out.few;
     withheld = out.withheld;
+    outside = out.outside;
+    used_device = out.on_device;
     return s;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "data/table.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,35 @@ static epiqp_kind kind_of(const char *text, ptrdiff_t length)
     return EPIQP_IS_TEXT;
 }
 
+/* whole 10^exponent rounded to a double, by a long double of 64 bits. That rounds twice, which is rounding once unless the
+ * first result is within one of its last bits of the middle between two doubles: then false. */
+static bool rounded(uint64_t whole, int exponent, double *value)
+{
+#if LDBL_MANT_DIG == 64
+    enum { MOST = 27, LOW = 1 << 11 }; /* 5^27 < 2^64: powers of ten that are exact; what a double has not */
+    static const long double power[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
+                                        1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
+                                        1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+    if (!whole || exponent < -MOST || exponent > MOST) return false;
+    const long double size =
+        exponent < 0 ? (long double)whole / power[-exponent] : (long double)whole * power[exponent];
+    uint64_t bits;
+    memcpy(&bits, &size, sizeof bits); /* an x87 long double begins with its 64 bits */
+    const uint64_t low = bits % LOW, middle = LOW / 2;
+    if (low + 1 >= middle && low <= middle + 1) return false;
+    *value = (double)size;
+    return true;
+#else
+    (void)whole;
+    (void)exponent;
+    (void)value;
+    return false;
+#endif
+}
+
 /* [+-] digits [. digits] [e [+-] digits], at least one digit before the e. Whole numbers below 2^53 times or over a
- * power of ten up to 10^22 are both exact doubles, so one operation rounds correctly; strtod reads the others. */
+ * power of ten up to 10^22 are both exact doubles, so one operation rounds correctly; longer ones go by long double, and
+ * strtod reads the others. */
 static bool parse(const char *text, const char *end, locale_t plain, double *value)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -41,7 +69,7 @@ static bool parse(const char *text, const char *end, locale_t plain, double *val
     for (bool fraction = false; p < end; p++) {
         if (digit(*p)) {
             digits = true;
-            exact = exact && whole < UINT64_C(1) << 53;
+            exact = exact && whole < UINT64_MAX / 10;
             whole = exact ? 10 * whole + (uint64_t)(*p - '0') : whole;
             exponent -= fraction;
         } else if (*p == '.' && !fraction) {
@@ -63,11 +91,14 @@ static bool parse(const char *text, const char *end, locale_t plain, double *val
         exponent += down ? -given : given;
     }
     if (p != end) return false;
-    if (!exact || whole >= UINT64_C(1) << 53 || exponent < -22 || exponent > 22) {
-        *value = strtod_l(text, NULL, plain);
-    } else {
-        double size = exponent < 0 ? (double)whole / power[-exponent] : (double)whole * power[exponent];
+    double size;
+    if (exact && whole < UINT64_C(1) << 53 && exponent >= -22 && exponent <= 22) {
+        size = exponent < 0 ? (double)whole / power[-exponent] : (double)whole * power[exponent];
         *value = negative ? -size : size;
+    } else if (exact && rounded(whole, exponent, &size)) {
+        *value = negative ? -size : size;
+    } else {
+        *value = strtod_l(text, NULL, plain);
     }
     *value += 0.0; /* no -0: equal rows have equal bytes */
     return true;

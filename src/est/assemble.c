@@ -494,7 +494,9 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
                                   .loss_max = t->loss_max,
                                   .gradient_rel_max = t->gradient_rel_max,
                                   .iterations_median = t->count ? (ptrdiff_t)epiqp_median(t->iterations, t->count) : 0,
-                                  .resumed = t->resumed};
+                                  .resumed = t->resumed,
+                                  .in_double = t->in_double,
+                                  .split = t->split};
     a->ran = options_found(pb->plan, f);
     a->solve = (epiq_solve_info){.probes = influence->probes,
                                  .open_prediction = influence->open.prediction,

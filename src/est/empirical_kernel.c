@@ -70,6 +70,11 @@ static int matrix_new(const epiqp_env *e, ptrdiff_t n, matrix *m)
     return EPIQ_OK;
 }
 
+static void draw_start(const epiqp_problem *pb, const epiqp_fit *fit, ptrdiff_t k, double *theta)
+{
+    epiqp_net_init(&fit->net, (epiqp_stream){pb->plan->ran.seed, EPIQP_FOR_MEMBER, (uint64_t)k}, theta);
+}
+
 /* The kernel of one start, times weight, added to the sums. one: n by points of scratch. */
 static int add_start(const epiqp_problem *pb, const epiqp_fit *fit, const double *theta, double weight, matrix *sum,
                      double *k0, double *one)
@@ -94,6 +99,23 @@ static int add_start(const epiqp_problem *pb, const epiqp_fit *fit, const double
     return s;
 }
 
+/* The sums over all starts by the device, then copied to this process. theta: room for a start. */
+static int sum_there(const epiqp_problem *pb, const epiq_device_network *net, const epiqp_fit *fit, ptrdiff_t draws,
+                     double *theta, epiqp_tri *sum, double *k0)
+{
+    const epiqp_env *e = &pb->e;
+    epiqp_gmat there = {0};
+    int s = epiqp_gmat_new(e, net->n, &there);
+    for (ptrdiff_t k = 0; !s && k < draws; k++) {
+        draw_start(pb, fit, k, theta);
+        s = epiqp_gmat_add(e, &there, net, 1 / (double)draws, k == 0, k0);
+        if (!s) s = epiqp_report(e->c, "kernel", k + 1, draws);
+    }
+    if (!s) s = epiqp_gmat_copy(e, &there, sum);
+    epiqp_gmat_free(&there);
+    return s;
+}
+
 /* The mean kernel of `draws` starts, and its ridge solution. */
 static int empirical_ridge(const epiqp_problem *pb, const epiqp_fit *fit, ptrdiff_t draws, epiqp_ridge *out,
                            const epiqp_near **near)
@@ -106,8 +128,13 @@ static int empirical_ridge(const epiqp_problem *pb, const epiqp_fit *fit, ptrdif
     int s = theta && k0 && one ? matrix_new(e, n, &sum) : EPIQ_E_NOMEM;
     if (s) goto end;
     memset(k0, 0, (size_t)size * sizeof *k0);
-    for (ptrdiff_t k = 0; k < draws; k++) {
-        epiqp_net_init(&fit->net, (epiqp_stream){pb->plan->ran.seed, EPIQP_FOR_MEMBER, (uint64_t)k}, theta);
+    const epiqp_net *net = &fit->net;
+    const epiq_device_network asked = {net->d, net->width, net->depth,  net->beta, theta,
+                                       n,      pb->points, fit->rows.x, pb->at};
+    const bool far = epiqp_gmat_sums(e, &asked);
+    if (far && (s = sum_there(pb, &asked, fit, draws, theta, &sum.here, k0))) goto end;
+    for (ptrdiff_t k = 0; !far && k < draws; k++) {
+        draw_start(pb, fit, k, theta);
         if ((s = add_start(pb, fit, theta, 1 / (double)draws, &sum, k0, one)) ||
             (s = epiqp_report(e->c, "kernel", k + 1, draws))) {
             goto end;

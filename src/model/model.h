@@ -95,6 +95,23 @@ void epiqp_small_free(epiq_ctx *c, epiq_model *m);
 /* phi at the points, from c (points by n) of all rows. */
 int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *at, const double *c, double *phi);
 
+/* ---- ask_device.c: networks asked and columns solved for on a device ---- */
+
+typedef struct epiqp_asked epiqp_asked;
+/* Whether that gains time for so many rows: networks of these ensembles, if the processor asks them in double, and with
+ * solves c = A^-1 k0 of each row. */
+bool epiqp_asked_worth(const epiqp_env *e, const epiq_model *m, const bool *use, bool solves, double rows);
+/* For blocks of up to `points` points. factor: of all rows; NULL: nothing is solved for. */
+int epiqp_asked_new(const epiqp_env *e, const epiq_model *m, const bool *use, const epiqp_tri *factor, ptrdiff_t points,
+                    epiqp_asked **out);
+void epiqp_asked_free(epiqp_asked *t);
+/* What is done there: solves, and outputs of networks. t NULL: nothing. */
+bool epiqp_asked_solves(const epiqp_asked *t);
+bool epiqp_asked_networks(const epiqp_asked *t);
+/* h: networks by points, one ensemble after the other; where starts are taken off, behind each network what is taken off. */
+int epiqp_asked_outputs(epiqp_asked *t, ptrdiff_t points, const double *x, double *h);
+int epiqp_asked_solve(const epiqp_asked *t, ptrdiff_t cols, double *b);
+
 /* ---- tensors.c: the file's tensors, for writing and for reading ---- */
 
 /* The header begins with these bytes, the version, HASHED, and the checksum: both are known before any JSON is read. */

@@ -1,6 +1,7 @@
 /* predict.c - a model's answer at many points: blocks of points, of which every thread takes chunks to all members, and
  * all threads together the kernel and the two triangular solves c = A^-1 k0 that the data variance is bound by (2 n^2
- * operations per point). The formulas are those of est/: this only brings other points to them.
+ * operations per point). The formulas are those of est/: this only brings other points to them. On a device (ask_device.c)
+ * all networks are asked about a block at once, and the solves are done there.
  */
 #include "est/variance.h"
 #include "model/model.h"
@@ -14,7 +15,11 @@ enum {
     CHUNK = EPIQP_SHALLOW32_ROWS,
     MOST_POINTS = 4096,    /* of a block: enough chunks for many threads */
     MOST_KERNEL = 1 << 22, /* numbers of a block's kernel, 32 MiB */
-    LEAST_POINTS = 256     /* fewer make the solves slow */
+    LEAST_POINTS = 256,    /* fewer make the solves slow */
+    /* with a device, which needs more work at a time; FAR: numbers that come from its networks, 128 MiB */
+    POINTS_THERE = 65536,
+    KERNEL_THERE = 1 << 25,
+    FAR = 1 << 24
 };
 
 /* A variance from outputs whose rounding errors have size e is right to 2 e/tau if they all go the same way: a
@@ -22,9 +27,10 @@ enum {
 static const double CLEAR = 2000;
 
 typedef struct {
-    const epiqp_env *e;
+    epiqp_env *e;
     const epiq_model *m;
     epiq_predictions *out;
+    epiqp_asked *there; /* what is done on a device; NULL: all is done here */
     epiqp_arena arena;
     bool full;                        /* an allocation has failed */
     bool use[EPIQP_ENSEMBLES];        /* networks that are asked */
@@ -37,10 +43,15 @@ typedef struct {
     double factor;                    /* half its width being this times its standard deviation */
     bool exact;                       /* in double */
     bool single;                      /* networks can be asked in single precision */
+    /* of some blocks: one, or as many as a device's networks are asked about at once */
+    ptrdiff_t span;
+    double *span_x;     /* span by d, scaled */
+    double *span_input; /* span by inputs, as networks have them: span_x itself, or coordinates */
+    double *far;        /* outputs of networks that came from the device: epiqp_asked_outputs */
     /* of the block */
     ptrdiff_t points, before, room; /* room: points of the largest block */
-    double *x;                      /* points by d, scaled */
-    double *input;                  /* points by inputs, as networks have them: x itself, or coordinates */
+    ptrdiff_t in_span;              /* points of the span before it */
+    const double *x, *input;        /* in those of the span */
     double *k0;                     /* points by n: the kernel, then c */
     epiqp_rows at;                  /* the points laid out, if kernel */
     double *tau2, *q00;             /* points each */
@@ -97,14 +108,25 @@ static void *room_of(asking *a, ptrdiff_t count, size_t size)
     return room;
 }
 
-static int make_room(asking *a, ptrdiff_t points)
+/* Networks that are asked on a device, each with what is taken off it. */
+static ptrdiff_t far_rows(const asking *a)
+{
+    ptrdiff_t count = 0;
+    for (int k = 0; k < EPIQP_ENSEMBLES; k++) {
+        count += a->use[k] ? a->m->ensemble[k].count : 0;
+    }
+    return epiqp_start_removed(&a->m->o) ? 2 * count : count;
+}
+
+static int make_room(asking *a, ptrdiff_t points, ptrdiff_t span)
 {
     const epiq_model *m = a->m;
     const ptrdiff_t threads = a->e->threads, retrained = a->use[EPIQP_RETRAINED] ? points : 0;
     a->room = points;
-    a->x = room_of(a, points * m->d, sizeof *a->x);
-    a->input = epiqp_model_wide(m) ? room_of(a, points * m->inputs, sizeof *a->input) : a->x;
+    a->span_x = room_of(a, span * m->d, sizeof *a->span_x);
+    a->span_input = epiqp_model_wide(m) ? room_of(a, span * m->inputs, sizeof *a->span_input) : a->span_x;
     a->k0 = room_of(a, a->kernel ? points * m->n : 0, sizeof *a->k0);
+    a->far = room_of(a, epiqp_asked_networks(a->there) ? far_rows(a) * span : 0, sizeof *a->far);
     a->tau2 = room_of(a, 4 * points, sizeof *a->tau2);
     a->ev = room_of(a, 4 * points, sizeof *a->ev);
     a->place = room_of(a, a->interval ? points : 0, sizeof *a->place);
@@ -129,13 +151,13 @@ static int make_room(asking *a, ptrdiff_t points)
     return s;
 }
 
-/* Scaled, and settled as an estimate's are. */
+/* Those of the span, scaled, and settled as an estimate's are. */
 static int settle(asking *a, const double *given)
 {
     const epiq_model *m = a->m;
     const ptrdiff_t d = m->d;
-    for (ptrdiff_t p = 0; p < a->points; p++) {
-        double *x = a->x + p * d;
+    for (ptrdiff_t p = 0; p < a->span; p++) {
+        double *x = a->span_x + p * d;
         for (ptrdiff_t k = 0; k < d; k++) {
             x[k] = epiqp_scaled(given[p * d + k], m->shift[k], m->factor[k]);
         }
@@ -147,7 +169,7 @@ static int settle(asking *a, const double *given)
                 a->out->first + a->before + p + 1);
         }
     }
-    return epiqp_model_wide(m) ? epiqp_span_enter(a->e, &m->kept.span, a->points, a->x, a->input) : EPIQ_OK;
+    return epiqp_model_wide(m) ? epiqp_span_enter(a->e, &m->kept.span, a->span, a->span_x, a->span_input) : EPIQ_OK;
 }
 
 /* ---- networks ---- */
@@ -219,13 +241,29 @@ static void take_answers(const asking *a, epiqp_ensemble_kind kind, ptrdiff_t p,
     }
 }
 
+/* What came from the device for this chunk. */
+static void take_far(const asking *a, const double *far, ptrdiff_t count, ptrdiff_t points, double *h)
+{
+    const bool removed = epiqp_start_removed(&a->m->o);
+    for (ptrdiff_t k = 0; k < count; k++, far += a->span) {
+        memcpy(h + k * CHUNK, far, (size_t)points * sizeof *h);
+        if (removed) epiqp_axpy(points, -1, far += a->span, h + k * CHUNK);
+    }
+}
+
 static void networks(const asking *a, ptrdiff_t from)
 {
-    const ptrdiff_t points = epiqp_min(CHUNK, a->points - from);
+    const ptrdiff_t points = epiqp_min(CHUNK, a->points - from), each = epiqp_start_removed(&a->m->o) ? 2 : 1;
+    const double *far = epiqp_asked_networks(a->there) ? a->far + a->in_span + from : NULL;
     double *h = a->h + omp_get_thread_num() * (2 * a->most + a->m->inputs) * CHUNK;
     for (int k = 0; k < EPIQP_ENSEMBLES; k++) {
         if (!a->use[k]) continue;
-        ask(a, &a->m->ensemble[k], from, points, h);
+        if (far) {
+            take_far(a, far, a->m->ensemble[k].count, points, h);
+            far += a->m->ensemble[k].count * each * a->span;
+        } else {
+            ask(a, &a->m->ensemble[k], from, points, h);
+        }
         for (ptrdiff_t p = 0; p < points; p++) {
             take_answers(a, (epiqp_ensemble_kind)k, from + p, h + p);
         }
@@ -283,13 +321,22 @@ static int kernel_block(asking *a)
     return EPIQ_OK;
 }
 
+static const epiqp_tri *factor_of(const epiq_model *m)
+{
+    return m->kept.factor.a ? &m->kept.factor : &m->small.all;
+}
+
 /* c = A^-1 k0, the closed form of tau^2, what corrects BA, and the data variance. */
 static int solve_block(asking *a)
 {
     const epiq_model *m = a->m;
     int s = EPIQ_OK;
-    epiqp_chol_solve(a->e, m->kept.factor.a ? &m->kept.factor : &m->small.all, a->points, a->k0);
-    if (a->infinite) {
+    if (epiqp_asked_solves(a->there)) {
+        s = epiqp_asked_solve(a->there, a->points, a->k0);
+    } else {
+        epiqp_chol_solve(a->e, factor_of(m), a->points, a->k0);
+    }
+    if (!s && a->infinite) {
         epiqp_fit here = m->fit;
         here.at = a->at;
         epiqp_kernel_diagonal(&here.arch, &here.at, NULL, a->q00);
@@ -393,17 +440,22 @@ static int answer(const asking *a)
     return EPIQ_OK;
 }
 
-static int one_block(asking *a, const double *given)
+static bool solves(const asking *a)
 {
-    int s = settle(a, given);
-    if (s || (a->kernel && (s = kernel_block(a)))) return s;
+    return a->influence || a->infinite || a->correct;
+}
+
+static int one_block(asking *a)
+{
+    int s = a->kernel ? kernel_block(a) : EPIQ_OK;
+    if (s) return s;
     memset(a->ev, 0, (size_t)(4 * a->room) * sizeof *a->ev); /* inf, ba and of_mean too */
     memset(a->phi, 0, (size_t)a->points * sizeof *a->phi);
 #pragma omp parallel for schedule(dynamic) num_threads(a->e->threads) if (a->most && a->points > CHUNK)
     for (ptrdiff_t from = 0; from < (a->most ? a->points : 0); from += CHUNK) {
         networks(a, from);
     }
-    if (a->influence || a->infinite || a->correct) s = solve_block(a);
+    if (solves(a)) s = solve_block(a);
     epiqp_rows_free(a->e->c, &a->at);
     if (s) return s;
 #pragma omp parallel for schedule(static) num_threads(a->e->threads) if (a->look)
@@ -411,6 +463,84 @@ static int one_block(asking *a, const double *given)
         place(a, p);
     }
     return answer(a);
+}
+
+/* The next a->span points, from `given` on. */
+static int one_span(asking *a, const double *given)
+{
+    const epiq_model *m = a->m;
+    const ptrdiff_t before = a->before;
+    int s = settle(a, given);
+    if (!s && epiqp_asked_networks(a->there)) s = epiqp_asked_outputs(a->there, a->span, a->span_input, a->far);
+    for (a->in_span = 0; !s && a->in_span < a->span; a->in_span += a->points) {
+        a->points = epiqp_min(a->room, a->span - a->in_span);
+        a->before = before + a->in_span;
+        a->x = a->span_x + a->in_span * m->d;
+        a->input = a->span_input + a->in_span * m->inputs;
+        s = one_block(a);
+        if (!s && epiqp_cancel_requested(a->e->c)) {
+            s = epiqp_fail(a->e->c, EPIQ_E_STOPPED, "stopped on request after %td rows",
+                           a->out->first + a->before + a->points);
+        }
+    }
+    a->before = before;
+    return s;
+}
+
+/* ---- with a device or without ---- */
+
+/* Points of a block, and of the blocks that a device's networks are asked about together. */
+static ptrdiff_t block_of(const asking *a, ptrdiff_t count)
+{
+    const epiq_model *m = a->m;
+    const ptrdiff_t kernel = epiqp_asked_solves(a->there) ? KERNEL_THERE : MOST_KERNEL;
+    ptrdiff_t most = a->kernel ? epiqp_max(LEAST_POINTS, epiqp_min(MOST_POINTS, kernel / m->n)) : MOST_POINTS;
+    if (epiqp_model_wide(m)) most = epiqp_max(LEAST_POINTS, epiqp_min(most, MOST_KERNEL / m->d));
+    return epiqp_min(most, count);
+}
+
+static ptrdiff_t span_of(const asking *a, ptrdiff_t block, ptrdiff_t count)
+{
+    if (!epiqp_asked_networks(a->there)) return block;
+    ptrdiff_t most = epiqp_min(POINTS_THERE, FAR / epiqp_max(1, far_rows(a)));
+    if (epiqp_model_wide(a->m)) most = epiqp_min(most, MOST_KERNEL / a->m->d);
+    return epiqp_min(epiqp_max(block, most), count);
+}
+
+/* Nothing is done on the device any more. */
+static void leave_device(asking *a)
+{
+    epiqp_asked_free(a->there);
+    a->there = NULL;
+    a->e->device = NULL;
+}
+
+/* Where it is wanted and can be, a->there. */
+static int enter_device(asking *a, const epiq_options *o, ptrdiff_t count)
+{
+    const epiq_model *m = a->m;
+    const bool worth = epiqp_asked_worth(a->e, m, a->use, solves(a), (double)a->out->first + (double)count);
+    epiqp_warnings unread = {.arena = &a->arena};
+    int s = count ? epiqp_run_device(a->e, o, worth, &unread) : EPIQ_OK;
+    if (s || !a->e->device) return s;
+    const ptrdiff_t points = epiqp_min(count, POINTS_THERE);
+    s = epiqp_asked_new(a->e, m, a->use, solves(a) ? factor_of(m) : NULL, points, &a->there);
+    if (!s || a->e->device->only) return s;
+    epiqp_clear(a->e->c);
+    leave_device(a);
+    return EPIQ_OK;
+}
+
+/* Points again without the device, if that failed and need not be used. */
+static int span_or_again(asking *a, const double *given)
+{
+    const epiq_predictions before = *a->out;
+    int s = one_span(a, given);
+    if (!s || s == EPIQ_E_STOPPED || !a->there || a->e->device->only) return s;
+    epiqp_clear(a->e->c);
+    leave_device(a);
+    *a->out = before; /* its counts */
+    return one_span(a, given);
 }
 
 int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x, epiq_predictions *wanted)
@@ -429,22 +559,25 @@ int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const 
         return epiqp_fail(c, EPIQ_E_USAGE, "a level of %.12g has no interval; give one between 0 and 1, such as 0.95",
                           level);
     }
+    if (out->device < EPIQ_DEVICE_AUTO || out->device > EPIQ_DEVICE_CPU) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "there is no device %d; give an epiq_device_choice", out->device);
+    }
     epiq_options o = m->o;
     o.threads = out->threads;
+    o.device = out->device;
     epiqp_env e = epiqp_run_begin(c, &o);
     asking a = {.e = &e, .m = m, .out = out};
     plan(&a);
     a.enough = a.interval && epiqp_spread_factor(&m->spread, level, &a.factor);
-    ptrdiff_t most = a.kernel ? epiqp_max(LEAST_POINTS, epiqp_min(MOST_POINTS, MOST_KERNEL / m->n)) : MOST_POINTS;
-    if (epiqp_model_wide(m)) most = epiqp_max(LEAST_POINTS, epiqp_min(most, MOST_KERNEL / m->d));
-    s = make_room(&a, epiqp_min(most, count));
-    for (; !s && a.before < count; a.before += a.points) {
-        a.points = epiqp_min(most, count - a.before);
-        s = one_block(&a, x + a.before * m->d);
-        if (!s && epiqp_cancel_requested(c)) {
-            s = epiqp_fail(c, EPIQ_E_STOPPED, "stopped on request after %td rows", out->first + a.before + a.points);
-        }
+    s = enter_device(&a, &o, count);
+    const ptrdiff_t block = block_of(&a, count), span = span_of(&a, block, count);
+    s = s ? s : make_room(&a, block, span);
+    for (; !s && a.before < count; a.before += a.span) {
+        a.span = epiqp_min(span, count - a.before);
+        s = span_or_again(&a, x + a.before * m->d);
     }
+    out->on_device = a.there != NULL;
+    epiqp_asked_free(a.there);
     for (int t = 0; a.pass && a.thin && t < e.threads; t++) {
         epiqp_pass_free(c, &a.pass[t]);
         epiqp_shallow32_free(c, &a.thin[t]);

@@ -25,9 +25,17 @@ static double training(const epiqp_problem *pb, const epiq_options *o)
            (double)o->members;
 }
 
+/* Operations of the empirical kernels of all starts: two products of a triangle's rows for each layer. */
+static double kernels(const epiqp_problem *pb, const epiq_options *o)
+{
+    const double n = (double)pb->n, width = o->width > 0 ? (double)o->width : EPIQ_USUAL_WIDTH;
+    const bool empirical = o->kernel == EPIQ_KERNEL_EMPIRICAL && factorises(pb, o);
+    return empirical ? 2 * n * n * width * (double)o->depth * (double)o->members : 0;
+}
+
 bool epiqp_device_worth(const epiqp_problem *pb, const epiq_options *o)
 {
     const double n = (double)pb->n, most = SECONDS * PER_CORE * pb->e.threads;
     if (o->mem_limit > 0 && (double)o->mem_limit < 2 * EPIQP_DEVICE_BYTES) return false;
-    return (factorises(pb, o) && n * n * n > most) || training(pb, o) > most;
+    return (factorises(pb, o) && n * n * n > most) || training(pb, o) > most || kernels(pb, o) > most;
 }

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-/* Rows from which a factor on the device is faster than on the processor: below, copies and launches take the time. */
-enum { LEAST_ROWS = 2000 };
 /* Of a device's free memory, what a matrix and its work may take; the rest is for what the driver needs meanwhile. */
 static const double SHARE = 0.94;
 /* Columns of right-hand sides, scratch of the factor and of the inverse, in columns of the matrix; and a constant. */
@@ -22,7 +20,7 @@ double epiqp_gmat_host_bytes(ptrdiff_t n)
 
 bool epiqp_gmat_takes(const epiqp_env *e, ptrdiff_t n)
 {
-    return e->device && (e->device->only || (n >= LEAST_ROWS && epiqp_gmat_bytes(n) <= SHARE * e->device->bytes));
+    return e->device && (e->device->only || (n >= EPIQP_GMAT_ROWS && epiqp_gmat_bytes(n) <= SHARE * e->device->bytes));
 }
 
 int epiqp_gmat_check(const epiqp_env *e, ptrdiff_t n)
@@ -34,6 +32,28 @@ int epiqp_gmat_check(const epiqp_env *e, ptrdiff_t n)
                       "the kernel matrix of %td rows needs %.2f GB on the GPU and %.2f may be used there; use "
                       "{--device} cpu or auto, {--solver} iterative, or fewer rows",
                       n, need / 1e9, have / 1e9);
+}
+
+bool epiqp_gmat_sums(const epiqp_env *e, const epiq_device_network *net)
+{
+    if (!epiqp_gmat_takes(e, net->n)) return false;
+    const double rows = (double)(net->n + net->points),
+                 features = 8 * rows * (2 * (double)net->depth * (double)net->width + (double)net->d),
+                 weights = 8 * (double)net->depth * (double)net->width * (double)(net->width + net->d + 2);
+    return epiqp_gmat_bytes(net->n) + features + weights <=
+           SHARE * e->device->table->bytes_free(e->device->table->user);
+}
+
+int epiqp_gmat_new(const epiqp_env *e, ptrdiff_t n, epiqp_gmat *out)
+{
+    const epiq_device *d = e->device->table;
+    *out = (epiqp_gmat){.n = n, .device = d};
+    return epiqp_device_failed(e->c, d, d->matrix_new(d->user, n, &out->a));
+}
+
+int epiqp_gmat_add(const epiqp_env *e, epiqp_gmat *t, const epiq_device_network *net, double by, bool first, double *k0)
+{
+    return epiqp_device_failed(e->c, t->device, t->device->empirical(t->device->user, t->a, net, by, first, k0));
 }
 
 /* By the device itself or, where only the processor can compute them, in strips of columns that are copied there. */
@@ -101,12 +121,11 @@ static int factor(const epiqp_env *e, const epiqp_source *from, double ridge, ep
 int epiqp_gmat_factor(const epiqp_env *e, ptrdiff_t n, const epiqp_source *from, double ridge, epiqp_gmat *out,
                       double *jitter, double *fill_s, double *factor_s)
 {
-    const epiq_device *d = e->device->table;
-    *out = (epiqp_gmat){.n = n, .device = d};
+    *out = (epiqp_gmat){0};
     int status = epiqp_gmat_check(e, n);
     double *diagonal = status ? NULL : epiqp_alloc(e->c, 2 * n, sizeof *diagonal);
     if (!status && !diagonal) status = EPIQ_E_NOMEM;
-    if (!status) status = epiqp_device_failed(e->c, d, d->matrix_new(d->user, n, &out->a));
+    if (!status) status = epiqp_gmat_new(e, n, out);
     if (!status) status = factor(e, from, ridge, out, diagonal, jitter, fill_s, factor_s);
     epiqp_free(e->c, diagonal);
     if (status) epiqp_gmat_free(out);
@@ -171,5 +190,21 @@ int epiqp_gmat_copy(const epiqp_env *e, const epiqp_gmat *t, epiqp_tri *out)
             e->c, t->device,
             t->device->get(t->device->user, t->a, from, rows, 0, from + rows, epiqp_tri_at(out, p, 0, 0), rows));
     }
+    return status;
+}
+
+int epiqp_gmat_load(const epiqp_env *e, const epiqp_tri *from, epiqp_gmat *out)
+{
+    const epiq_device *d = e->device->table;
+    *out = (epiqp_gmat){0};
+    int status = epiqp_gmat_check(e, from->n);
+    if (!status) status = epiqp_gmat_new(e, from->n, out);
+    out->loss = from->loss;
+    for (ptrdiff_t p = 0; !status && p < from->panels; p++) {
+        const ptrdiff_t rows = epiqp_tri_rows(from, p), first = p * from->height;
+        status = epiqp_device_failed(
+            e->c, d, d->put(d->user, out->a, first, rows, 0, first + rows, epiqp_tri_at(from, p, 0, 0), rows));
+    }
+    if (status) epiqp_gmat_free(out);
     return status;
 }

@@ -212,6 +212,27 @@ static ptrdiff_t round_of(const epiqp_maker *m, ptrdiff_t count)
     return some * m->e->cluster->ranks;
 }
 
+/* Adds the reports of finished networks to the sum. */
+static void add_reports(const epiqp_maker *m, ptrdiff_t count, const epiqp_assignment *list)
+{
+    const epiqp_fit *fit = NULL;
+    double least = 0;
+    bool single = false;
+    for (ptrdiff_t k = 0; k < count && m->engine->trains; k++) {
+        const epiqp_training *t = &list[k].training;
+        if (!list[k].done) continue;
+        if (list[k].fit != fit) {
+            fit = list[k].fit;
+            single = epiqp_rows_single(m->e, &fit->net, fit->rows.n, fit->rows.x, fit->y, &least);
+        }
+        m->sum->in_double += !single || t->loss < least;
+        m->sum->iterations[m->sum->count++] = (double)t->iterations;
+        m->sum->converged += t->converged;
+        m->sum->loss_max = fmax(m->sum->loss_max, t->loss);
+        m->sum->gradient_rel_max = fmax(m->sum->gradient_rel_max, t->gradient_rel);
+    }
+}
+
 int epiqp_members_run(const epiqp_maker *m, const char *stage, ptrdiff_t count, epiqp_assignment *list)
 {
     int status = EPIQ_OK;
@@ -232,6 +253,7 @@ int epiqp_members_run(const epiqp_maker *m, const char *stage, ptrdiff_t count, 
     if (some.places) {
         bool failed;
         status = train_there(m, stage, &some, count, &done, list, &failed);
+        m->sum->split = m->sum->split || (m->e->device->table->split && list[0].fit->net.depth > 1);
         if (failed && !m->e->device->only) { /* the others are made here */
             epiqp_clear(m->e->c);
             status = EPIQ_OK;
@@ -242,14 +264,7 @@ int epiqp_members_run(const epiqp_maker *m, const char *stage, ptrdiff_t count, 
         status = train(m, stage, first, end, count, &done, list);
         status = exchange(m, status, first, end, list);
     }
-    for (ptrdiff_t k = 0; k < count && m->engine->trains; k++) {
-        const epiqp_training *t = &list[k].training;
-        if (!list[k].done) continue;
-        m->sum->iterations[m->sum->count++] = (double)t->iterations;
-        m->sum->converged += t->converged;
-        m->sum->loss_max = fmax(m->sum->loss_max, t->loss);
-        m->sum->gradient_rel_max = fmax(m->sum->gradient_rel_max, t->gradient_rel);
-    }
+    add_reports(m, count, list);
     return status ? epiq_ctx_agree(m->e->c, status) : EPIQ_OK;
 }
 

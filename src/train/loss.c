@@ -15,12 +15,11 @@ static bool ordinary(ptrdiff_t n, ptrdiff_t step, const double *v)
     return largest == 0 || (largest >= 1e-6 && largest <= 1e6);
 }
 
-static bool all_ordinary(const epiqp_task *t)
+static bool all_ordinary(const epiqp_net *net, ptrdiff_t n, const double *x, const double *y)
 {
-    const epiqp_net *net = t->net;
-    bool fine = ordinary(1, 1, &net->beta) && ordinary(t->n, 1, t->y) && ordinary(epiqp_net_params(net), 1, t->theta0);
+    bool fine = ordinary(1, 1, &net->beta) && ordinary(n, 1, y);
     for (ptrdiff_t a = 0; fine && a < net->d; a++) {
-        fine = ordinary(t->n, net->d, t->x + a);
+        fine = ordinary(n, net->d, x + a);
     }
     return fine;
 }
@@ -28,17 +27,25 @@ static bool all_ordinary(const epiqp_task *t)
 /* Rounding moves an output by about 1e-7 sqrt(k), k = |x|^2 + beta^2 (1 + bias_sd^2) being about the kernel's
  * diagonal, and so R by up to 2e-7 sqrt(k R). While R >= 1e-6 k the error is below 2e-4 of R even if all rows have the
  * same error, which is less than training resolves. */
-static double least_loss(const epiqp_task *t)
+static double least_loss(const epiqp_net *net, ptrdiff_t n, const double *x)
 {
-    const epiqp_net *net = t->net;
-    double squares = epiqp_dot(t->n * net->d, t->x, t->x) / (double)t->n;
+    double squares = epiqp_dot(n * net->d, x, x) / (double)n;
     return 1e-6 * (squares + net->beta * net->beta * (1 + net->bias_sd * net->bias_sd));
+}
+
+bool epiqp_rows_single(const epiqp_env *e, const epiqp_net *net, ptrdiff_t n, const double *x, const double *y,
+                       double *least)
+{
+    const bool single = e->la->gemm32 && all_ordinary(net, n, x, y);
+    *least = single ? least_loss(net, n, x) : 0;
+    return single;
 }
 
 bool epiqp_task_single(const epiqp_env *e, const epiqp_task *t, double *least)
 {
-    const bool single = e->la->gemm32 && all_ordinary(t);
-    *least = single ? least_loss(t) : 0;
+    const bool single =
+        epiqp_rows_single(e, t->net, t->n, t->x, t->y, least) && ordinary(epiqp_net_params(t->net), 1, t->theta0);
+    *least = single ? *least : 0;
     return single;
 }
 

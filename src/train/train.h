@@ -40,6 +40,9 @@ typedef struct {
 int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out);
 /* Whether they allow it, and the loss below which it is too small; 0 where they do not. */
 bool epiqp_task_single(const epiqp_env *e, const epiqp_task *t, double *least);
+/* Likewise of any network trained on these rows. */
+bool epiqp_rows_single(const epiqp_env *e, const epiqp_net *net, ptrdiff_t n, const double *x, const double *y,
+                       double *least);
 
 /* R and its gradient. work holds the pass; gradient_rel may be NULL. */
 double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double *gradient_rel, epiqp_pass *work);

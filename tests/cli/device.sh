@@ -22,6 +22,19 @@ refused() { # refused DEVICE: exit 1, with a sentence that names it
 check 'gpu without one is refused' refused gpu
 check 'another word too' refused tpu
 
+# predictions: the same bytes, and the same refusals
+expect_ok "$epiq" fit rows.csv --target y --methods ev,if --width 16 --lambda 1e-3 --members 3 --quiet -o model
+for device in cpu auto; do
+    expect_ok "$epiq" predict model rows.csv --device $device --quiet -o $device.csv
+done
+check 'predict: auto without a GPU is the processor' cmp cpu.csv auto.csv
+refused_rows() {
+    "$epiq" predict model rows.csv --device "$1" 2>"$err"
+    [ $? -eq 1 ] && says "$err" "^epiq: --device .*$1"
+}
+check 'predict: gpu without one is refused' refused_rows gpu
+check 'predict: another word too' refused_rows tpu
+
 # every verb asks the same library: one that cannot be loaded, beside a copy of the command
 mkdir beside
 cp "$epiq" beside/epiq

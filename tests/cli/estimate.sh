@@ -23,7 +23,7 @@ done
 # JSON and CSV files beside the text
 expect_ok "$epiq" estimate rows.csv "${small[@]}" --json all.json --csv all.csv --at mean --at row:7 --verbose
 check 'JSON' is_json all.json
-for field in epiq version run command seed threads backend solver seconds peak_rss_bytes data_sha256 data rows features target \
+for field in epiq version run command seed threads backend solver precision kernels in_double products seconds peak_rss_bytes data_sha256 data rows features target \
     scale target_scale shift factor model engine kernel width depth bias lambda optimizer fit rmse r2 noise_sd training members \
     converged loss_max gradient_rel_max iterations_median points at prediction prediction_variance procedural variance \
     interval level method ensemble single check ba if_plus_ev inside influential row influence timing read factor if ev \

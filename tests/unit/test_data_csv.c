@@ -113,6 +113,28 @@ static void cells_are_read(void)
     freelocale(plain);
 }
 
+/* Up to 20 digits with all exponents that have a short way, and numbers in the middle between two doubles and beside it. */
+TEST(numbers_of_many_digits_are_rounded_once)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    uint64_t state = 1, off = 0;
+    char text[64];
+    for (int k = 0; k < 200000; k++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        uint64_t whole = (state ^ state >> 29) >> k % 12;
+        int exponent = k / 12 % 60 - 30;
+        if (k % 3 == 0) { /* m + 1/2 in units of a double's last bit, for m of 53 bits: a middle; or next to it */
+            whole = ((whole >> 11 | UINT64_C(1) << 52) & ((UINT64_C(1) << 53) - 1)) * 4 + 2 + (uint64_t)(k % 9 / 3) - 1;
+            exponent = 0;
+        }
+        snprintf(text, sizeof text, "%llue%d", (unsigned long long)whole, exponent);
+        const double got = epiqp_cell_number(text, (ptrdiff_t)strlen(text), plain).value;
+        off += got != strtod_l(text, NULL, plain);
+    }
+    EQ(off, 0);
+    freelocale(plain);
+}
+
 TEST(csv_numbers_are_correctly_rounded)
 {
     cells_are_read();
