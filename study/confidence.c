@@ -51,9 +51,13 @@ static bool networks_of(const lab *l)
     return lab_engine(l) == EPIQ_ENGINE_NETWORK;
 }
 
-static void write_name(const law *p, char *name, size_t size)
+/* --cell is in the name of the cell, or of a way in it (NULL: any). */
+static bool is_named(const lab *l, const law *p, const way *w)
 {
-    snprintf(name, size, "set%d-n%td-d%td%s", p->set, p->n, p->d, p->noise_sd > 0 ? "-quiet" : "");
+    char name[128];
+    snprintf(name, sizeof name, "set%d-n%td-d%td%s/%s", p->set, p->n, p->d, p->noise_sd > 0 ? "-quiet" : "",
+             w ? w->name : "");
+    return strstr(name, l->job->cell);
 }
 
 /* Which of the sequel's settings and of the paper's. */
@@ -61,11 +65,7 @@ static bool is_run(const lab *l, const law *p)
 {
     const bool quick = l->job->size == STUDY_QUICK, full = l->job->size == STUDY_FULL, sequel = p->noise_sd > 0;
     if (!lab_wanted(l, p->n, p->d)) return false;
-    if (l->job->cell) {
-        char name[96];
-        write_name(p, name, sizeof name);
-        return strstr(name, l->job->cell);
-    }
+    if (l->job->cell && is_named(l, p, NULL)) return true;
     if (networks_of(l)) {
         if (full) return p->n <= 256;
         return sequel ? p->n == 128 && (quick ? p->d == 2 : p->d != 8)
@@ -77,24 +77,38 @@ static bool is_run(const lab *l, const law *p)
     return full || p->n <= 512;
 }
 
+/* Whether --cell, where it is given, names it or a way in it. */
+static bool is_meant(const lab *l, const law *p)
+{
+    const way *ways = networks_of(l) ? TRAINED : IN_CLOSED_FORM;
+    bool any = !l->job->cell;
+    for (ptrdiff_t k = 0; !any && k < (networks_of(l) ? WAYS : CLOSED_WAYS); k++) {
+        any = is_named(l, p, &ways[k]);
+    }
+    return any;
+}
+
 static ptrdiff_t list_laws(const lab *l, law *laws)
 {
     static const ptrdiff_t N[] = {128, 256, 512, 1024}, D[] = {2, 4, 8, 16};
     ptrdiff_t count = 0;
     for (int k = 0; k < 16; k++) {
         const law p = {1, N[k / 4], D[k % 4], SMALL_NOISE};
-        if (is_run(l, &p)) laws[count++] = p;
+        if (is_meant(l, &p) && is_run(l, &p)) laws[count++] = p;
     }
     for (const lab_paper_cell *c = LAB_PAPER_CELLS; c < LAB_PAPER_CELLS + LAB_PAPER_COUNT; c++) {
         const law p = {c->set, c->n, c->d, 0};
-        if (is_run(l, &p)) laws[count++] = p;
+        if (is_meant(l, &p) && is_run(l, &p)) laws[count++] = p;
     }
     return count;
 }
 
-/* Of networks: with --quick two ways; how much an early end matters one cell tells. */
+/* The first way has what others are compared with. Of networks: with --quick two ways; how much an early end matters one cell
+ * tells. */
 static bool is_wanted(const lab *l, const law *p, const way *w)
 {
+    if (w == TRAINED || w == IN_CLOSED_FORM) return true;
+    if (l->job->cell && !is_named(l, p, w)) return false;
     if (!networks_of(l)) return true;
     return l->job->size == STUDY_QUICK ? w < TRAINED + 2
                                        : !w->steps || (p->n == 128 && p->d == 4 && p->noise_sd > 0);
