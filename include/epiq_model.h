@@ -44,7 +44,8 @@ enum { /* parts, or-ed together */
        EPIQ_ENSEMBLE = 8,
        EPIQ_SD = 16,
        EPIQ_INTERVAL = 32,
-       EPIQ_NOISE = 64
+       EPIQ_NOISE = 64,
+       EPIQ_EXPECTED = 128
 };
 
 typedef struct {
@@ -89,6 +90,9 @@ typedef struct {
     double *noise;      /* standard deviation of y around the best prediction there */
     double level;       /* of the interval; 0: 0.95 */
     ptrdiff_t withheld; /* rises by the rows outside the data, where there is neither interval nor noise */
+    /* interval of the expected prediction at that level, of models fitted with options.confidence: EPIQ_EXPECTED. That of retrain
+     * is around the prediction, with its variance: the limit of many rows is for estimates alone */
+    double *confidence_lo, *confidence_hi;
 } epiq_predictions;
 EPIQ_API int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x,
                                 epiq_predictions *out);
