@@ -65,7 +65,8 @@ static bool is_run(const lab *l, const law *p)
 {
     const bool quick = l->job->size == STUDY_QUICK, full = l->job->size == STUDY_FULL, sequel = p->noise_sd > 0;
     if (!lab_wanted(l, p->n, p->d)) return false;
-    if (l->job->cell && is_named(l, p, NULL)) return true;
+    const char *slash = l->job->cell ? strchr(l->job->cell, '/') : NULL;
+    if (l->job->cell && (is_named(l, p, NULL) || (slash && slash > l->job->cell))) return true; /* by name */
     if (networks_of(l)) {
         if (full) return p->n <= 256;
         return sequel ? p->n == 128 && (quick ? p->d == 2 : p->d != 8)
