@@ -28,8 +28,10 @@ enum {
     MATRICES
 };
 /* The matrices first; those that targets are made of are the last of them. */
-static const char *const INPUTS[] = {"ensemble", "batched", "resampled", "auxiliary", "auxiliary-batched", "auxiliary-resampled", "gram", "cross", "jacobian", "jacobian0", "at",
-                                     "retrained", "targets-file", "y",    "yhat",  "left-out", "merge",     NULL};
+static const char *const INPUTS[] = {
+    "ensemble", "batched",  "resampled", "auxiliary", "auxiliary-batched", "auxiliary-resampled", "gram",
+    "cross",    "jacobian", "jacobian0", "at",        "retrained",         "targets-file",        "y",
+    "yhat",     "left-out", "merge",     NULL};
 
 /* ---- flags ---- */
 
@@ -248,10 +250,11 @@ static const flag FLAGS[] = {
          "predictions of networks trained on all rows: one line per network, one column per point"),
     FLAG("batched", "Predictions", "FILE", "",
          "predictions of networks trained on one batch of the rows each, likewise"),
-    FLAG("resampled", "Predictions", "FILE", "",
-         "for --confidence: predictions of networks trained on rows drawn with replacement (bootstrap), on all rows but "
-         "one of as many parts (jackknife), or on both halves of the rows in turn (halves); from the starts of the "
-         "networks of --ensemble, in their order and over again"),
+    FLAG(
+        "resampled", "Predictions", "FILE", "",
+        "for --confidence: predictions of networks trained on rows drawn with replacement (bootstrap), on all rows but "
+        "one of as many parts (jackknife), or on both halves of the rows in turn (halves); from the starts of the "
+        "networks of --ensemble, in their order and over again"),
     FLAG("auxiliary", "Predictions", "FILE", "",
          "taken off --ensemble, line by line: predictions of networks from the same starts, trained on the outputs of "
          "the starts"),

@@ -9,17 +9,23 @@
 
 enum { BLOCK = 8192, PARTS = 8, COLUMNS = 10 }; /* rows at a time */
 
-const char *const PART_NAMES[] = {"prediction", "procedural", "data", "ensemble", "sd",
+const char *const PART_NAMES[] = {"prediction", "procedural", "data",       "ensemble", "sd",
                                   "interval",   "noise",      "confidence", NULL};
 
 /* The columns of numbers, in their order, and the part that each belongs to. */
 static const struct {
     const char *name;
     int part;
-} COLUMN[COLUMNS] = {
-    {"prediction", EPIQ_PREDICTION}, {"sd", EPIQ_SD},     {"lo", EPIQ_INTERVAL},       {"hi", EPIQ_INTERVAL},
-    {"procedural", EPIQ_PROCEDURAL}, {"data", EPIQ_DATA}, {"ensemble", EPIQ_ENSEMBLE}, {"noise", EPIQ_NOISE},
-    {"confidence_lo", EPIQ_EXPECTED}, {"confidence_hi", EPIQ_EXPECTED}};
+} COLUMN[COLUMNS] = {{"prediction", EPIQ_PREDICTION},
+                     {"sd", EPIQ_SD},
+                     {"lo", EPIQ_INTERVAL},
+                     {"hi", EPIQ_INTERVAL},
+                     {"procedural", EPIQ_PROCEDURAL},
+                     {"data", EPIQ_DATA},
+                     {"ensemble", EPIQ_ENSEMBLE},
+                     {"noise", EPIQ_NOISE},
+                     {"confidence_lo", EPIQ_EXPECTED},
+                     {"confidence_hi", EPIQ_EXPECTED}};
 enum { PREDICTION, SD, LO, HI, PROCEDURAL, DATA, ENSEMBLE, NOISE, CONFIDENCE_LO, CONFIDENCE_HI };
 
 typedef struct {

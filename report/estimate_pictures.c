@@ -238,17 +238,19 @@ static void draw_confidence(doc *d, ptrdiff_t point)
         const ptrdiff_t k = 2 + (ptrdiff_t)llround((double)i * (double)(m - 2) / (double)(count - 1));
         const double half = k == m ? (all->hi - all->lo) / 2 : half_of_first(at, k, level);
         ink_add(&a, (double)k, half, NAN, NAN);
-        if (k >= 4 || m < 6) p->panel.y_hi = fmax(p->panel.y_hi, 1.1 * half); /* of two batches it is many times as wide */
+        if (k >= 4 || m < 6)
+            p->panel.y_hi = fmax(p->panel.y_hi, 1.1 * half); /* of two batches it is many times as wide */
     }
     picture_axes(p, WIDTH, HEIGHT, batching ? "networks on batches" : "networks on all rows",
                  picture_text(p, "half-width, in units of %s", d->run->data.target));
-    p->caption = batching ? "Half the width of the interval of the expected prediction from the first 2, 3, … networks on "
-                            "batches: once the line stays level, more would narrow it little."
-                          : "Half the width of the interval of the expected prediction, had only the first 2, 3, … networks "
-                            "on all rows been trained, what other rows would change being as it is: once the line stays "
-                            "level, only rows would narrow it.";
-    p->panel.describe = picture_text(p, "A line over the number of networks, ending at %.4g for %td.",
-                                     (all->hi - all->lo) / 2, m);
+    p->caption = batching
+                     ? "Half the width of the interval of the expected prediction from the first 2, 3, … networks on "
+                       "batches: once the line stays level, more would narrow it little."
+                     : "Half the width of the interval of the expected prediction, had only the first 2, 3, … networks "
+                       "on all rows been trained, what other rows would change being as it is: once the line stays "
+                       "level, only rows would narrow it.";
+    p->panel.describe =
+        picture_text(p, "A line over the number of networks, ending at %.4g for %td.", (all->hi - all->lo) / 2, m);
 }
 
 static void draw_influential(doc *d, ptrdiff_t point)

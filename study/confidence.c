@@ -24,21 +24,23 @@ typedef struct {
     const char *name;
     int confidence, predictor, engine;
     ptrdiff_t batches, members, resamples, steps; /* steps > 0: descent that is stopped */
+    bool other;                                   /* auxiliary networks on rows drawn again: other_resample.c */
 } way;
 
 static const way IN_CLOSED_FORM[] = {
-    {"closed_form", EPIQ_CONFIDENCE_RETRAIN, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_INFINITE, 0, 0, 0, 0},
-    {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 5, 2, 0, 0},
-    {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 0, 2, 8, 0},
+    {"closed_form", EPIQ_CONFIDENCE_RETRAIN, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_INFINITE, 0, 0, 0, 0, false},
+    {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 5, 2, 0, 0, false},
+    {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 0, 2, 8, 0, false},
 };
 static const way TRAINED[] = {
-    {"halves_4+6", EPIQ_CONFIDENCE_HALVES, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 4, 6, 0},
-    {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 5, 2, 0, 0},
-    {"jackknife_2+8", EPIQ_CONFIDENCE_JACKKNIFE, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0},
-    {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0},
-    {"bootstrap_20_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 20},
-    {"bootstrap_80_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 80},
-    {"bootstrap_320_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 320},
+    {"halves_4+6", EPIQ_CONFIDENCE_HALVES, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 4, 6, 0, false},
+    {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 5, 2, 0, 0, false},
+    {"jackknife_2+8", EPIQ_CONFIDENCE_JACKKNIFE, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0, false},
+    {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0, false},
+    {"bootstrap_20_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 20, false},
+    {"bootstrap_80_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 80, false},
+    {"bootstrap_320_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 320, false},
+    {"other_resample_80_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 1, 4, 80, true},
 };
 enum {
     WAYS = sizeof TRAINED / sizeof *TRAINED,
@@ -109,10 +111,10 @@ static ptrdiff_t list_laws(const lab *l, law *laws)
 static bool is_wanted(const lab *l, const law *p, const way *w)
 {
     if (w == TRAINED || w == IN_CLOSED_FORM) return true;
+    if (l->job->cell && strchr(l->job->cell, '/')) return is_named(l, p, w);
     if (l->job->cell && !is_named(l, p, w)) return false;
     if (!networks_of(l)) return true;
-    return l->job->size == STUDY_QUICK ? w < TRAINED + 2
-                                       : !w->steps || (p->n == 128 && p->d == 4 && p->noise_sd > 0);
+    return l->job->size == STUDY_QUICK ? w < TRAINED + 2 : !w->steps || (p->n == 128 && p->d == 4 && p->noise_sd > 0);
 }
 
 static lab_cell cell_of(const lab *l, const law *p, const way *w, ptrdiff_t reps)
@@ -134,6 +136,11 @@ static lab_cell cell_of(const lab *l, const law *p, const way *w, ptrdiff_t reps
         o->optimizer = EPIQ_OPTIMIZER_GD;
         o->steps = w->steps;
     }
+    if (w->other) {
+        c.make = lab_other_resample;
+        c.fields = S_FIXED;
+        c.name = w->name;
+    }
     return c;
 }
 
@@ -143,6 +150,8 @@ static lab_cell target_of(const lab *l, const law *p, const way *w)
     const bool quick = l->job->size == STUDY_QUICK;
     lab_cell c = cell_of(l, p, w, quick ? 8 : 32); /* as many as many machines have cores, or twice that */
     c.n = quick ? 1024 : 2048;
+    c.make = NULL;
+    c.o.members = w->other ? 2 : c.o.members;
     c.noise_sd = 0;
     c.target = true;
     c.o.confidence = EPIQ_CONFIDENCE_NONE;
@@ -242,7 +251,10 @@ static void explain(lab *l)
     if (networks_of(l)) {
         lab_note(l,
                  "N_steps: descent that is stopped, pairs of networks (pnc) and the bootstrap, as in the sequel's own "
-                 "code. Its target is that of networks stopped likewise; how near that is to the function hinges on "
+                 "code, in which moreover (other_resample) one pair is on all rows, every pair has a start of its own, "
+                 "and the "
+                 "auxiliary network rows drawn again. Its target is that of networks stopped likewise; how near that "
+                 "is to the function hinges on "
                  "the number of steps.");
     }
 }

@@ -7,10 +7,41 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ENSEMBLE, BATCHED, Y, YHAT, GRAM, CROSS, JACOBIAN, JACOBIAN0, AT, LEFT_OUT, RETRAINED, TARGETS, RESAMPLED, AUXILIARY, AUXILIARY_BATCHED, AUXILIARY_RESAMPLED, MATRICES };
-static const char *const NAMES[] = {
-    "ensemble", "batched",   "y",  "yhat",     "gram",      "cross",
-    "jacobian", "jacobian0", "at", "left_out", "retrained", "targets", "resampled", "auxiliary", "auxiliary_batched", "auxiliary_resampled"}; /* as the sentences call them */
+enum {
+    ENSEMBLE,
+    BATCHED,
+    Y,
+    YHAT,
+    GRAM,
+    CROSS,
+    JACOBIAN,
+    JACOBIAN0,
+    AT,
+    LEFT_OUT,
+    RETRAINED,
+    TARGETS,
+    RESAMPLED,
+    AUXILIARY,
+    AUXILIARY_BATCHED,
+    AUXILIARY_RESAMPLED,
+    MATRICES
+};
+static const char *const NAMES[] = {"ensemble",
+                                    "batched",
+                                    "y",
+                                    "yhat",
+                                    "gram",
+                                    "cross",
+                                    "jacobian",
+                                    "jacobian0",
+                                    "at",
+                                    "left_out",
+                                    "retrained",
+                                    "targets",
+                                    "resampled",
+                                    "auxiliary",
+                                    "auxiliary_batched",
+                                    "auxiliary_resampled"}; /* as the sentences call them */
 
 typedef struct {
     call call;

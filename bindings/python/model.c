@@ -15,8 +15,8 @@ typedef struct {
 } model_object;
 
 enum { KINDS = 8 };
-static const char *const PARTS[KINDS] = {"prediction", "procedural", "data", "ensemble",
-                                         "sd",         "interval",   "noise",      "confidence"}; /* bit k is 1 << k */
+static const char *const PARTS[KINDS] = {"prediction", "procedural", "data",  "ensemble",
+                                         "sd",         "interval",   "noise", "confidence"}; /* bit k is 1 << k */
 
 static void model_dealloc(PyObject *self)
 {

@@ -504,17 +504,17 @@ static int take_corrected(job *j, const epiq_points *at, const epiq_options *o, 
     int s = epiqp_corrected_measure(j->c, at, r->ran, &left);
     if (s || !(left >= 0 && left * (double)now <= EPIQP_MOST)) return s;
     const ptrdiff_t networks = epiqp_max((ptrdiff_t)ceil(left * (double)now), 1);
-    *out = (epiq_corrected_plan){
-        .known = 1, .left = left, .networks = networks, .saved = epiqp_max(now - networks, 0)};
-    out->text = out->saved ? epiqp_arena_sentence(j->c, j->arena,
-                                                  "Networks without their starts ({--predictor} shifted) have about %.2g "
-                                                  "of the retraining variance here: %td would do for the %td there are "
-                                                  "and save %td trainings.",
-                                                  left, networks, now, out->saved)
-                           : epiqp_arena_sentence(j->c, j->arena,
-                                                  "Networks without their starts ({--predictor} shifted) have about %.2g "
-                                                  "times the retraining variance here and would save no trainings.",
-                                                  left);
+    *out = (epiq_corrected_plan){.known = 1, .left = left, .networks = networks, .saved = epiqp_max(now - networks, 0)};
+    out->text = out->saved
+                    ? epiqp_arena_sentence(j->c, j->arena,
+                                           "Networks without their starts ({--predictor} shifted) have about %.2g "
+                                           "of the retraining variance here: %td would do for the %td there are "
+                                           "and save %td trainings.",
+                                           left, networks, now, out->saved)
+                    : epiqp_arena_sentence(j->c, j->arena,
+                                           "Networks without their starts ({--predictor} shifted) have about %.2g "
+                                           "times the retraining variance here and would save no trainings.",
+                                           left);
     return out->text ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 

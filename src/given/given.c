@@ -73,7 +73,9 @@ static int take_off(const epiqp_problem *pb, const epiq_matrix **base, const epi
         epiqp_axpy(columns, -1, off, a + i * columns);
         for (ptrdiff_t k = 0; k < columns; k++) {
             if (!isfinite(a[i * columns + k])) {
-                return epiqp_fail(pb->e.c, EPIQ_E_DATA, "row %td of %s less that of %s is too large for a number; use other units", i + 1, (*base)->name, auxiliary->name);
+                return epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                                  "row %td of %s less that of %s is too large for a number; use other units", i + 1,
+                                  (*base)->name, auxiliary->name);
             }
         }
     }
@@ -345,7 +347,8 @@ static int combine(epiqp_problem *pb, epiq_data *data, epiqp_plan *plan, const e
     int s = epiqp_given_check(pb->e.c, g, o, &sizes);
     if (s || (s = take_off(pb, &own.ensemble, g->auxiliary, &less[0])) ||
         (s = take_off(pb, &own.batched, g->auxiliary_batched, &less[1])) ||
-        (s = take_off(pb, &own.resampled, g->auxiliary_resampled, &less[2])) || (s = find_points(pb->e.c, g, &sizes, &w)) || (s = take_networks(pb, o->state, g, &w, networks))) {
+        (s = take_off(pb, &own.resampled, g->auxiliary_resampled, &less[2])) ||
+        (s = find_points(pb->e.c, g, &sizes, &w)) || (s = take_networks(pb, o->state, g, &w, networks))) {
         return s;
     }
     pb->n = sizes.rows;
@@ -378,7 +381,8 @@ int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_r
     int s = epiqp_options_take(c, o, &taken);
     if (s || (s = epiqp_given_take(c, g, &copy))) return s;
     epiqp_options_copy(&own, &taken, EPIQ_FOR_COMBINE);
-    own.lambda = own.lambda == 0 ? EPIQ_USUAL_LAMBDA : own.lambda; /* the value these networks were trained with, if another, is given */
+    own.lambda = own.lambda == 0 ? EPIQ_USUAL_LAMBDA
+                                 : own.lambda; /* the value these networks were trained with, if another, is given */
     if (!(s = epiqp_options_check(c, &own))) s = epiqp_options_conflict(c, &own, EPIQ_FOR_COMBINE);
     epiqp_answer *a = s ? NULL : epiqp_answer_new(c);
     if (!a) return s ? s : EPIQ_E_NOMEM;

@@ -6,10 +6,22 @@
 int epiqp_given_take(epiq_ctx *c, const epiq_given *g, epiqp_given_copy *out)
 {
     epiq_given *own = &out->given;
-    const epiq_matrix **all[] = {&own->ensemble, &own->batched,  &own->y,         &own->yhat,
-                                 &own->gram,     &own->cross,    &own->jacobian,  &own->jacobian0,
-                                 &own->at,       &own->left_out, &own->retrained, &own->targets,
-                                 &own->resampled, &own->auxiliary, &own->auxiliary_batched, &own->auxiliary_resampled};
+    const epiq_matrix **all[] = {&own->ensemble,
+                                 &own->batched,
+                                 &own->y,
+                                 &own->yhat,
+                                 &own->gram,
+                                 &own->cross,
+                                 &own->jacobian,
+                                 &own->jacobian0,
+                                 &own->at,
+                                 &own->left_out,
+                                 &own->retrained,
+                                 &own->targets,
+                                 &own->resampled,
+                                 &own->auxiliary,
+                                 &own->auxiliary_batched,
+                                 &own->auxiliary_resampled};
     *out = (epiqp_given_copy){0};
     int s = epiqp_take(c, "epiq_given", g, own, sizeof *own);
     for (size_t k = 0; !s && k < sizeof all / sizeof *all; k++) {
@@ -187,11 +199,21 @@ static int check_pairs(epiq_ctx *c, const epiq_matrix *base, const epiq_matrix *
 
 static int check_matrices(epiq_ctx *c, const epiq_given *g, epiqp_given_sizes *out)
 {
-    const piece list[PIECES] = {{g->y, ROW, ONE},           {g->yhat, ROW, ONE},           {g->ensemble, ANY, POINT},
-                                {g->batched, ANY, POINT},   {g->gram, ROW, ROW},           {g->cross, ROW, POINT},
-                                {g->jacobian, ROW, WEIGHT}, {g->jacobian0, POINT, WEIGHT}, {g->left_out, ANY, ROW},
-                                {g->retrained, ANY, POINT}, {g->at, POINT, ANY},           {g->targets, ANY, ROW},
-                                {g->resampled, ANY, POINT}, {g->auxiliary, ANY, POINT},    {g->auxiliary_batched, ANY, POINT},
+    const piece list[PIECES] = {{g->y, ROW, ONE},
+                                {g->yhat, ROW, ONE},
+                                {g->ensemble, ANY, POINT},
+                                {g->batched, ANY, POINT},
+                                {g->gram, ROW, ROW},
+                                {g->cross, ROW, POINT},
+                                {g->jacobian, ROW, WEIGHT},
+                                {g->jacobian0, POINT, WEIGHT},
+                                {g->left_out, ANY, ROW},
+                                {g->retrained, ANY, POINT},
+                                {g->at, POINT, ANY},
+                                {g->targets, ANY, ROW},
+                                {g->resampled, ANY, POINT},
+                                {g->auxiliary, ANY, POINT},
+                                {g->auxiliary_batched, ANY, POINT},
                                 {g->auxiliary_resampled, ANY, POINT}};
     *out = (epiqp_given_sizes){0};
     int s = check_filled(c, list);

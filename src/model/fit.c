@@ -95,7 +95,8 @@ static int parts_of(const epiq_model *m)
     return EPIQ_PREDICTION | (two || ev ? EPIQ_PROCEDURAL : 0) | (two || influence ? EPIQ_DATA : 0) |
            (two || ba_itself ? EPIQ_ENSEMBLE : 0) | (sd ? EPIQ_SD : 0) |
            (sd && m->kept.has_spread ? EPIQ_INTERVAL | EPIQ_NOISE : 0) |
-           ((m->o.confidence == EPIQ_CONFIDENCE_BATCHING && ba) || (m->o.confidence == EPIQ_CONFIDENCE_RETRAIN && sd && m->groups == m->n)
+           ((m->o.confidence == EPIQ_CONFIDENCE_BATCHING && ba) ||
+                    (m->o.confidence == EPIQ_CONFIDENCE_RETRAIN && sd && m->groups == m->n)
                 ? EPIQ_EXPECTED
                 : 0);
 }

@@ -39,9 +39,9 @@ typedef struct {
     bool batching;                    /* the expected prediction, by networks on batches, */
     bool by_parts;                    /* or by the variance of the prediction, at this level */
     double level;
-    double part_level;                /* of parts: 0 where only their variances matter, not their degrees of freedom */
-    bool exact;                       /* in double */
-    bool single;                      /* networks can be asked in single precision */
+    double part_level; /* of parts: 0 where only their variances matter, not their degrees of freedom */
+    bool exact;        /* in double */
+    bool single;       /* networks can be asked in single precision */
     /* of the block */
     ptrdiff_t points, before, room; /* room: points of the largest block */
     double *x;                      /* points by d, scaled */
@@ -89,7 +89,8 @@ static void plan(asking *a)
     a->use[EPIQP_RETRAINED] = a->influence && m->ensemble[EPIQP_RETRAINED].count;
     a->correct = a->use[EPIQP_BATCHES] && m->small.batch;
     const bool by_row = m->o.engine == EPIQ_ENGINE_LINEAR && m->o.linear_kernel == EPIQ_KERNEL_POPULATION;
-    a->kernel = a->influence || a->infinite || a->correct || ((w->prediction || a->interval || a->by_parts) && !members) ||
+    a->kernel = a->influence || a->infinite || a->correct ||
+                ((w->prediction || a->interval || a->by_parts) && !members) ||
                 (by_row && (a->use[EPIQP_MEMBERS] || a->use[EPIQP_BATCHES]));
     /* a difference of two variances may lose every digit that single precision has */
     a->exact = w->exact || (data && !influence) || (procedural && !ev && !a->infinite);
@@ -350,9 +351,8 @@ static void place(const asking *a, ptrdiff_t p)
     if (a->look && m->kept.retrain) a->inf[p] = epiqp_in_units(a->inf[p], epiqp_spread_trust(&near));
     if (!a->own) return;
     const epiqp_split both = split_at(a, p, &ba);
-    const epiq_part part = networks > 0
-                               ? epiqp_sum_of(both.data, both.procedural, networks, a->part_level, both.method)
-                               : both.data;
+    const epiq_part part =
+        networks > 0 ? epiqp_sum_of(both.data, both.procedural, networks, a->part_level, both.method) : both.data;
     a->of_mean[p] = epiqp_in_units(part, unit * unit);
     if (a->interval && a->of_mean[p].known) {
         const double few = m->spread.law.networks, variance = a->of_mean[p].variance / unit / unit,

@@ -127,8 +127,7 @@ int epiqp_points_settle(epiqp_problem *pb, const epiq_options *o, const epiq_poi
 {
     const ptrdiff_t d = pb->table->d;
     double u[2 * EPIQP_BETWEEN];
-    pb->between =
-        o->confidence == EPIQ_CONFIDENCE_HALVES && o->engine == EPIQ_ENGINE_NETWORK ? EPIQP_BETWEEN : 0;
+    pb->between = o->confidence == EPIQ_CONFIDENCE_HALVES && o->engine == EPIQ_ENGINE_NETWORK ? EPIQP_BETWEEN : 0;
     pb->points = pb->asked + sweeps->points + pb->between;
     double *at = epiqp_room(pb, (pb->points + 1) * d, sizeof *at), longest2;
     const char **name = epiqp_room(pb, pb->points, sizeof *name);

@@ -375,7 +375,8 @@ TEST(the_expected_prediction_is_where_an_estimate_has_it)
         EQ(epiq_estimate(c, data, at, &o, &want), EPIQ_OK);
         epiq_model *m = fitted(c, N, &o, NULL);
         TRUE(epiq_model_describe(m).parts & EPIQ_EXPECTED);
-        epiq_predictions out = {.size = sizeof out, .known = known, .confidence_lo = lo, .confidence_hi = hi, .exact = 1};
+        epiq_predictions out = {
+            .size = sizeof out, .known = known, .confidence_lo = lo, .confidence_hi = hi, .exact = 1};
         EQ(epiq_model_predict(c, m, POINTS, AT, &out), EPIQ_OK);
         for (ptrdiff_t p = 0; want && p < POINTS; p++) {
             const epiq_point *w = want->points[p];
