@@ -238,8 +238,9 @@ static void draw_confidence(doc *d, ptrdiff_t point)
         const ptrdiff_t k = 2 + (ptrdiff_t)llround((double)i * (double)(m - 2) / (double)(count - 1));
         const double half = k == m ? (all->hi - all->lo) / 2 : half_of_first(at, k, level);
         ink_add(&a, (double)k, half, NAN, NAN);
-        if (k >= 4 || m < 6)
-            p->panel.y_hi = fmax(p->panel.y_hi, 1.1 * half); /* of two batches it is many times as wide */
+        if (k >= 4 || m < 6) { /* of two batches it is many times as wide */
+            p->panel.y_hi = fmax(p->panel.y_hi, 1.1 * half);
+        }
     }
     picture_axes(p, WIDTH, HEIGHT, batching ? "networks on batches" : "networks on all rows",
                  picture_text(p, "half-width, in units of %s", d->run->data.target));

@@ -11,10 +11,10 @@
  * not noticed (plan.c has the same rule). */
 static const double NOTICED = 0.19;
 static const double BESIDE_NOISE = 0.05; /* of the noise variance: what procedural / m may be left with */
-static const double DOMINATES = 2;       /* a part that is this many times the other decides alone */
-static const double SETTLED = 0.1; /* enough networks: procedural / m is below this fraction of the data variance */
-static const double MOST = 10;     /* times the networks there are: more are never advised */
-enum { FEW_ROWS = 100 };           /* from so few, what is taken for noise may be what networks have not learned yet */
+static const double DOMINATES = 2;  /* a part that is this many times the other decides alone */
+static const double SETTLED = 0.1;  /* enough networks: procedural / m is below this fraction of the data variance */
+static const double MOST = 10;      /* times the networks there are: more are never advised */
+enum { FEW_ROWS = 100 };            /* from so few, what is taken for noise may be what networks have not learned yet */
 
 /* Means over the points that have both parts, of rows left out their medians, and what follows from them. */
 typedef struct {
