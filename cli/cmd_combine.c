@@ -8,10 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENSEMBLE, BATCHED, GRAM, CROSS, JACOBIAN, JACOBIAN0, AT, RETRAINED, TARGETS, Y, YHAT, LEFT_OUT, MATRICES };
+enum {
+    ENSEMBLE,
+    BATCHED,
+    RESAMPLED,
+    AUXILIARY,
+    AUXILIARY_BATCHED,
+    AUXILIARY_RESAMPLED,
+    GRAM,
+    CROSS,
+    JACOBIAN,
+    JACOBIAN0,
+    AT,
+    RETRAINED,
+    TARGETS,
+    Y,
+    YHAT,
+    LEFT_OUT,
+    MATRICES
+};
 /* The matrices first; those that targets are made of are the last of them. */
-static const char *const INPUTS[] = {"ensemble",  "batched",      "gram", "cross", "jacobian", "jacobian0", "at",
-                                     "retrained", "targets-file", "y",    "yhat",  "left-out", "merge",     NULL};
+static const char *const INPUTS[] = {
+    "ensemble", "batched",  "resampled", "auxiliary", "auxiliary-batched", "auxiliary-resampled", "gram",
+    "cross",    "jacobian", "jacobian0", "at",        "retrained",         "targets-file",        "y",
+    "yhat",     "left-out", "merge",     NULL};
 
 /* ---- flags ---- */
 
@@ -91,7 +111,11 @@ static epiq_given given(const combination *j)
                         .left_out = m[LEFT_OUT],
                         .retrained = m[RETRAINED],
                         .targets = m[TARGETS],
-                        .replicates = j->replicates};
+                        .replicates = j->replicates,
+                        .resampled = m[RESAMPLED],
+                        .auxiliary = m[AUXILIARY],
+                        .auxiliary_batched = m[AUXILIARY_BATCHED],
+                        .auxiliary_resampled = m[AUXILIARY_RESAMPLED]};
 }
 
 static int find(question *q, cli *c)
@@ -226,6 +250,16 @@ static const flag FLAGS[] = {
          "predictions of networks trained on all rows: one line per network, one column per point"),
     FLAG("batched", "Predictions", "FILE", "",
          "predictions of networks trained on one batch of the rows each, likewise"),
+    FLAG(
+        "resampled", "Predictions", "FILE", "",
+        "for --confidence: predictions of networks trained on rows drawn with replacement (bootstrap), on all rows but "
+        "one of as many parts (jackknife), or on both halves of the rows in turn (halves); from the starts of the "
+        "networks of --ensemble, in their order and over again"),
+    FLAG("auxiliary", "Predictions", "FILE", "",
+         "taken off --ensemble, line by line: predictions of networks from the same starts, trained on the outputs of "
+         "the starts"),
+    FLAG("auxiliary-batched", "Predictions", "FILE", "", "likewise of --batched"),
+    FLAG("auxiliary-resampled", "Predictions", "FILE", "", "likewise of --resampled"),
     FLAG("append", "Predictions", "STATE", "", "keep these networks in STATE, each once, and count all that are there"),
     FLAG("merge", "Predictions", "STATE", "", "add the networks that another run has kept in its STATE; repeatable"),
     FLAG("at", "Predictions", "FILE", "",

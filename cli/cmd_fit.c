@@ -42,7 +42,9 @@ static void print_summary(const epiq_model_info *m, const epiq_options *asked, c
     print_error(m->fit, m->rows);
     printf("The model gives: ");
     for (int k = 0, said = 0; PART_NAMES[k]; k++) {
-        const char *name = 1 << k == EPIQ_INTERVAL ? "interval of y" : PART_NAMES[k];
+        const char *name = 1 << k == EPIQ_INTERVAL   ? "interval of y"
+                           : 1 << k == EPIQ_EXPECTED ? "interval of the expected prediction"
+                                                     : PART_NAMES[k];
         if (m->parts & 1 << k) printf("%s%s", said++ ? ", " : "", name);
     }
     putchar('\n');

@@ -9,18 +9,26 @@
 #include <unistd.h>
 
 /* Rows at a time; MOST with a GPU, unless their features would take more than 64 MiB. */
-enum { BLOCK = 8192, MOST = 65536, MOST_NUMBERS = 1 << 23, PARTS = 7, COLUMNS = 8 };
+enum { BLOCK = 8192, MOST = 65536, MOST_NUMBERS = 1 << 23, PARTS = 8, COLUMNS = 10 };
 
-const char *const PART_NAMES[] = {"prediction", "procedural", "data", "ensemble", "sd", "interval", "noise", NULL};
+const char *const PART_NAMES[] = {"prediction", "procedural", "data",       "ensemble", "sd",
+                                  "interval",   "noise",      "confidence", NULL};
 
 /* The columns of numbers, in their order, and the part that each belongs to. */
 static const struct {
     const char *name;
     int part;
-} COLUMN[COLUMNS] = {
-    {"prediction", EPIQ_PREDICTION}, {"sd", EPIQ_SD},     {"lo", EPIQ_INTERVAL},       {"hi", EPIQ_INTERVAL},
-    {"procedural", EPIQ_PROCEDURAL}, {"data", EPIQ_DATA}, {"ensemble", EPIQ_ENSEMBLE}, {"noise", EPIQ_NOISE}};
-enum { PREDICTION, SD, LO, HI, PROCEDURAL, DATA, ENSEMBLE, NOISE };
+} COLUMN[COLUMNS] = {{"prediction", EPIQ_PREDICTION},
+                     {"sd", EPIQ_SD},
+                     {"lo", EPIQ_INTERVAL},
+                     {"hi", EPIQ_INTERVAL},
+                     {"procedural", EPIQ_PROCEDURAL},
+                     {"data", EPIQ_DATA},
+                     {"ensemble", EPIQ_ENSEMBLE},
+                     {"noise", EPIQ_NOISE},
+                     {"confidence_lo", EPIQ_EXPECTED},
+                     {"confidence_hi", EPIQ_EXPECTED}};
+enum { PREDICTION, SD, LO, HI, PROCEDURAL, DATA, ENSEMBLE, NOISE, CONFIDENCE_LO, CONFIDENCE_HI };
 
 typedef struct {
     epiq_model *model;
@@ -55,7 +63,7 @@ static int parse_parts(const char *list, int *parts)
         if (k == PARTS) {
             return complain(CODE_USAGE,
                             "--parts is \"%s\"; it must be a list of prediction, sd, interval, procedural, data, "
-                            "ensemble and noise",
+                            "ensemble, noise and confidence",
                             list);
         }
         *parts |= 1 << k;
@@ -73,6 +81,10 @@ static int check_parts(const cli *c, const epiq_model_info *m, int parts)
         const int part = 1 << k;
         if (!(parts & part & ~m->parts)) continue;
         if (part & (EPIQ_INTERVAL | EPIQ_NOISE)) return complain(CODE_FILE, "%s: %s", c->operand, m->no_interval);
+        if (part & EPIQ_EXPECTED) {
+            return complain(CODE_FILE, "%s has no interval of the expected prediction; fit again with --confidence",
+                            c->operand);
+        }
         return complain(CODE_FILE, "%s cannot tell %s: it was fitted with too few --methods; fit again with more",
                         c->operand, PART_NAMES[k]);
     }
@@ -142,10 +154,16 @@ static void print_copied(const job *j, ptrdiff_t row)
     }
 }
 
+/* The last two are those of models that can tell them. */
+static int columns_of(const job *j)
+{
+    return j->info.parts & EPIQ_EXPECTED ? COLUMNS : CONFIDENCE_LO;
+}
+
 static void print_header(const job *j)
 {
     print_copied(j, -1);
-    for (int k = 0; k < COLUMNS; k++) {
+    for (int k = 0; k < columns_of(j); k++) {
         fprintf(j->out.file, "%s%s", k ? "," : "", COLUMN[k].name);
     }
     putc('\n', j->out.file);
@@ -167,7 +185,7 @@ static void print_rows(job *j, ptrdiff_t before, ptrdiff_t count)
     }
     for (ptrdiff_t i = 0; i < count && !ferror(j->out.file); i++) {
         print_copied(j, i);
-        for (int k = 0; k < COLUMNS; k++) {
+        for (int k = 0; k < columns_of(j); k++) {
             const bool known = is_known(j, i, k);
             fputs(k ? "," : "", j->out.file);
             fputs(known ? j->text[i * COLUMNS + k].text : "", j->out.file);
@@ -277,6 +295,8 @@ static int predict(cli *c, job *j, ptrdiff_t threads, int device)
                               .hi = j->column[HI],
                               .noise = j->column[NOISE],
                               .level = c->options.level,
+                              .confidence_lo = j->column[CONFIDENCE_LO],
+                              .confidence_hi = j->column[CONFIDENCE_HI],
                               .device = device};
     do {
         most = out->on_device ? j->room : BLOCK;
@@ -339,9 +359,9 @@ static const flag FLAGS[] = {
          "rows of NEW that lack a cell; drop: their lines stay, without numbers"),
     FLAG("copy", "Output", "COL", "",
          "columns of NEW to put before the numbers as they are, such as names, in a list; repeatable"),
-    FLAG("level", "Output", "X", "0.95", "of the interval of y, from lo to hi"),
+    FLAG("level", "Output", "X", "0.95", "of the interval of y, from lo to hi, and that of the expected prediction"),
     FLAG("parts", "Output", "A,B", "all",
-         "columns to fill, any of prediction, sd, interval, procedural, data, ensemble, noise in a list"),
+         "columns to fill, any of prediction, sd, interval, procedural, data, ensemble, noise, confidence in a list"),
     FLAG("csv", "Output", "FILE|-", "-", "write here; -o for short (- is standard output)"),
     FLAG("quiet", "Output", NULL, "", "print no warnings or progress"),
     FLAG("exact", "Running", NULL, "",

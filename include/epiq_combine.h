@@ -51,9 +51,16 @@ typedef struct {
     const epiq_matrix *retrained; /* 2 * replicates * starts by points: targets in their order, starts inside */
     const epiq_matrix *targets;   /* 2 * replicates by rows: what those were trained on, to be compared; may be NULL */
     ptrdiff_t replicates;         /* pairs of target vectors; 0: as many as targets has, without it 10 */
+    /* for options.confidence, the interval of the expected prediction: of bootstrap, jackknife and halves networks trained on rows
+     * drawn with replacement, on all rows but one of as many parts, or on both halves of the rows in turn. Row k is from the start
+     * of row k mod members of ensemble; both halves of split k from that of row k. batching takes batched, retrain the data part */
+    const epiq_matrix *resampled;
+    /* of the same shapes: what networks from the same starts predict that were trained, on the same rows, on the outputs of the
+     * starts; the answer is about the differences */
+    const epiq_matrix *auxiliary, *auxiliary_batched, *auxiliary_resampled;
 } epiq_given;
 
-/* Options that count: lambda, ensemble_size (0: the batches, else the members), level, influential, correction, probes,
+/* Options that count: lambda, ensemble_size (0: the batches, else the members), level, confidence, influential, correction, probes,
  * threads, mem_limit, seed (of probes, neighbours and targets), backend; and state: a file in which the networks given
  * are kept (each once) and to whose networks these are added, for the same points. After a failure nothing has been
  * added. */

@@ -91,6 +91,15 @@ typedef struct {
     double data_sd, procedural_sd; /* standard deviations: how far those of the rows to come may be off */
 } epiq_exponents;
 
+/* What networks without their starts (options.predictor shifted) would save: as many of them as have, in their mean, the retraining
+ * variance of the ensemble there is. */
+typedef struct epiq_corrected_plan {
+    int known;                 /* 0: engine linear or infinite, another predictor, or at and o are NULL */
+    double left;               /* retraining variance of one of them over that of a plain network, from a few of both */
+    ptrdiff_t networks, saved; /* of them; and those of now that are more */
+    const char *text;          /* the same as a sentence; NULL: not known */
+} epiq_corrected_plan;
+
 typedef struct {
     const epiq_plan_step *now;      /* nothing bought: the result's rows and ensemble */
     const epiq_plan_step *best;     /* the cheapest expected to reach the goal, or the best for the budget; else now */
@@ -103,6 +112,7 @@ typedef struct {
     const epiq_plan_step *likely; /* recommended: has a chance of 80 % to reach the goal, with at most ten times the
                                    * rows; NULL: none is known to */
     const char *notice;           /* what of it would be noticed, and what would not */
+    const struct epiq_corrected_plan *corrected;
 } epiq_plan;
 
 EPIQ_API int epiq_plan_check(epiq_ctx *c, const epiq_plan_request *effort); /* before the work whose result it needs */

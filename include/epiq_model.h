@@ -44,7 +44,8 @@ enum { /* parts, or-ed together */
        EPIQ_ENSEMBLE = 8,
        EPIQ_SD = 16,
        EPIQ_INTERVAL = 32,
-       EPIQ_NOISE = 64
+       EPIQ_NOISE = 64,
+       EPIQ_EXPECTED = 128
 };
 
 typedef struct {
@@ -94,6 +95,9 @@ typedef struct {
      * with networks that it asks in double. There all is double precision. */
     int device;
     int on_device; /* set to whether it was used; then more rows at a time are faster, such as 65536 */
+    /* interval of the expected prediction at that level, of models fitted with options.confidence: EPIQ_EXPECTED. That of retrain
+     * is around the prediction, with its variance: the limit of many rows is for estimates alone */
+    double *confidence_lo, *confidence_hi;
 } epiq_predictions;
 EPIQ_API int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const double *x,
                                 epiq_predictions *out);

@@ -40,6 +40,7 @@ typedef enum {
     PICTURE_PARTS,       /* of point `item`: the variances as stacked bars with intervals */
     PICTURE_MEMBERS,     /* its members' predictions, */
     PICTURE_EV,          /* EV from the first 2, 3, ... of them, */
+    PICTURE_CONFIDENCE,  /* the interval of the expected prediction from the first of them, */
     PICTURE_INFLUENTIAL, /* the rows that move it */
     PICTURE_SWEEP,       /* across sweep `item` */
     PICTURE_LOO,         /* observed against predicted without the row */

@@ -1,8 +1,10 @@
 /* estimate_pictures.c - the pictures of an estimate: of one point its variances, its networks, EV as they become more, the rows that
  * move it; sweeps across the features, calibration of the leave-one-out predictions, all points beside each other.
  */
+#include "common/student.h"
 #include "report/estimate_doc.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { WIDTH = 380, HEIGHT = 260, PANEL_WIDTH = 300, PANEL_HEIGHT = 230, LEVELS = 99 };
@@ -202,6 +204,54 @@ static void draw_ev(doc *d, ptrdiff_t point)
                  "inside a narrow band, more networks would tell little new about it.";
     p->panel.describe = picture_text(p, "A line with a band over the number of networks, ending at %.4g for %td.",
                                      at->procedural.variance, m);
+}
+
+/* Half the interval of the expected prediction, had only the first k networks been trained: of batches Student's interval of
+ * these; else what the networks on all rows leave in the variance is that of the first, and the rest of it as it is. */
+static double half_of_first(const epiq_point *at, ptrdiff_t k, double level)
+{
+    const epiq_confidence *all = &at->confidence;
+    if (all->method == EPIQ_CONFIDENCE_BATCHING) {
+        const epiq_part few = ev_of_first(at->batches, k, level);
+        return epiqp_student_quantile((double)(k - 1), level) * sqrt(few.variance / (double)k);
+    }
+    const epiq_part few = ev_of_first(at->members, k, level);
+    const double rest = all->variance - at->procedural.variance / (double)at->member_count;
+    return epiqp_student_quantile(all->df > 0 ? all->df : DBL_MAX, level) *
+           sqrt(fmax(rest, 0) + few.variance / (double)k);
+}
+
+static void draw_confidence(doc *d, ptrdiff_t point)
+{
+    const epiq_point *at = d->r->points[point];
+    const epiq_confidence *all = &at->confidence;
+    const bool batching = all->method == EPIQ_CONFIDENCE_BATCHING;
+    const ptrdiff_t m = batching ? at->batch_count : at->member_count, count = m - 1 < EV_MAX ? m - 1 : EV_MAX;
+    const double level = d->run->options->level;
+    if (!all->known || at->left_out || m < 3 || !(all->variance > 0) ||
+        (!batching && (!at->procedural.known || at->procedural.method != EPIQ_BY_EV))) {
+        return;
+    }
+    picture *p = add(d, PICTURE_CONFIDENCE, point, "confidence-networks", "Would more networks narrow the interval?");
+    const ink a = picture_ink(p, SVG_LINE, NULL, 0, count, false);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const ptrdiff_t k = 2 + (ptrdiff_t)llround((double)i * (double)(m - 2) / (double)(count - 1));
+        const double half = k == m ? (all->hi - all->lo) / 2 : half_of_first(at, k, level);
+        ink_add(&a, (double)k, half, NAN, NAN);
+        if (k >= 4 || m < 6) { /* of two batches it is many times as wide */
+            p->panel.y_hi = fmax(p->panel.y_hi, 1.1 * half);
+        }
+    }
+    picture_axes(p, WIDTH, HEIGHT, batching ? "networks on batches" : "networks on all rows",
+                 picture_text(p, "half-width, in units of %s", d->run->data.target));
+    p->caption = batching
+                     ? "Half the width of the interval of the expected prediction from the first 2, 3, … networks on "
+                       "batches: once the line stays level, more would narrow it little."
+                     : "Half the width of the interval of the expected prediction, had only the first 2, 3, … networks "
+                       "on all rows been trained, what other rows would change being as it is: once the line stays "
+                       "level, only rows would narrow it.";
+    p->panel.describe =
+        picture_text(p, "A line over the number of networks, ending at %.4g for %td.", (all->hi - all->lo) / 2, m);
 }
 
 static void draw_influential(doc *d, ptrdiff_t point)
@@ -490,6 +540,7 @@ void estimate_pictures(doc *d)
         draw_parts(d, i);
         draw_members(d, i);
         draw_ev(d, i);
+        draw_confidence(d, i);
         draw_influential(d, i);
     }
     if (d->r->point_count > 1) {

@@ -224,7 +224,9 @@ void write_section(doc *d, const epiq_point *p, ptrdiff_t i)
     write_parts(d, p);
     write_notes(d, p);
     doc_page(d, "</div>\n");
-    bool ev = doc_picture(d, PICTURE_EV, i), rows = doc_picture(d, PICTURE_INFLUENTIAL, i);
+    bool ev = doc_picture(d, PICTURE_EV, i);
+    doc_picture(d, PICTURE_CONFIDENCE, i);
+    bool rows = doc_picture(d, PICTURE_INFLUENTIAL, i);
     doc_page(d, "</div>\n");
     doc_note_when(d, !members,
                   d->run->given

@@ -182,6 +182,10 @@ static void describe(doc *d)
     write_table(d);
     doc_page(d, "<p>%s</p>\n<p>%s</p>\n", plan->notice, plan->caveat);
     doc_say(d, "%s\n%s\n", plan->notice, plan->caveat);
+    if (plan->corrected->known) {
+        doc_page(d, "<p>%s</p>\n", plan->corrected->text);
+        doc_say(d, "%s\n", plan->corrected->text);
+    }
     if (d->page && plan->curve_count > 1) draw(d);
     doc_warnings(d);
     doc_conclusion(d, BOLD, "Plan:", plan->text);
@@ -260,6 +264,10 @@ static void plan_json(FILE *out, const report_answer *a, const report_run *run)
                 FIELDS(EXPONENT(REAL, data), EXPONENT(REAL, data_sd), EXPONENT(REAL, procedural),
                        EXPONENT(REAL, procedural_sd), EXPONENT(COUNT, rows)));
     write_mixes(&j, plan, e);
+    const epiq_corrected_plan *k = plan->corrected;
+    json_struct(&j, "corrected", k->known, JSON_FLAT,
+                FIELDS(FIELD("left", REAL, &k->left), FIELD("networks", COUNT, &k->networks),
+                       FIELD("saved", COUNT, &k->saved), FIELD("text", TEXT, &k->text)));
     json_text(&j, "notice", plan->notice);
     json_text(&j, "caveat", plan->caveat);
     json_finish(&j, a);

@@ -24,21 +24,23 @@ typedef struct {
     const char *name;
     int confidence, predictor, engine;
     ptrdiff_t batches, members, resamples, steps; /* steps > 0: descent that is stopped */
+    bool other;                                   /* auxiliary networks on rows drawn again: other_resample.c */
 } way;
 
 static const way IN_CLOSED_FORM[] = {
-    {"closed_form", EPIQ_CONFIDENCE_RETRAIN, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_INFINITE, 0, 0, 0, 0},
-    {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 5, 2, 0, 0},
-    {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 0, 2, 8, 0},
+    {"closed_form", EPIQ_CONFIDENCE_RETRAIN, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_INFINITE, 0, 0, 0, 0, false},
+    {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 5, 2, 0, 0, false},
+    {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_LINEAR, 0, 2, 8, 0, false},
 };
 static const way TRAINED[] = {
-    {"halves_4+6", EPIQ_CONFIDENCE_HALVES, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 4, 6, 0},
-    {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 5, 2, 0, 0},
-    {"jackknife_2+8", EPIQ_CONFIDENCE_JACKKNIFE, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0},
-    {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0},
-    {"bootstrap_20_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 20},
-    {"bootstrap_80_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 80},
-    {"bootstrap_320_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 320},
+    {"halves_4+6", EPIQ_CONFIDENCE_HALVES, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 4, 6, 0, false},
+    {"batching_5", EPIQ_CONFIDENCE_BATCHING, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 5, 2, 0, 0, false},
+    {"jackknife_2+8", EPIQ_CONFIDENCE_JACKKNIFE, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0, false},
+    {"bootstrap_2+8", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_SHIFTED, EPIQ_ENGINE_NETWORK, 0, 2, 8, 0, false},
+    {"bootstrap_20_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 20, false},
+    {"bootstrap_80_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 80, false},
+    {"bootstrap_320_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 2, 4, 320, false},
+    {"other_resample_80_steps", EPIQ_CONFIDENCE_BOOTSTRAP, EPIQ_PREDICTOR_PNC, EPIQ_ENGINE_NETWORK, 0, 1, 4, 80, true},
 };
 enum {
     WAYS = sizeof TRAINED / sizeof *TRAINED,
@@ -51,9 +53,13 @@ static bool networks_of(const lab *l)
     return lab_engine(l) == EPIQ_ENGINE_NETWORK;
 }
 
-static void write_name(const law *p, char *name, size_t size)
+/* --cell is in the name of the cell, or of a way in it (NULL: any). */
+static bool is_named(const lab *l, const law *p, const way *w)
 {
-    snprintf(name, size, "set%d-n%td-d%td%s", p->set, p->n, p->d, p->noise_sd > 0 ? "-quiet" : "");
+    char name[128];
+    snprintf(name, sizeof name, "set%d-n%td-d%td%s/%s", p->set, p->n, p->d, p->noise_sd > 0 ? "-quiet" : "",
+             w ? w->name : "");
+    return strstr(name, l->job->cell);
 }
 
 /* Which of the sequel's settings and of the paper's. */
@@ -61,12 +67,10 @@ static bool is_run(const lab *l, const law *p)
 {
     const bool quick = l->job->size == STUDY_QUICK, full = l->job->size == STUDY_FULL, sequel = p->noise_sd > 0;
     if (!lab_wanted(l, p->n, p->d)) return false;
-    if (l->job->cell) {
-        char name[96];
-        write_name(p, name, sizeof name);
-        return strstr(name, l->job->cell);
-    }
+    const char *slash = l->job->cell ? strchr(l->job->cell, '/') : NULL;
+    if (l->job->cell && (is_named(l, p, NULL) || (slash && slash > l->job->cell))) return true; /* by name */
     if (networks_of(l)) {
+        if (full) return p->n <= 256;
         return sequel ? p->n == 128 && (quick ? p->d == 2 : p->d != 8)
                       : !quick && p->n == 200 && p->d == 4 + 4 * (p->set == 2);
     }
@@ -76,26 +80,41 @@ static bool is_run(const lab *l, const law *p)
     return full || p->n <= 512;
 }
 
+/* Whether --cell, where it is given, names it or a way in it. */
+static bool is_meant(const lab *l, const law *p)
+{
+    const way *ways = networks_of(l) ? TRAINED : IN_CLOSED_FORM;
+    bool any = !l->job->cell;
+    for (ptrdiff_t k = 0; !any && k < (networks_of(l) ? WAYS : CLOSED_WAYS); k++) {
+        any = is_named(l, p, &ways[k]);
+    }
+    return any;
+}
+
 static ptrdiff_t list_laws(const lab *l, law *laws)
 {
     static const ptrdiff_t N[] = {128, 256, 512, 1024}, D[] = {2, 4, 8, 16};
     ptrdiff_t count = 0;
     for (int k = 0; k < 16; k++) {
         const law p = {1, N[k / 4], D[k % 4], SMALL_NOISE};
-        if (is_run(l, &p)) laws[count++] = p;
+        if (is_meant(l, &p) && is_run(l, &p)) laws[count++] = p;
     }
     for (const lab_paper_cell *c = LAB_PAPER_CELLS; c < LAB_PAPER_CELLS + LAB_PAPER_COUNT; c++) {
         const law p = {c->set, c->n, c->d, 0};
-        if (is_run(l, &p)) laws[count++] = p;
+        if (is_meant(l, &p) && is_run(l, &p)) laws[count++] = p;
     }
     return count;
 }
 
-/* Of networks: with --quick two ways; how much an early end matters one cell tells. */
+/* The first way has what others are compared with. Of networks: with --quick two ways; how much an early end matters one cell
+ * tells. */
 static bool is_wanted(const lab *l, const law *p, const way *w)
 {
+    if (w == TRAINED || w == IN_CLOSED_FORM) return true;
+    if (l->job->cell && strchr(l->job->cell, '/')) return is_named(l, p, w);
+    if (l->job->cell && !is_named(l, p, w)) return false;
     if (!networks_of(l)) return true;
-    return l->job->size == STUDY_QUICK ? w < TRAINED + 2 : !w->steps || (p->d == 4 && p->noise_sd > 0);
+    return l->job->size == STUDY_QUICK ? w < TRAINED + 2 : !w->steps || (p->n == 128 && p->d == 4 && p->noise_sd > 0);
 }
 
 static lab_cell cell_of(const lab *l, const law *p, const way *w, ptrdiff_t reps)
@@ -117,6 +136,11 @@ static lab_cell cell_of(const lab *l, const law *p, const way *w, ptrdiff_t reps
         o->optimizer = EPIQ_OPTIMIZER_GD;
         o->steps = w->steps;
     }
+    if (w->other) {
+        c.make = lab_other_resample;
+        c.fields = S_FIXED;
+        c.name = w->name;
+    }
     return c;
 }
 
@@ -124,8 +148,10 @@ static lab_cell cell_of(const lab *l, const law *p, const way *w, ptrdiff_t reps
 static lab_cell target_of(const lab *l, const law *p, const way *w)
 {
     const bool quick = l->job->size == STUDY_QUICK;
-    lab_cell c = cell_of(l, p, w, quick ? 8 : networks_of(l) ? 12 : 24);
+    lab_cell c = cell_of(l, p, w, quick ? 8 : 32); /* as many as many machines have cores, or twice that */
     c.n = quick ? 1024 : 2048;
+    c.make = NULL;
+    c.o.members = w->other ? 2 : c.o.members;
     c.noise_sd = 0;
     c.target = true;
     c.o.confidence = EPIQ_CONFIDENCE_NONE;
@@ -225,7 +251,10 @@ static void explain(lab *l)
     if (networks_of(l)) {
         lab_note(l,
                  "N_steps: descent that is stopped, pairs of networks (pnc) and the bootstrap, as in the sequel's own "
-                 "code. Its target is that of networks stopped likewise; how near that is to the function hinges on "
+                 "code, in which moreover (other_resample) one pair is on all rows, every pair has a start of its own, "
+                 "and the "
+                 "auxiliary network rows drawn again. Its target is that of networks stopped likewise; how near that "
+                 "is to the function hinges on "
                  "the number of steps.");
     }
 }
@@ -256,6 +285,23 @@ static void sum_up(lab *l, const char *name)
              "cells, in %td within what so many data sets can tell; the width is at most %.2f times the closed form's, "
              "and 1.5 times or less in %td.",
              name, 100 * least, 100 * most, right, cells, within, widest, narrow);
+}
+
+/* Of what is stopped: how far the number of steps decides whether the interval holds the true function. */
+static void sum_up_stops(lab *l)
+{
+    for (ptrdiff_t k = 0; k < l->result->cell_count; k++) {
+        const study_cell *own = &l->result->cells[k], *line = own + 1; /* lines of a way come together: add_way() */
+        bool stopped = false;
+        for (const way *w = TRAINED; w < TRAINED + WAYS; w++) {
+            stopped |= w->steps && strcmp(w->name, own->method) == 0;
+        }
+        if (!stopped || strcmp(own->quantity, "population_predictor") != 0) continue;
+        lab_note(l,
+                 "%s, n = %td, d = %td: networks stopped likewise are covered %.1f %% of the time, the true function "
+                 "%.1f %%.",
+                 own->method, own->n, own->d, 100 * own->coverage.rate, 100 * line->coverage.rate);
+    }
 }
 
 int study_confidence(lab *l)
@@ -294,6 +340,7 @@ int study_confidence(lab *l)
     for (const way *w = ways; !s && w < ways + each; w++) {
         if (!w->steps) sum_up(l, w->name);
     }
+    if (!s && networks) sum_up_stops(l);
     return s;
 }
 

@@ -125,6 +125,9 @@ int lab_draw(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, lab_drawn *out); /
 uint64_t lab_network_seed(const lab_cell *c, ptrdiff_t rep), lab_data_seed(const lab_cell *c, ptrdiff_t rep);
 uint64_t lab_next(uint64_t *state); /* random bits, splitmix64 */
 
+/* A sample with S_CENTRE.. alone: the bootstrap of pairs of networks on different resamples; other_resample.c. */
+int lab_other_resample(epiq_ctx *ctx, const lab_cell *c, ptrdiff_t rep, double *sample);
+
 /* The fields S_CONTROL.. of a sample. They stay as they are where no such predictor is linear: scale minmax. */
 int lab_control(epiq_ctx *ctx, const lab_cell *c, const epiq_options *o, const lab_drawn *drawn, double *sample);
 /* v[0], v[stride], ..: the first count get mean 0 and standard deviation 1 unless all are equal; the others, up to

@@ -7,10 +7,41 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ENSEMBLE, BATCHED, Y, YHAT, GRAM, CROSS, JACOBIAN, JACOBIAN0, AT, LEFT_OUT, RETRAINED, TARGETS, MATRICES };
-static const char *const NAMES[] = {
-    "ensemble", "batched",   "y",  "yhat",     "gram",      "cross",
-    "jacobian", "jacobian0", "at", "left_out", "retrained", "targets"}; /* as the sentences call them */
+enum {
+    ENSEMBLE,
+    BATCHED,
+    Y,
+    YHAT,
+    GRAM,
+    CROSS,
+    JACOBIAN,
+    JACOBIAN0,
+    AT,
+    LEFT_OUT,
+    RETRAINED,
+    TARGETS,
+    RESAMPLED,
+    AUXILIARY,
+    AUXILIARY_BATCHED,
+    AUXILIARY_RESAMPLED,
+    MATRICES
+};
+static const char *const NAMES[] = {"ensemble",
+                                    "batched",
+                                    "y",
+                                    "yhat",
+                                    "gram",
+                                    "cross",
+                                    "jacobian",
+                                    "jacobian0",
+                                    "at",
+                                    "left_out",
+                                    "retrained",
+                                    "targets",
+                                    "resampled",
+                                    "auxiliary",
+                                    "auxiliary_batched",
+                                    "auxiliary_resampled"}; /* as the sentences call them */
 
 typedef struct {
     call call;
@@ -39,7 +70,11 @@ static int work(call *self)
                           .left_out = j->given[LEFT_OUT],
                           .retrained = j->given[RETRAINED],
                           .targets = j->given[TARGETS],
-                          .replicates = j->replicates};
+                          .replicates = j->replicates,
+                          .resampled = j->given[RESAMPLED],
+                          .auxiliary = j->given[AUXILIARY],
+                          .auxiliary_batched = j->given[AUXILIARY_BATCHED],
+                          .auxiliary_resampled = j->given[AUXILIARY_RESAMPLED]};
     const double began = epiqp_now();
     int status = epiq_combine(self->ctx, &g, &self->options, &j->found.result);
     j->found.run.given = &j->found.given;

@@ -14,9 +14,9 @@ typedef struct {
     PyObject *bytes; /* of a file, which the model reads from; NULL: it was just made */
 } model_object;
 
-enum { KINDS = 7 };
-static const char *const PARTS[KINDS] = {"prediction", "procedural", "data", "ensemble",
-                                         "sd",         "interval",   "noise"}; /* bit k is 1 << k */
+enum { KINDS = 8 };
+static const char *const PARTS[KINDS] = {"prediction", "procedural", "data",  "ensemble",
+                                         "sd",         "interval",   "noise", "confidence"}; /* bit k is 1 << k */
 
 static void model_dealloc(PyObject *self)
 {
@@ -103,7 +103,7 @@ static int predict_work(call *self)
     return epiq_model_predict(self->ctx, a->model, a->x.rows, a->x.a, &a->out);
 }
 
-enum { NUMBERS = KINDS + 1, KNOWN = NUMBERS, OUTSIDE, FEW, WITHHELD, TOLD }; /* of what predict returns */
+enum { NUMBERS = KINDS + 2, KNOWN = NUMBERS, OUTSIDE, FEW, WITHHELD, TOLD }; /* of what predict returns */
 
 /* Room for the numbers of each part that is wanted and can be told, None for the others; then for which of them are known. */
 static PyObject *make_room(asking *a, int parts)
@@ -118,7 +118,9 @@ static PyObject *make_room(asking *a, int parts)
                          {EPIQ_SD, &a->out.sd},
                          {EPIQ_INTERVAL, &a->out.lo},
                          {EPIQ_INTERVAL, &a->out.hi},
-                         {EPIQ_NOISE, &a->out.noise}};
+                         {EPIQ_NOISE, &a->out.noise},
+                         {EPIQ_EXPECTED, &a->out.confidence_lo},
+                         {EPIQ_EXPECTED, &a->out.confidence_hi}};
     PyObject *rooms = PyTuple_New(TOLD);
     for (int k = 0; rooms && k <= KNOWN; k++) {
         const bool wanted = k == KNOWN || parts & arrays[k].part;
@@ -417,8 +419,8 @@ static PyObject *model_describe(PyObject *self, PyObject *none)
 static PyMethodDef METHODS[] = {
     {"predict", (PyCFunction)(void (*)(void))model_predict, METH_VARARGS | METH_KEYWORDS,
      "predict(X, parts=15, threads=0, exact=False, level=0)\n--\n\n"
-     "X: float64, rows by features. (prediction, procedural, data, ensemble, sd, lo, hi, noise, known, outside, few, "
-     "withheld):\n"
+     "X: float64, rows by features. (prediction, procedural, data, ensemble, sd, lo, hi, noise, confidence_lo, "
+     "confidence_hi, known, outside, few, withheld):\n"
      "bytearrays of float64, None for a part not wanted or not to be told; bits of known say which numbers mean "
      "anything;\n"
      "outside counts extrapolations, few the rows whose data variance rests on one or two training rows, withheld "

@@ -92,7 +92,8 @@ static const row TABLE[] = {
     REAL(level, "level", (SOLVES & ~STUDY) | COMBINE, "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE,
          "confidence level of the intervals"),
     CHOICE(
-        confidence, "confidence", ESTIMATE, "none", "none|batching|bootstrap|retrain|jackknife|halves",
+        confidence, "confidence", MODEL | ESTIMATE | FIT | COMBINE, "none",
+        "none|batching|bootstrap|retrain|jackknife|halves",
         "interval of the expected prediction, from networks on batches of the rows; from networks on rows drawn with "
         "replacement; from the variance of the prediction, data part and procedural part; from networks without parts "
         "of the rows; or from networks on halves of the rows, beside kernel regression"),

@@ -69,6 +69,9 @@ static const rule RULES[] = {
      {{"predictor", ONE(EPIQ_PREDICTOR_AUTO)}},
      "{--predictor} %s is for an estimate or a fit, which choose; name one here"},
 
+    {EPIQ_FOR_FIT,
+     {{"confidence", ONE(EPIQ_CONFIDENCE_BOOTSTRAP) | ONE(EPIQ_CONFIDENCE_JACKKNIFE) | ONE(EPIQ_CONFIDENCE_HALVES)}},
+     "a model does not keep the networks of {--confidence} %s; use {--confidence} batching or retrain"},
     {EPIQ_FOR_FIT, {{"time", ABOVE_0}}, "a model cannot be of training stopped at a time; leave out {--time}"},
     {EPIQ_FOR_FIT, {{"kernel", EMPIRICAL}}, "a model needs the population kernel; leave out {--kernel} %s"},
     {EPIQ_FOR_FIT,

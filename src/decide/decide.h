@@ -25,6 +25,12 @@ int epiqp_fall_measure(epiq_ctx *c, const epiq_data *data, const epiq_points *at
                        epiqp_fall *out);
 double epiqp_fall_operations(const epiq_data *data, const epiq_points *at, const epiq_options *o); /* of that, about */
 
+/* ---- networks without their starts (corrected.c) ---- */
+
+/* *left: the retraining variance of a shifted network over that of a plain one, at the points; below 0: unknown. Trains a few of
+ * both, with the options of an estimate as it ran. */
+int epiqp_corrected_measure(epiq_ctx *c, const epiq_points *at, const epiq_options *o, double *left);
+
 /* ---- buying whole rows and whole networks (mix.c) ---- */
 
 typedef struct {

@@ -31,6 +31,7 @@ typedef struct {
     epiq_plan_step now, best, likely, cautious; /* these are what it points to */
     epiq_part data, procedural;
     epiq_exponents exponent;
+    epiq_corrected_plan corrected;
 } holder;
 
 typedef struct {
@@ -497,12 +498,40 @@ static const char *caveat(const job *j)
                                 first, procedural, rows);
 }
 
+/* What shifted networks would save; one of them is the least. */
+static int take_corrected(job *j, const epiq_points *at, const epiq_options *o, const epiq_result *r)
+{
+    epiq_corrected_plan *out = &j->plan->corrected;
+    const ptrdiff_t now = j->plan->now.members;
+    double left = -1;
+    if (!at || !o || r->ran->engine != EPIQ_ENGINE_NETWORK || r->ran->predictor != EPIQ_PREDICTOR_ENSEMBLE ||
+        r->ranks > 1) {
+        return EPIQ_OK;
+    }
+    int s = epiqp_corrected_measure(j->c, at, r->ran, &left);
+    if (s || !(left >= 0 && left * (double)now <= EPIQP_MOST)) return s;
+    const ptrdiff_t networks = epiqp_max((ptrdiff_t)ceil(left * (double)now), 1);
+    *out = (epiq_corrected_plan){.known = 1, .left = left, .networks = networks, .saved = epiqp_max(now - networks, 0)};
+    out->text = out->saved
+                    ? epiqp_arena_sentence(j->c, j->arena,
+                                           "Networks without their starts ({--predictor} shifted) have about %.2g "
+                                           "of the retraining variance here: %td would do for the %td there are "
+                                           "and save %td trainings.",
+                                           left, networks, now, out->saved)
+                    : epiqp_arena_sentence(j->c, j->arena,
+                                           "Networks without their starts ({--predictor} shifted) have about %.2g "
+                                           "times the retraining variance here and would save no trainings.",
+                                           left);
+    return out->text ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
 static int make(job *j, const epiq_data *data, const epiq_points *at, const epiq_options *o, const epiq_result *r)
 {
     int s = take_parts(j, data, o, r);
     if (s || (s = take_exponents(j, data, at, o))) return s;
     epiqp_purchase nothing = epiqp_buy_nothing(&j->market), bought;
     j->plan->now = mix_of(j, &nothing, false);
+    if ((s = take_corrected(j, at, o, r))) return s;
     if (j->effort->kind == EPIQ_PLAN_BUDGET) {
         bought = epiqp_best(&j->market, j->effort->amount);
     } else if (!epiqp_cheapest(&j->market, j->effort->amount, &bought)) {
@@ -552,7 +581,8 @@ int epiq_plan_new(epiq_ctx *c, const epiq_data *data, const epiq_points *at, con
                            .best = &h->best,
                            .data = &h->data,
                            .procedural = &h->procedural,
-                           .exponent = &h->exponent}};
+                           .exponent = &h->exponent,
+                           .corrected = &h->corrected}};
     job j = {.c = c, .effort = &e, .plan = h, .arena = &h->arena};
     s = make(&j, data, at, o ? &own : NULL, r);
     epiqp_clear_cancel(c);

@@ -477,7 +477,7 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
         write_variances(pb, f, p, out, &corrected[p], w);
         out->probe_error = influence->probe_error ? influence->probe_error[p] : 0;
         out->kappa = f->retrain.kappa ? f->retrain.kappa[p] : 0;
-        if (pb->engine) epiqp_write_confidence(pb, f, p, out);
+        epiqp_write_confidence(pb, f, p, out);
         if (unseen->known) {
             write_observation(pb, unseen, &near[p], f->prediction[p], p, out, w);
         } else if (influence->predictive) {

@@ -81,38 +81,66 @@ static double way_to_limit(const epiqp_limit *l, ptrdiff_t p, double *error2)
     return way;
 }
 
-/* Networks are expected to follow the data as kernel regression does, as if so many pairs of halves had said so. */
+/* Networks are expected to follow the data here as they do between rows, as if so many pairs of halves had said so. */
 static const double EXPECTED = 2;
+
+/* Half the differences of networks on two halves of the rows, of kernel regression on the same, and their products: sums over
+ * the pairs. */
+typedef struct {
+    double squares, own, both;
+} differences;
+
+static differences differences_at(const epiqp_problem *pb, const epiqp_resampled *r, ptrdiff_t p)
+{
+    const double *off = r->off + p, *kernel = r->kernel ? r->kernel + p : NULL;
+    differences out = {0};
+    for (ptrdiff_t k = 0; k + 1 < r->resamples; k += 2) {
+        const ptrdiff_t a = k * pb->points, b = a + pb->points;
+        const double d = (off[a] - off[b]) / 2, c = kernel ? (kernel[a] - kernel[b]) / 2 : 0;
+        out.both += d * c;
+        out.own += c * c;
+        out.squares += d * d;
+    }
+    return out;
+}
+
+/* How far networks follow the data, kernel regression being 1: from points between rows, each in units of its data variance. */
+static double followed_between(const epiqp_problem *pb, const epiqp_findings *f)
+{
+    double both = 0, own = 0;
+    for (ptrdiff_t p = pb->points - pb->between; p < pb->points; p++) {
+        const epiq_part *part = &f->limit.part[p];
+        if (!part->known || !(part->variance > 0)) continue;
+        const differences here = differences_at(pb, &f->resampled, p);
+        both += here.both / part->variance;
+        own += here.own / part->variance;
+    }
+    return own > 0 && isfinite(both / own) ? fmax(both / own, 0) : 1;
+}
 
 /* Networks on both halves of the rows, over and over: half their difference varies as the prediction of all rows does. With kernel
  * regression on the same halves as control variate, whose data variance is known, and which tells the way to the limit of many
- * rows. */
+ * rows; as far as networks do not follow the data like it, that way is not theirs. */
 static epiq_confidence by_halves(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
 {
-    const ptrdiff_t pairs = f->resampled.resamples / 2, points = pb->points;
     const epiq_part *part = f->limit.known ? &f->limit.part[p] : NULL;
-    const double *off = f->resampled.off + p, *kernel = f->resampled.kernel ? f->resampled.kernel + p : NULL,
-                 P = (double)pairs, rest = rest_of(&f->ev, p), rest_df = (double)(f->ev.members - 1);
-    double both = 0, own = 0, squares = 0;
-    for (ptrdiff_t k = 0; k < pairs; k++) {
-        const double d = (off[2 * k * points] - off[(2 * k + 1) * points]) / 2,
-                     c = kernel ? (kernel[2 * k * points] - kernel[(2 * k + 1) * points]) / 2 : 0;
-        both += d * c;
-        own += c * c;
-        squares += d * d;
-    }
-    if (!(own > 0) || !part || !part->known || pairs < 2) {
+    const double P = (double)(f->resampled.resamples / 2), rest = rest_of(&f->ev, p),
+                 rest_df = (double)(f->ev.members - 1);
+    const differences here = differences_at(pb, &f->resampled, p);
+    if (!(here.own > 0) || !part || !part->known || P < 2) {
         return (epiq_confidence){.known = 1,
                                  .centre = f->prediction[p],
-                                 .variance = squares / P + rest,
-                                 .df = joined_df(squares / P, P, rest, rest_df)};
+                                 .variance = here.squares / P + rest,
+                                 .df = joined_df(here.squares / P, P, rest, rest_df)};
     }
     double error2;
-    const double V = part->variance, df = P + EXPECTED, weight = own + EXPECTED * V, b = (both + EXPECTED * V) / weight,
-                 beside = fmax(squares - 2 * b * both + b * b * own, 0) / P, known = b * b * V,
+    const double V = part->variance, df = P + EXPECTED, weight = here.own + EXPECTED * V,
+                 b = (here.both + EXPECTED * V * followed_between(pb, f)) / weight,
+                 beside = fmax(here.squares - 2 * b * here.both + b * b * here.own, 0) / P,
+                 known = (b * b + (1 - b) * (1 - b)) * V, slope = (4 * b - 2) * V,
                  way = way_to_limit(&f->limit, p, &error2), sum = known + beside + rest + error2;
-    /* twice the variance of their sum: b has the variance beside/weight, its square 4 b^2 times that */
-    const double spread = known * known * (part->df > 0 ? 2 / part->df : 0) + 4 * known * V * (beside / weight) +
+    /* twice the variance of their sum: b has the variance beside/weight */
+    const double spread = known * known * (part->df > 0 ? 2 / part->df : 0) + slope * slope * (beside / weight) +
                           2 * beside * beside / df + 2 * rest * rest / rest_df;
     return (epiq_confidence){.known = 1,
                              .centre = f->prediction[p] + way,

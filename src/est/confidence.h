@@ -15,6 +15,8 @@ typedef struct {
 } epiqp_resampled;
 int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_ev_findings *ev,
                              const epiqp_limit *limit, epiqp_resampled *found);
+/* The start of resample k: the two of a pair of halves have the same. */
+ptrdiff_t epiqp_resample_start(const epiq_options *o, ptrdiff_t k, ptrdiff_t members);
 double epiqp_resampled_bytes(const epiqp_problem *pb, const epiqp_plan *plan);
 
 /* What a network is made of: one training, or two. */

@@ -10,6 +10,8 @@
 #include "solve/probe.h"
 #include "stats/stats.h"
 
+enum { EPIQP_BETWEEN = 12 }; /* points between rows, where there are any: they tell b to 0.1 */
+
 /* Rows to learn from and points to ask about. Parts of the rows (divided.c) and networks trained elsewhere (given/) make
  * problems of their own. */
 typedef struct {
@@ -22,7 +24,8 @@ typedef struct {
     const epiqp_engine *engine; /* NULL: the networks were trained elsewhere */
     ptrdiff_t n;                /* rows */
     ptrdiff_t asked;            /* points asked for: warnings and advice are about these */
-    ptrdiff_t points;           /* these, then the points of the sweeps */
+    ptrdiff_t points;           /* these, then the points of the sweeps and those between rows */
+    ptrdiff_t between;          /* between rows: points of which nothing is reported, for confidence.c */
     const double *at;           /* points by d, scaled; NULL: networks trained elsewhere */
     const double *at_table;     /* the same by their features, in the columns of the table */
     const char *const *name;    /* points */

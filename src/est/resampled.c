@@ -80,10 +80,9 @@ static int list_of(const epiqp_problem *pb, ptrdiff_t k, epiqp_listed *out)
     return epiqp_deal_rows(pb, (epiqp_stream){pb->plan->ran.seed, EPIQP_FOR_RESAMPLE, 0}, pb->plan->resamples, out);
 }
 
-/* The two of a pair of halves have the same. */
-static ptrdiff_t start_of(const epiqp_problem *pb, ptrdiff_t k, ptrdiff_t members)
+ptrdiff_t epiqp_resample_start(const epiq_options *o, ptrdiff_t k, ptrdiff_t members)
 {
-    return (pb->plan->ran.confidence == EPIQ_CONFIDENCE_HALVES ? k / 2 : k) % members;
+    return (o->confidence == EPIQ_CONFIDENCE_HALVES ? k / 2 : k) % members;
 }
 
 int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_ev_findings *ev,
@@ -99,7 +98,7 @@ int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, 
     int s = h && (kernel || !limit->known) && u && fit && list ? EPIQ_OK : EPIQ_E_NOMEM;
     for (ptrdiff_t k = 0; !s && k < count; k++) {
         const bool halves = how == EPIQ_CONFIDENCE_HALVES;
-        const ptrdiff_t start = start_of(pb, k, ev->members);
+        const ptrdiff_t start = epiqp_resample_start(&pb->plan->ran, k, ev->members);
         s = list_of(pb, k, &of);
         if (!s) {
             s = resample_new(pb, &of, halves ? k % 2 : k, limit->now, kernel ? kernel + k * points : NULL, u, &fit[k]);
@@ -118,7 +117,7 @@ int epiqp_estimate_resampled(const epiqp_problem *pb, const epiqp_maker *maker, 
     }
     if (!(s = epiq_ctx_agree(pb->e.c, s))) s = epiqp_members_run(maker, "resampled", count, list);
     for (ptrdiff_t k = 0; !s && list && k < count; k++) {
-        epiqp_axpy(points, -1, ev->h + start_of(pb, k, ev->members) * points, list[k].at);
+        epiqp_axpy(points, -1, ev->h + epiqp_resample_start(&pb->plan->ran, k, ev->members) * points, list[k].at);
     }
     for (ptrdiff_t k = 0; fit && k < count; k++) {
         epiqp_fit_free(pb->e.c, &fit[k]);

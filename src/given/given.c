@@ -34,10 +34,10 @@ static int sum_of(epiq_ctx *c, const epiq_matrix *m, char hex[65])
 
 static int find_points(epiq_ctx *c, const epiq_given *g, const epiqp_given_sizes *sizes, epiqp_point_set *w)
 {
-    const epiq_matrix *named[] = {g->ensemble, g->batched, g->cross, g->retrained};
+    const epiq_matrix *named[] = {g->ensemble, g->batched, g->cross, g->retrained, g->resampled};
     *w = (epiqp_point_set){.count = sizes->points, .count_by = sizes->points_by};
     int s = EPIQ_OK;
-    for (int k = 0; !s && k < 4; k++) {
+    for (size_t k = 0; !s && k < sizeof named / sizeof *named; k++) {
         if (!named[k]) continue;
         s = epiqp_point_set_merge(c, w, &(epiqp_point_set){.name = named[k]->column, .name_by = named[k]->name});
     }
@@ -58,6 +58,53 @@ static int name_points(epiqp_problem *pb, const epiqp_point_set *w)
         if (!name[p]) return EPIQ_E_NOMEM;
     }
     return name ? EPIQ_OK : EPIQ_E_NOMEM;
+}
+
+/* The networks less those that are to be taken off them, as a matrix of doubles in out; *base: it, from then on. */
+static int take_off(const epiqp_problem *pb, const epiq_matrix **base, const epiq_matrix *auxiliary, epiq_matrix *out)
+{
+    if (!auxiliary) return EPIQ_OK;
+    const ptrdiff_t rows = (*base)->rows, columns = (*base)->columns;
+    double *a = epiqp_room(pb, rows * columns, sizeof *a), *off = epiqp_room(pb, columns, sizeof *off);
+    if (!a || !off) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        epiqp_matrix_row(*base, i, 0, columns, a + i * columns);
+        epiqp_matrix_row(auxiliary, i, 0, columns, off);
+        epiqp_axpy(columns, -1, off, a + i * columns);
+        for (ptrdiff_t k = 0; k < columns; k++) {
+            if (!isfinite(a[i * columns + k])) {
+                return epiqp_fail(pb->e.c, EPIQ_E_DATA,
+                                  "row %td of %s less that of %s is too large for a number; use other units", i + 1,
+                                  (*base)->name, auxiliary->name);
+            }
+        }
+    }
+    *out = **base;
+    out->real = EPIQ_FLOAT64;
+    out->a = a;
+    *base = out;
+    return EPIQ_OK;
+}
+
+/* Networks on some of the rows: what they predict less what that of the same start on all rows does. */
+static int take_resampled(const epiqp_problem *pb, const epiq_given *g, const epiqp_networks *members,
+                          epiqp_resampled *out)
+{
+    const ptrdiff_t count = g->resampled ? g->resampled->rows : 0, points = pb->points;
+    const bool halves = pb->plan->ran.confidence == EPIQ_CONFIDENCE_HALVES;
+    if (!count) return EPIQ_OK;
+    if (count < 2 || (halves && count % 2)) {
+        return epiqp_fail(pb->e.c, EPIQ_E_DATA, "%s has %td row%s; give %s", g->resampled->name, count,
+                          count == 1 ? "" : "s", halves ? "two for each split into halves" : "two or more");
+    }
+    *out = (epiqp_resampled){.resamples = count, .off = epiqp_room(pb, count * points, sizeof *out->off)};
+    if (!out->off) return EPIQ_E_NOMEM;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        epiqp_matrix_row(g->resampled, k, 0, points, out->off + k * points);
+        epiqp_axpy(points, -1, members->h + epiqp_resample_start(&pb->plan->ran, k, members->count) * points,
+                   out->off + k * points);
+    }
+    return EPIQ_OK;
 }
 
 /* One network has no variance: accepted only if more are gathered later. */
@@ -154,6 +201,8 @@ static epiqp_plan plan_of(const epiqp_problem *pb, const epiq_given *g, const ep
                              : o->batches     ? o->batches
                              : o->members     ? o->members
                                               : 1;
+    plan.ran.resamples = g->resampled ? g->resampled->rows : o->resamples;
+    plan.ran.predictor = g->auxiliary || g->auxiliary_batched ? EPIQ_PREDICTOR_PNC : o->predictor;
     plan.members = o->members;
     plan.batches = o->batches;
     plan.influence = plan.ran.methods & EPIQ_IF ? EPIQP_IF_POPULATION : EPIQP_IF_NONE;
@@ -239,6 +288,22 @@ static int check_header(const epiqp_problem *pb, const epiq_matrix *m)
                       m->name, first, first + 1);
 }
 
+/* Whether there are the networks that the interval of the expected prediction is made of. */
+static int check_confidence(const epiqp_problem *pb, const epiq_given *g, ptrdiff_t members, ptrdiff_t batches)
+{
+    const int how = pb->plan->ran.confidence;
+    const bool data_part = g->gram || g->jacobian || g->retrained;
+    if (how == EPIQ_CONFIDENCE_BATCHING && batches < 2) {
+        return epiqp_fail(pb->e.c, EPIQ_E_USAGE, "{--confidence} batching takes networks on batches; give {--batched}");
+    }
+    if (how == EPIQ_CONFIDENCE_RETRAIN && (members < 2 || !data_part)) {
+        return epiqp_fail(pb->e.c, EPIQ_E_USAGE,
+                          "{--confidence} retrain takes networks, {--ensemble}, and the data part: a kernel, {--gram} "
+                          "or {--jacobian}, or networks trained again, {--retrained}");
+    }
+    return EPIQ_OK;
+}
+
 static int estimate(const epiqp_problem *pb, const epiq_given *g, const double *hbar,
                     const epiqp_networks networks[EPIQP_GIVEN_KINDS], epiqp_answer *a)
 {
@@ -250,6 +315,10 @@ static int estimate(const epiqp_problem *pb, const epiq_given *g, const double *
                             .ba = {.batches = batches->count, .h = batches->h}};
     int s = epiqp_findings_room(pb, &found);
     if (s) return s;
+    if ((s = check_confidence(pb, g, members->count, batches->count)) ||
+        (s = take_resampled(pb, g, members, &found.resampled))) {
+        return s;
+    }
     if (batches->h) epiqp_ba_points(pb, &found.ba);
     if (members->h) epiqp_ev_points(pb, &found.ev);
     if (kernel &&
@@ -266,15 +335,20 @@ static int estimate(const epiqp_problem *pb, const epiq_given *g, const double *
 }
 
 /* pb: without sizes, points, data and plan yet; data and plan: room for these. */
-static int combine(epiqp_problem *pb, epiq_data *data, epiqp_plan *plan, const epiq_given *g, const epiq_options *o,
+static int combine(epiqp_problem *pb, epiq_data *data, epiqp_plan *plan, const epiq_given *all, const epiq_options *o,
                    epiqp_answer *a)
 {
+    epiq_given own = *all, *g = &own;
+    epiq_matrix less[3];
     epiqp_given_sizes sizes;
     epiqp_point_set w;
     epiqp_networks networks[EPIQP_GIVEN_KINDS] = {0};
     const double *hbar;
     int s = epiqp_given_check(pb->e.c, g, o, &sizes);
-    if (s || (s = find_points(pb->e.c, g, &sizes, &w)) || (s = take_networks(pb, o->state, g, &w, networks))) {
+    if (s || (s = take_off(pb, &own.ensemble, g->auxiliary, &less[0])) ||
+        (s = take_off(pb, &own.batched, g->auxiliary_batched, &less[1])) ||
+        (s = take_off(pb, &own.resampled, g->auxiliary_resampled, &less[2])) ||
+        (s = find_points(pb->e.c, g, &sizes, &w)) || (s = take_networks(pb, o->state, g, &w, networks))) {
         return s;
     }
     pb->n = sizes.rows;
@@ -307,7 +381,8 @@ int epiq_combine(epiq_ctx *c, const epiq_given *g, const epiq_options *o, epiq_r
     int s = epiqp_options_take(c, o, &taken);
     if (s || (s = epiqp_given_take(c, g, &copy))) return s;
     epiqp_options_copy(&own, &taken, EPIQ_FOR_COMBINE);
-    own.lambda = own.lambda == 0 ? EPIQ_USUAL_LAMBDA : own.lambda; /* the value these networks were trained with, if another, is given */
+    own.lambda = own.lambda == 0 ? EPIQ_USUAL_LAMBDA
+                                 : own.lambda; /* the value these networks were trained with, if another, is given */
     if (!(s = epiqp_options_check(c, &own))) s = epiqp_options_conflict(c, &own, EPIQ_FOR_COMBINE);
     epiqp_answer *a = s ? NULL : epiqp_answer_new(c);
     if (!a) return s ? s : EPIQ_E_NOMEM;

@@ -11,7 +11,7 @@ enum { EPIQP_JACOBIAN_COLUMNS = 2048 }; /* summed at a time, whatever the size: 
 /* What the caller gives, in structs of the sizes known here. */
 typedef struct {
     epiq_given given;
-    epiq_matrix matrix[12];
+    epiq_matrix matrix[16];
 } epiqp_given_copy;
 int epiqp_given_take(epiq_ctx *c, const epiq_given *g, epiqp_given_copy *out);
 

@@ -6,9 +6,22 @@
 int epiqp_given_take(epiq_ctx *c, const epiq_given *g, epiqp_given_copy *out)
 {
     epiq_given *own = &out->given;
-    const epiq_matrix **all[] = {&own->ensemble, &own->batched,  &own->y,         &own->yhat,
-                                 &own->gram,     &own->cross,    &own->jacobian,  &own->jacobian0,
-                                 &own->at,       &own->left_out, &own->retrained, &own->targets};
+    const epiq_matrix **all[] = {&own->ensemble,
+                                 &own->batched,
+                                 &own->y,
+                                 &own->yhat,
+                                 &own->gram,
+                                 &own->cross,
+                                 &own->jacobian,
+                                 &own->jacobian0,
+                                 &own->at,
+                                 &own->left_out,
+                                 &own->retrained,
+                                 &own->targets,
+                                 &own->resampled,
+                                 &own->auxiliary,
+                                 &own->auxiliary_batched,
+                                 &own->auxiliary_resampled};
     *out = (epiqp_given_copy){0};
     int s = epiqp_take(c, "epiq_given", g, own, sizeof *own);
     for (size_t k = 0; !s && k < sizeof all / sizeof *all; k++) {
@@ -35,6 +48,37 @@ static int check_needs(epiq_ctx *c, const need *list, size_t count)
     return EPIQ_OK;
 }
 
+/* Networks on some of the rows, and what they are for. */
+static int check_confidence(epiq_ctx *c, const epiq_given *g, const epiq_options *o)
+{
+    const bool resamples = o->confidence == EPIQ_CONFIDENCE_BOOTSTRAP || o->confidence == EPIQ_CONFIDENCE_JACKKNIFE ||
+                           o->confidence == EPIQ_CONFIDENCE_HALVES;
+    const bool with[] = {g->auxiliary, g->auxiliary_batched, g->auxiliary_resampled},
+               there[] = {g->ensemble, g->batched, g->resampled};
+    int pairs = 0, all = 0;
+    for (int k = 0; k < 3; k++) {
+        pairs += with[k];
+        all += there[k];
+    }
+    if (resamples != !!g->resampled) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "{--resampled} and {--confidence} bootstrap, jackknife or halves go together; give both, or "
+                          "neither");
+    }
+    if (g->resampled && (o->state || g->merge_count)) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "each network of {--resampled} is compared with that of its start, a line of {--ensemble}; "
+                          "leave out {--append} and {--merge}");
+    }
+    if (pairs && pairs < all) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "some networks have auxiliary ones and others have none; give {--auxiliary} for "
+                          "{--ensemble}, {--auxiliary-batched} for {--batched} and {--auxiliary-resampled} for "
+                          "{--resampled}");
+    }
+    return EPIQ_OK;
+}
+
 static int check_pieces(epiq_ctx *c, const epiq_given *g, const epiq_options *o)
 {
     const void *kernel = g->gram ? g->gram : g->jacobian, *again = g->left_out ? g->left_out : g->retrained;
@@ -51,12 +95,18 @@ static int check_pieces(epiq_ctx *c, const epiq_given *g, const epiq_options *o)
         {g->targets, g->retrained, "{--targets-file}", "{--retrained}, predictions of the networks trained on it"},
         {g->retrained, g->y, "{--retrained}", "{--y}, the target that the networks were first trained on"},
         {g->retrained, g->yhat, "{--retrained}", "{--yhat}, the mean prediction of the first networks at the rows"},
-        {g->retrained, g->left_out, "{--retrained}", "{--left-out}, predictions at the rows by networks without them"}};
+        {g->retrained, g->left_out, "{--retrained}", "{--left-out}, predictions at the rows by networks without them"},
+        {g->resampled, g->ensemble, "{--resampled}", "{--ensemble}, networks on all rows from the same starts"},
+        {g->auxiliary, g->ensemble, "{--auxiliary}", "{--ensemble}, the networks that it is taken off"},
+        {g->auxiliary_batched, g->batched, "{--auxiliary-batched}", "{--batched}, the networks that it is taken off"},
+        {g->auxiliary_resampled, g->resampled, "{--auxiliary-resampled}",
+         "{--resampled}, the networks that it is taken off"}};
     if (g->gram && g->jacobian) {
         return epiqp_fail(c, EPIQ_E_USAGE,
                           "{--gram} and {--jacobian} are two ways to give the same kernel; give one of them");
     }
     int s = check_needs(c, list, sizeof list / sizeof *list);
+    if (!s) s = check_confidence(c, g, o);
     if (s || kernel || g->ensemble || g->batched || g->merge_count || o->state) return s;
     return epiqp_fail(c, EPIQ_E_USAGE,
                       "there is nothing to combine; give {--ensemble}, {--batched}, {--gram} with {--cross} and {--y}, "
@@ -65,7 +115,7 @@ static int check_pieces(epiq_ctx *c, const epiq_given *g, const epiq_options *o)
 
 typedef enum { ANY, ONE, ROW, POINT, WEIGHT } meaning; /* of the rows or the columns of a matrix */
 
-enum { PIECES = 12 };
+enum { PIECES = 16 };
 typedef struct {
     const epiq_matrix *m; /* NULL: not given */
     meaning rows, columns;
@@ -139,12 +189,32 @@ static int check_values(epiq_ctx *c, const piece *list)
     return s;
 }
 
+/* Networks and those that are taken off them. */
+static int check_pairs(epiq_ctx *c, const epiq_matrix *base, const epiq_matrix *auxiliary)
+{
+    if (!auxiliary || !base || base->rows == auxiliary->rows) return EPIQ_OK;
+    return epiqp_fail(c, EPIQ_E_DATA, "%s has %td rows but %s has %td; each network needs one that is taken off it",
+                      auxiliary->name, auxiliary->rows, base->name, base->rows);
+}
+
 static int check_matrices(epiq_ctx *c, const epiq_given *g, epiqp_given_sizes *out)
 {
-    const piece list[PIECES] = {{g->y, ROW, ONE},           {g->yhat, ROW, ONE},           {g->ensemble, ANY, POINT},
-                                {g->batched, ANY, POINT},   {g->gram, ROW, ROW},           {g->cross, ROW, POINT},
-                                {g->jacobian, ROW, WEIGHT}, {g->jacobian0, POINT, WEIGHT}, {g->left_out, ANY, ROW},
-                                {g->retrained, ANY, POINT}, {g->at, POINT, ANY},           {g->targets, ANY, ROW}};
+    const piece list[PIECES] = {{g->y, ROW, ONE},
+                                {g->yhat, ROW, ONE},
+                                {g->ensemble, ANY, POINT},
+                                {g->batched, ANY, POINT},
+                                {g->gram, ROW, ROW},
+                                {g->cross, ROW, POINT},
+                                {g->jacobian, ROW, WEIGHT},
+                                {g->jacobian0, POINT, WEIGHT},
+                                {g->left_out, ANY, ROW},
+                                {g->retrained, ANY, POINT},
+                                {g->at, POINT, ANY},
+                                {g->targets, ANY, ROW},
+                                {g->resampled, ANY, POINT},
+                                {g->auxiliary, ANY, POINT},
+                                {g->auxiliary_batched, ANY, POINT},
+                                {g->auxiliary_resampled, ANY, POINT}};
     *out = (epiqp_given_sizes){0};
     int s = check_filled(c, list);
     if (s || (s = check_shapes(c, list, out))) return s;
@@ -154,6 +224,10 @@ static int check_matrices(epiq_ctx *c, const epiq_given *g, epiqp_given_sizes *o
                           g->y->name);
     }
     if (g->retrained && (s = epiqp_given_replicates(c, g, &out->replicates))) return s;
+    if ((s = check_pairs(c, g->ensemble, g->auxiliary)) || (s = check_pairs(c, g->batched, g->auxiliary_batched)) ||
+        (s = check_pairs(c, g->resampled, g->auxiliary_resampled))) {
+        return s;
+    }
     return check_values(c, list);
 }
 

@@ -94,7 +94,11 @@ static int parts_of(const epiq_model *m)
                sd = influence || (m->ensemble[EPIQP_MEMBERS].count && ba);
     return EPIQ_PREDICTION | (two || ev ? EPIQ_PROCEDURAL : 0) | (two || influence ? EPIQ_DATA : 0) |
            (two || ba_itself ? EPIQ_ENSEMBLE : 0) | (sd ? EPIQ_SD : 0) |
-           (sd && m->kept.has_spread ? EPIQ_INTERVAL | EPIQ_NOISE : 0);
+           (sd && m->kept.has_spread ? EPIQ_INTERVAL | EPIQ_NOISE : 0) |
+           ((m->o.confidence == EPIQ_CONFIDENCE_BATCHING && ba) ||
+                    (m->o.confidence == EPIQ_CONFIDENCE_RETRAIN && sd && m->groups == m->n)
+                ? EPIQ_EXPECTED
+                : 0);
 }
 
 /* What says where a new observation falls, or a sentence why that is unknown. */
@@ -266,6 +270,11 @@ static int fit(epiq_ctx *c, const epiq_data *data, const epiq_options *o, epiq_m
     epiq_options own;
     int s = epiqp_options_take(c, o, &own);
     if (s || (s = epiqp_options_check(c, &own)) || (s = epiqp_options_conflict(c, &own, EPIQ_FOR_FIT))) return s;
+    if (own.confidence == EPIQ_CONFIDENCE_RETRAIN && data->groups < data->n) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "a model does not keep how well groups of rows tell the data part, which {--confidence} "
+                          "retrain takes; use {--confidence} batching");
+    }
     own.influential = own.sweep = 0;
     own.level = 0.5; /* whoever predicts gives another: nothing that is kept depends on it */
     epiq_points *mean = NULL;

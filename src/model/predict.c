@@ -3,6 +3,7 @@
  * operations per point). The formulas are those of est/: this only brings other points to them. On a device (ask_device.c)
  * all networks are asked about a block at once, and the solves are done there.
  */
+#include "common/student.h"
 #include "est/variance.h"
 #include "model/model.h"
 
@@ -41,8 +42,12 @@ typedef struct {
     bool look;                        /* for either of which the rows near a point are asked, */
     bool enough;                      /* for which there are rows enough at the level, */
     double factor;                    /* half its width being this times its standard deviation */
-    bool exact;                       /* in double */
-    bool single;                      /* networks can be asked in single precision */
+    bool batching;                    /* the expected prediction, by networks on batches, */
+    bool by_parts;                    /* or by the variance of the prediction, at this level */
+    double level;
+    double part_level; /* of parts: 0 where only their variances matter, not their degrees of freedom */
+    bool exact;        /* in double */
+    bool single;       /* networks can be asked in single precision */
     /* of some blocks: one, or as many as a device's networks are asked about at once */
     ptrdiff_t span;
     double *span_x;     /* span by d, scaled */
@@ -57,6 +62,7 @@ typedef struct {
     double *tau2, *q00;             /* points each */
     double *prediction;             /* points, scaled */
     double *phi;                    /* points; 0: BA is not corrected */
+    double *batch_mean;             /* points: prediction of the networks on batches */
     epiq_part *ev, *inf, *ba;
     epiq_part *of_mean;        /* points: variance of the prediction, in squared units of the target */
     epiqp_spread_place *place; /* points */
@@ -79,19 +85,23 @@ static void plan(asking *a)
                ba = m->ensemble[EPIQP_BATCHES].count, ba_itself = ba && m->o.ensemble_size == m->o.batches;
     const bool sum = w->ensemble && ((ev && influence) || !ba_itself);
     a->interval = (w->lo || w->hi || w->noise) && m->kept.has_spread;
-    a->own = w->sd || a->interval;
+    const bool expected = w->confidence_lo || w->confidence_hi;
+    a->batching = expected && ba && m->o.confidence == EPIQ_CONFIDENCE_BATCHING;
+    a->by_parts = expected && m->o.confidence == EPIQ_CONFIDENCE_RETRAIN;
+    a->own = w->sd || a->interval || a->by_parts;
     const bool any_data = w->data || a->own,
                procedural = w->procedural || sum || (any_data && !influence) || (a->own && members);
     const bool data = any_data || sum || (w->procedural && !ev);
     a->influence = influence && data;
     a->infinite = m->o.engine == EPIQ_ENGINE_INFINITE && ev && procedural;
     a->look = m->kept.has_spread && (a->interval || (a->influence && m->kept.retrain));
-    a->use[EPIQP_MEMBERS] = members && (w->prediction || procedural || a->look);
-    a->use[EPIQP_BATCHES] = ba && ((w->ensemble && !sum) || (procedural && !ev) || (data && !influence));
+    a->use[EPIQP_MEMBERS] = members && (w->prediction || procedural || a->look || a->by_parts);
+    a->use[EPIQP_BATCHES] = ba && (a->batching || (w->ensemble && !sum) || (procedural && !ev) || (data && !influence));
     a->use[EPIQP_RETRAINED] = a->influence && m->ensemble[EPIQP_RETRAINED].count;
     a->correct = a->use[EPIQP_BATCHES] && m->small.batch;
     const bool by_row = m->o.engine == EPIQ_ENGINE_LINEAR && m->o.linear_kernel == EPIQ_KERNEL_POPULATION;
-    a->kernel = a->influence || a->infinite || a->correct || ((w->prediction || a->interval) && !members) ||
+    a->kernel = a->influence || a->infinite || a->correct ||
+                ((w->prediction || a->interval || a->by_parts) && !members) ||
                 (by_row && (a->use[EPIQP_MEMBERS] || a->use[EPIQP_BATCHES]));
     /* a difference of two variances may lose every digit that single precision has */
     a->exact = w->exact || (data && !influence) || (procedural && !ev && !a->infinite);
@@ -127,7 +137,7 @@ static int make_room(asking *a, ptrdiff_t points, ptrdiff_t span)
     a->span_input = epiqp_model_wide(m) ? room_of(a, span * m->inputs, sizeof *a->span_input) : a->span_x;
     a->k0 = room_of(a, a->kernel ? points * m->n : 0, sizeof *a->k0);
     a->far = room_of(a, epiqp_asked_networks(a->there) ? far_rows(a) * span : 0, sizeof *a->far);
-    a->tau2 = room_of(a, 4 * points, sizeof *a->tau2);
+    a->tau2 = room_of(a, 5 * points, sizeof *a->tau2);
     a->ev = room_of(a, 4 * points, sizeof *a->ev);
     a->place = room_of(a, a->interval ? points : 0, sizeof *a->place);
     a->pass = room_of(a, threads, sizeof *a->pass);
@@ -140,6 +150,7 @@ static int make_room(asking *a, ptrdiff_t points, ptrdiff_t span)
     a->q00 = a->tau2 + points;
     a->prediction = a->q00 + points;
     a->phi = a->prediction + points;
+    a->batch_mean = a->phi + points;
     a->inf = a->ev + points;
     a->ba = a->inf + points;
     a->of_mean = a->ba + points;
@@ -229,10 +240,11 @@ static void take_answers(const asking *a, epiqp_ensemble_kind kind, ptrdiff_t p,
 {
     const ptrdiff_t count = a->m->ensemble[kind].count, replicates = a->m->o.replicates;
     if (kind == EPIQP_MEMBERS) {
-        a->ev[p] = epiqp_ev(h, count, CHUNK, 0);
+        a->ev[p] = epiqp_ev(h, count, CHUNK, a->part_level);
         a->prediction[p] = epiqp_mean_of(h, count, CHUNK);
     } else if (kind == EPIQP_BATCHES) {
         a->ba[p] = epiqp_ba(h, count, CHUNK, 0);
+        a->batch_mean[p] = epiqp_mean_of(h, count, CHUNK);
     } else {
         for (ptrdiff_t r = 0; r < replicates; r++) {
             const double *plus = h + 2 * EPIQP_STARTS * r * CHUNK, *minus = plus + EPIQP_STARTS * CHUNK;
@@ -281,16 +293,16 @@ static epiq_part influence_alone(const asking *a, ptrdiff_t p, double *v)
     for (ptrdiff_t i = 0; i < n; i++) {
         v[i] = c[i] * k->r_std[i];
     }
-    if (!k->noise_excess) return epiqp_if(v, n, m->group, m->groups, v + n, 0);
+    if (!k->noise_excess) return epiqp_if(v, n, m->group, m->groups, v + n, a->part_level);
     epiqp_rowwise rows = {
         .excess = k->noise_excess, .unit = k->noise_unit, .kurtosis = k->smoothed ? k->law[0] : m->kurtosis};
     if (!k->smoothed) {
         bool floored;
-        return epiqp_if_rowwise(&rows, v, c, n, v + n, 0, &floored);
+        return epiqp_if_rowwise(&rows, v, c, n, v + n, a->part_level, &floored);
     }
     epiqp_smoothed smooth = {.noise = k->smoothed, .sd = k->smoothed_sd, .varies = k->law[1], .mean = k->law[2]};
     epiqp_moderation how;
-    return epiqp_if_moderated(&rows, &smooth, v, c, n, v + n, 0, &how);
+    return epiqp_if_moderated(&rows, &smooth, v, c, n, v + n, a->part_level, &how);
 }
 
 /* The data part: that of the trained networks, if some were retrained. */
@@ -305,7 +317,7 @@ static epiq_part influence_at(const asking *a, ptrdiff_t p)
     epiqp_expected *expected = a->use[EPIQP_RETRAINED] ? &a->expected[p] : NULL;
     if (expected) epiqp_expect(a->e, &m->steps, a->k0 + p * m->n, x, scratch, expected);
     double kappa = epiqp_kappa_at(found, &m->steps, x, -1, expected, a->answers + p * m->o.replicates);
-    return epiqp_retrained_part(found, kappa, expected, part, 0);
+    return epiqp_retrained_part(found, kappa, expected, part, a->part_level);
 }
 
 /* The kernel between rows and points, and kernel regression's prediction. */
@@ -387,7 +399,7 @@ static void place(const asking *a, ptrdiff_t p)
     if (!a->own) return;
     const epiqp_split both = split_at(a, p, &ba);
     const epiq_part part =
-        networks > 0 ? epiqp_sum_of(both.data, both.procedural, networks, 0, both.method) : both.data;
+        networks > 0 ? epiqp_sum_of(both.data, both.procedural, networks, a->part_level, both.method) : both.data;
     a->of_mean[p] = epiqp_in_units(part, unit * unit);
     if (a->interval && a->of_mean[p].known) {
         const double few = m->spread.law.networks, variance = a->of_mean[p].variance / unit / unit,
@@ -414,6 +426,22 @@ static void store_place(const asking *a, ptrdiff_t p, double centre, ptrdiff_t a
     store_number(out->hi, EPIQ_INTERVAL, both, centre + half, at, mask);
 }
 
+/* As est/confidence.c has it. centre: the prediction. */
+static void store_expected(const asking *a, ptrdiff_t p, double centre, ptrdiff_t at, unsigned char *mask)
+{
+    const epiq_predictions *out = a->out;
+    const double shift = a->m->target_scaling[0], unit = a->m->target_scaling[1];
+    const epiq_part part = a->batching ? epiqp_in_units(a->ba[p], unit * unit) : a->of_mean[p];
+    const double middle = a->batching ? shift + unit * a->batch_mean[p] : centre,
+                 half = part.variance > 0
+                            ? epiqp_student_quantile(part.df > 0 ? part.df : DBL_MAX, a->level) * sqrt(part.variance)
+                            : 0;
+    const bool known = (a->batching || a->by_parts) && part.known && (part.df > 0 || !(part.variance > 0)) &&
+                       fabs(middle) + half <= DBL_MAX;
+    store_number(out->confidence_lo, EPIQ_EXPECTED, known, middle - half, at, mask);
+    store_number(out->confidence_hi, EPIQ_EXPECTED, known, middle + half, at, mask);
+}
+
 static int answer(const asking *a)
 {
     const epiq_model *m = a->m;
@@ -436,6 +464,7 @@ static int answer(const asking *a)
         store(out->data, EPIQ_DATA, both.data, unit2, at, known);
         store(out->ensemble, EPIQ_ENSEMBLE, epiqp_ensemble_of(&both, ba, &m->o), unit2, at, known);
         store_place(a, p, value, at, known);
+        store_expected(a, p, value, at, known);
     }
     return EPIQ_OK;
 }
@@ -566,8 +595,9 @@ int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const 
     o.threads = out->threads;
     o.device = out->device;
     epiqp_env e = epiqp_run_begin(c, &o);
-    asking a = {.e = &e, .m = m, .out = out};
+    asking a = {.e = &e, .m = m, .out = out, .level = level};
     plan(&a);
+    a.part_level = a.by_parts ? level : 0;
     a.enough = a.interval && epiqp_spread_factor(&m->spread, level, &a.factor);
     s = enter_device(&a, &o, count);
     const ptrdiff_t block = block_of(&a, count), span = span_of(&a, block, count);

@@ -27,7 +27,8 @@ typedef enum {
     EPIQP_FOR_HALVES = 17,     /* of rows into halves; stream = split */
     EPIQP_FOR_ALONE = 18,      /* signs for an estimate of the noise alone; stream = vector */
     EPIQP_FOR_QUESTION = 19,   /* of the groups whose rows are asked about */
-    EPIQP_FOR_RESAMPLE = 20    /* of groups with replacement; stream = resample */
+    EPIQP_FOR_RESAMPLE = 20,   /* of groups with replacement; stream = resample */
+    EPIQP_FOR_BETWEEN = 21     /* of pairs of rows, halfway between which networks are asked */
 } epiqp_purpose;
 
 typedef struct {

@@ -1,5 +1,5 @@
-/* points.c - the points of an estimate, those asked for and then those of its sweeps, as the kernel can take them; points that
- * deserve a warning.
+/* points.c - the points of an estimate, those asked for, then those of its sweeps and those between rows, as the kernel can take
+ * them; points that deserve a warning.
  */
 #include "run/run.h"
 
@@ -105,10 +105,30 @@ static int warn(const epiqp_problem *pb, const epiq_options *o, const counted *w
         pb->table->least[first->feature], pb->table->most[first->feature]);
 }
 
+/* Halfway between two rows drawn at random: places like those of the rows, which no network has seen. u: scratch. */
+static void fill_between(const epiqp_problem *pb, uint64_t seed, double *u, double *at, const char **name)
+{
+    const ptrdiff_t d = pb->table->d, first = pb->points - pb->between;
+    epiqp_uniforms((epiqp_stream){seed, EPIQP_FOR_BETWEEN, 0}, 2 * pb->between, u);
+    for (ptrdiff_t k = 0; k < pb->between; k++) {
+        const double *pair[2];
+        for (int side = 0; side < 2; side++) {
+            const ptrdiff_t row = (ptrdiff_t)(u[2 * k + side] * (double)pb->n);
+            pair[side] = pb->table->x + epiqp_min(row, pb->n - 1) * d;
+        }
+        for (ptrdiff_t f = 0; f < d; f++) {
+            at[(first + k) * d + f] = pair[0][f] / 2 + pair[1][f] / 2;
+        }
+        name[first + k] = "between rows";
+    }
+}
+
 int epiqp_points_settle(epiqp_problem *pb, const epiq_options *o, const epiq_points *where, const epiqp_sweeps *sweeps)
 {
     const ptrdiff_t d = pb->table->d;
-    pb->points = pb->asked + sweeps->points;
+    double u[2 * EPIQP_BETWEEN];
+    pb->between = o->confidence == EPIQ_CONFIDENCE_HALVES && o->engine == EPIQ_ENGINE_NETWORK ? EPIQP_BETWEEN : 0;
+    pb->points = pb->asked + sweeps->points + pb->between;
     double *at = epiqp_room(pb, (pb->points + 1) * d, sizeof *at), longest2;
     const char **name = epiqp_room(pb, pb->points, sizeof *name);
     ptrdiff_t *left_out = epiqp_room(pb, pb->points, sizeof *left_out);
@@ -120,6 +140,7 @@ int epiqp_points_settle(epiqp_problem *pb, const epiq_options *o, const epiq_poi
     memcpy(at, where->x, (size_t)(pb->asked * d) * sizeof *at);
     pb->at_table = at;
     pb->name = name;
+    fill_between(pb, o->seed, u, at, name);
     counted w = {0};
     int s = copy_names(pb, where, name);
     if (s || (s = epiqp_sweeps_fill(pb, sweeps, at, name)) || (s = check_rows(pb, o, &longest2)) ||

@@ -110,12 +110,12 @@ static bool probes_by_default(const judging *w, const epiqp_plan *plan)
 }
 
 /* Whether the interval of the expected prediction is one of the limit of many rows: where rows are independent, all of them are
- * learned from, and a few solutions of the population kernel cost less than one training. */
-static bool has_limit(const epiqp_problem *pb, const epiqp_plan *plan)
+ * learned from, and a few solutions of the population kernel cost less than one training. A model is asked elsewhere. */
+static bool has_limit(const epiqp_problem *pb, const epiqp_request *request, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
     const bool asked = o->confidence == EPIQ_CONFIDENCE_HALVES || o->confidence == EPIQ_CONFIDENCE_RETRAIN;
-    return asked && pb->n <= EPIQP_CHEAP_ROWS && pb->n > 2 && o->lambda > 0 && o->time == 0 && !epiqp_has_groups(pb) &&
+    return asked && !request->model && pb->n <= EPIQP_CHEAP_ROWS && pb->n > 2 && o->lambda > 0 && o->time == 0 && !epiqp_has_groups(pb) &&
            !pb->left_out && !pb->e.cluster && o->solver == EPIQ_SOLVER_EXACT && o->kernel == EPIQ_KERNEL_POPULATION;
 }
 
@@ -139,7 +139,7 @@ static epiqp_plan plan_with(const judging *w, const epiqp_resolved *r, int solve
     if (o->confidence == EPIQ_CONFIDENCE_HALVES) o->resamples += o->resamples % 2; /* pairs */
     plan.resamples = plan.members && epiqp_resamples(o) ? o->resamples : 0;
     plan_kernel(pb, request, r->subset, &plan);
-    plan.limit = has_limit(pb, &plan);
+    plan.limit = has_limit(pb, request, &plan);
     /* rows in groups are retrained without by the inverse alone */
     if (o->methods & EPIQ_IF && o->data_by == EPIQ_DATA_BY_RETRAIN && epiqp_has_groups(pb) &&
         !epiqp_plan_inverse(&plan)) {

@@ -346,4 +346,9 @@ lacks_warning counted_header --ensemble ensemble.csv
 printf '1,2,3,4,5\n2,3,4,5,5\n' >wide.csv
 warns few_members --ensemble wide.csv
 check 'and of the other way round' says warned.json 'transpose'
+# the expected prediction
+expect_ok "${combine[@]}" --ensemble ensemble.csv --resampled ensemble.csv --confidence bootstrap --quiet --json sure.json
+check 'networks drawn like their starts leave the retraining part' says sure.json '"confidence": \{.*"method": "bootstrap", "networks": 24'
+expect_ok "${combine[@]}" --ensemble ensemble.csv --auxiliary ensemble.csv --quiet --json less.json
+check 'less themselves' says less.json '"prediction": 0,'
 finish

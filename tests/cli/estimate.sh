@@ -118,6 +118,10 @@ check '--csv -: nothing but CSV' cmp "$out" all.csv
 expect_ok "$epiq" estimate rows.csv --target y --width 16 --at mean --budget-networks 6 --json bought.json --csv bought.csv --report bought.html
 check 'text: the interval of the expected prediction' says "$out" '^95 % interval of the expected prediction, .*: -?[0-9.]+ to -?[0-9.]+ \(halves, 6 trainings\)\.$'
 check 'JSON has it' says bought.json '"confidence": \{"lo": [-0-9.e]+, "hi": [-0-9.e]+, "level": 0.95, "method": "halves", "networks": 6, "target": "expected_prediction"'
+expect_ok "$epiq" estimate rows.csv --target y --width 8 --lambda 0.01 --members 3 --fold-members 0 --confidence batching --batches 3 --at mean \
+    --report sure.html --pictures sure --picture-format svg --quiet
+check 'the interval against the number of networks' test -s sure/confidence-networks.svg
+check 'on the page, with its numbers' says sure.html 'Would more networks narrow the interval'
 check 'and what was bought' says bought.json '"reason": "6 trainings buy 2 networks on all rows and 4 on halves of them"'
 check 'CSV has it' says bought.csv ',0,-?[0-9.e-]+,-?[0-9.e-]+,[0-9.e-]+$'
 check 'the page has it' says bought.html 'interval of the expected prediction'

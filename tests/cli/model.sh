@@ -238,4 +238,11 @@ END
 else
     echo 'SKIPPED: the safetensors package reads the model file: python3 has no safetensors, or no numpy'
 fi
+# the expected prediction
+expect_ok "$epiq" fit rows.csv --target y --width 8 --lambda 0.01 --members 3 --fold-members 0 --confidence batching --batches 3 -o sure.epiq --quiet
+expect_ok "$epiq" predict sure.epiq rows.csv -o sure.csv --level 0.9 --quiet
+check 'its columns' test "$(head -n 1 sure.csv)" = 'prediction,sd,lo,hi,procedural,data,ensemble,noise,confidence_lo,confidence_hi'
+check 'are filled, low before high' test "$(awk -F, 'NR > 1 && $9 < $10' sure.csv | wc -l)" = "$(($(wc -l <sure.csv) - 1))"
+expect_ok "$epiq" predict sure.epiq rows.csv --parts confidence -o alone.csv --quiet
+check 'alone' test "$(sed -n 2p alone.csv | cut -d, -f 1-8)" = ',,,,,,,'
 finish

@@ -43,6 +43,9 @@ done
 expect_ok "$epiq" study confidence --quick --cell n128-d2-quiet --reps 5 --json v.json --report v.html --quiet
 check 'both targets and the width' bash -c '[ "$(grep -c "\"method\": \"closed_form\"" v.json)" -eq 3 ]'
 check 'a cell by name' says v.json '"n": 128, "d": 2, "noise": "quiet", .*"quantity": "true_function"'
+expect_ok "$epiq" study confidence --engine network --quick --cell n128-d4-quiet/other_resample --width 64 --reps 3 --json v.json --quiet
+check 'a way by name, beside the first' says v.json '"members": 10, "quantity": "population_predictor", "method": "other_resample_80_steps"'
+check 'and no other' lacks v.json '"method": "bootstrap'
 for name in coverage scaling mse normality; do
     expect_ok "$epiq" study $name --quick --engine linear --width 32 --reps 5 --json v.json --report v.html --quiet
     check "$name is JSON" is_json v.json

@@ -56,6 +56,44 @@ static int plan_for(ptrdiff_t points, const epiq_point *list, ptrdiff_t ensemble
     return epiq_plan_new(c, data, NULL, NULL, &m.r, e, &plan);
 }
 
+/* ---- networks without their starts ---- */
+
+/* As many shifted networks as have the retraining variance of the ensemble there is; of plain networks alone. */
+TEST(shifted_networks_save_trainings)
+{
+    epiq_options o = usual_options();
+    const epiq_plan_request e = {sizeof e, 1, 1, EPIQ_PLAN_BUDGET, 5, 0.95};
+    start();
+    o.width = 32;
+    o.lambda = 0.01;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    o.data_by = EPIQ_DATA_BY_IF;
+    o.fold_members = 0;
+    o.members = 12;
+    for (int k = 0; k < 3; k++) {
+        epiq_points *at = NULL;
+        epiq_result *r = NULL;
+        o.engine = k == 1 ? EPIQ_ENGINE_INFINITE : EPIQ_ENGINE_NETWORK;
+        o.predictor = k == 2 ? EPIQ_PREDICTOR_SHIFTED : EPIQ_PREDICTOR_ENSEMBLE;
+        EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+        EQ(epiq_points_add(c, at, "mean"), EPIQ_OK);
+        EQ(epiq_estimate(c, data, at, &o, &r), EPIQ_OK);
+        epiq_plan_free(c, plan);
+        EQ(epiq_plan_new(c, data, at, &o, r, &e, &plan), EPIQ_OK);
+        const epiq_corrected_plan *got = plan->corrected;
+        EQ(got->known, k == 0);
+        if (k == 0) {
+            TRUE(got->left > 0 && got->text);
+            EQ(got->networks, got->left * 12 <= 1 ? 1 : (ptrdiff_t)ceil(got->left * 12));
+            EQ(got->saved, got->networks < 12 ? 12 - got->networks : 0);
+            TRUE(got->left < 0.5); /* the start of a network of width 32 is most of what it differs by */
+        }
+        epiq_result_free(c, r);
+        epiq_points_free(c, at);
+    }
+    done();
+}
+
 /* ---- whole numbers ---- */
 
 static double draw(uint64_t stream, int index)

@@ -189,6 +189,30 @@ TEST(retrain_is_the_limit_of_many_rows)
     done();
 }
 
+/* How far networks follow the data is told by points between rows that are not reported: another point that is asked about changes
+ * nothing, and networks that follow less than kernel regression are less sure of the way to the limit. */
+TEST(halves_of_networks_do_not_depend_on_other_points)
+{
+    epiq_options o = small();
+    o.width = 32;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    o.predictor = EPIQ_PREDICTOR_SHIFTED;
+    o.confidence = EPIQ_CONFIDENCE_HALVES;
+    o.resamples = 6;
+    EQ(run(N, D, X, Y, NULL, 1, X0, &o), EPIQ_OK);
+    EQ(r->point_count, 1);
+    const epiq_confidence alone = r->points[0]->confidence;
+    EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
+    EQ(r->point_count, 2);
+    NEAR(r->points[0]->confidence.lo, alone.lo, 0);
+    NEAR(r->points[0]->confidence.hi, alone.hi, 0);
+    TRUE(alone.known && alone.df >= 5); /* pairs and those expected */
+    o.threads = 1;
+    EQ(run(N, D, X, Y, NULL, 2, X0, &o), EPIQ_OK);
+    NEAR(r->points[0]->confidence.lo, alone.lo, 0);
+    done();
+}
+
 TEST(a_budget_is_what_is_trained)
 {
     static const struct {

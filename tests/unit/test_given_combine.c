@@ -48,6 +48,67 @@ TEST(ev_and_ba_are_those_of_the_hand_formulas)
     done();
 }
 
+/* ---- the expected prediction ---- */
+
+/* t of f degrees of freedom at 95 %: 3.1824463053 with 3, 4.3026527297 with 2. */
+TEST(confidence_is_made_of_the_networks_given)
+{
+    static const double h[] = {1, 3}, b[] = {3, 6, 0, 3}, off[] = {0.5, 1}, again[] = {2, 3, 1, 5};
+    epiq_matrix H = doubles("h.npy", 2, 1, h), B = doubles("b.npy", 4, 1, b), A = doubles("a.npy", 2, 1, off),
+                R = doubles("r.npy", 4, 1, again), R0 = doubles("r0.npy", 4, 1, (double[]){0, 0, 0, 0});
+    epiq_options o = usual_options();
+    o.confidence = EPIQ_CONFIDENCE_BATCHING; /* mean 3, variance (9 + 9)/3 = 6 over 4 */
+    EQ(combine(GIVEN(.batched = &B), &o), EPIQ_OK);
+    const epiq_confidence *got = &r->points[0]->confidence;
+    NEAR(got->centre, 3, 1e-15);
+    CLOSE(got->variance, 1.5, 1e-15);
+    CLOSE(got->hi, 3 + 3.1824463053 * sqrt(1.5), 1e-9);
+    EQ(got->networks, 4);
+    /* less the auxiliary networks: 0.5 and 2, so 1.25 with EV 1.125; drawn anew less their start, rows in turn:
+     * 1.5, 1, 0.5, 3, whose mean square is (2.25 + 1 + 0.25 + 9)/4 */
+    const double rest = 1.125 / 2, S2 = 12.5 / 4, df = (S2 + rest) * (S2 + rest) / (S2 * S2 / 4 + rest * rest);
+    o.confidence = EPIQ_CONFIDENCE_BOOTSTRAP;
+    EQ(combine(GIVEN(.ensemble = &H, .auxiliary = &A, .resampled = &R, .auxiliary_resampled = &R0), &o), EPIQ_OK);
+    got = &r->points[0]->confidence;
+    NEAR(r->points[0]->prediction, 1.25, 1e-15);
+    NEAR(got->centre, 1.25, 1e-15);
+    CLOSE(got->variance, S2 + rest, 1e-14);
+    CLOSE(got->df, df, 1e-14);
+    EQ(got->networks, 12); /* with the auxiliary ones */
+    /* halves of split k from the start of line k: differences (2 - 3)/2 and (1 - 5)/2 */
+    o.confidence = EPIQ_CONFIDENCE_HALVES;
+    EQ(combine(GIVEN(.ensemble = &H, .resampled = &R), &o), EPIQ_OK);
+    CLOSE(r->points[0]->confidence.variance, (0.25 + 4) / 2 + 2.0 / 2, 1e-14);
+    NEAR(r->points[0]->confidence.centre, 2, 1e-15);
+    EQ(r->points[0]->confidence.networks, 6);
+    o.confidence = EPIQ_CONFIDENCE_NONE;
+    EQ(combine(GIVEN(.ensemble = &H), &o), EPIQ_OK);
+    EQ(r->points[0]->confidence.known, 0);
+    done();
+}
+
+TEST(networks_that_confidence_cannot_be_made_of)
+{
+    static const double h[] = {1, 3, 2}, many[] = {1e308, -1e308}, minus[] = {-1e308, 1e308};
+    epiq_matrix H = doubles("h.npy", 2, 1, h), three = doubles("r.npy", 3, 1, h), large = doubles("l.npy", 2, 1, many),
+                off = doubles("o.npy", 2, 1, minus);
+    epiq_options o = usual_options();
+    EQ(combine(GIVEN(.ensemble = &H, .resampled = &H), &o), EPIQ_E_USAGE);
+    EQ(combine(GIVEN(.ensemble = &H, .auxiliary = &three), &o), EPIQ_E_DATA);
+    EQ(combine(GIVEN(.ensemble = &large, .auxiliary = &off), &o), EPIQ_E_DATA);
+    EQ(combine(GIVEN(.batched = &H, .auxiliary = &H), &o), EPIQ_E_USAGE);
+    EQ(combine(GIVEN(.ensemble = &H, .batched = &H, .auxiliary = &H), &o), EPIQ_E_USAGE);
+    o.confidence = EPIQ_CONFIDENCE_BATCHING;
+    EQ(combine(GIVEN(.ensemble = &H), &o), EPIQ_E_USAGE);
+    o.confidence = EPIQ_CONFIDENCE_RETRAIN;
+    EQ(combine(GIVEN(.ensemble = &H), &o), EPIQ_E_USAGE);
+    o.confidence = EPIQ_CONFIDENCE_HALVES;
+    EQ(combine(GIVEN(.ensemble = &H), &o), EPIQ_E_USAGE);
+    EQ(combine(GIVEN(.ensemble = &H, .resampled = &three), &o), EPIQ_E_DATA);
+    EQ(combine(GIVEN(.resampled = &three), &o), EPIQ_E_USAGE);
+    done();
+}
+
 /* ---- IF ---- */
 
 /* x = A^-1 b by elimination with pivoting; A and b are spent. */

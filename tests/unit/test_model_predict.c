@@ -1,5 +1,6 @@
 /* test_model_predict.c - what predict says is what estimate says at the same points, for every engine and choice of methods; single
  * precision is as good as it claims. */
+#include "common/student.h"
 #include "epiq_model.h"
 #include "fitted_model.h"
 
@@ -350,6 +351,55 @@ TEST(threads_and_parts_change_no_bit)
     }
     epiq_model_free(c, m);
     end(c);
+}
+
+/* ---- the expected prediction ---- */
+
+/* Networks on batches say what they say to an estimate; that of retrain is made of the variance of the prediction and its degrees of
+ * freedom, as an estimate has them beside it. */
+TEST(the_expected_prediction_is_where_an_estimate_has_it)
+{
+    for (int how = 0; how < 3; how++) {
+        epiq_ctx *c = start();
+        epiq_options o = small();
+        epiq_data *data;
+        epiq_points *at;
+        epiq_result *want = NULL;
+        double lo[POINTS], hi[POINTS];
+        unsigned char known[POINTS];
+        o.engine = how == 2 ? EPIQ_ENGINE_INFINITE : EPIQ_ENGINE_NETWORK;
+        o.confidence = how ? EPIQ_CONFIDENCE_RETRAIN : EPIQ_CONFIDENCE_BATCHING;
+        EQ(epiq_data_new(c, N, D, X, Y, NULL, &o, &data), EPIQ_OK);
+        EQ(epiq_points_new(c, data, &at), EPIQ_OK);
+        EQ(epiq_points_add_rows(c, at, POINTS, AT), EPIQ_OK);
+        EQ(epiq_estimate(c, data, at, &o, &want), EPIQ_OK);
+        epiq_model *m = fitted(c, N, &o, NULL);
+        TRUE(epiq_model_describe(m).parts & EPIQ_EXPECTED);
+        epiq_predictions out = {
+            .size = sizeof out, .known = known, .confidence_lo = lo, .confidence_hi = hi, .exact = 1};
+        EQ(epiq_model_predict(c, m, POINTS, AT, &out), EPIQ_OK);
+        for (ptrdiff_t p = 0; want && p < POINTS; p++) {
+            const epiq_point *w = want->points[p];
+            const epiq_part *v = &w->prediction_variance;
+            const double half = how ? epiqp_student_quantile(v->df, 0.95) * sqrt(v->variance)
+                                    : (w->confidence.hi - w->confidence.lo) / 2,
+                         centre = how ? w->prediction : w->confidence.centre;
+            EQ(known[p], EPIQ_EXPECTED);
+            NEAR(lo[p], centre - half, 1e-8 * half); /* as of the variances above */
+            NEAR(hi[p], centre + half, 1e-8 * half);
+        }
+        epiq_model_free(c, m);
+        epiq_result_free(c, want);
+        epiq_points_free(c, at);
+        epiq_data_free(c, data);
+        o.confidence = EPIQ_CONFIDENCE_NONE;
+        m = fitted(c, N, &o, NULL);
+        EQ(epiq_model_describe(m).parts & EPIQ_EXPECTED, 0);
+        EQ(epiq_model_predict(c, m, POINTS, AT, &out), EPIQ_OK);
+        EQ(known[0], 0);
+        epiq_model_free(c, m);
+        end(c);
+    }
 }
 
 /* ---- single precision ---- */

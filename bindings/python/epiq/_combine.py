@@ -71,6 +71,10 @@ def combine(
     left_out: ArrayLike | None = None,
     targets: ArrayLike | None = None,
     replicates: int | None = None,
+    resampled: ArrayLike | None = None,
+    auxiliary: ArrayLike | None = None,
+    auxiliary_batched: ArrayLike | None = None,
+    auxiliary_resampled: ArrayLike | None = None,
     at: ArrayLike | None = None,
     append: Path | None = None,
     merge: Path | Sequence[Path] = (),
@@ -106,6 +110,13 @@ def combine(
         What ``retrained`` was trained on: refused unless it is what this call would make, with the same ``seed``.
     replicates : int, optional
         Pairs of targets, where ``retrained`` has two dimensions and ``targets`` is not given: 10 unless told.
+    resampled : array_like, networks by points
+        For ``confidence="bootstrap"``, ``"jackknife"`` and ``"halves"``: predictions of networks trained on rows drawn with
+        replacement, on all rows but one of as many parts, or on both halves of the rows in turn; from the starts of the networks
+        of ``ensemble``, in their order and over again.
+    auxiliary, auxiliary_batched, auxiliary_resampled : array_like, networks by points
+        Taken off ``ensemble``, ``batched`` and ``resampled``: predictions of networks from the same starts, trained on the
+        outputs of the starts.
     at : array_like, points by anything
         Where the points are, so that networks which ``append`` keeps for others are refused.
     append : path, optional
@@ -117,7 +128,7 @@ def combine(
     progress : bool or function of (stage, done, total)
         As that of ``decompose``.
     **options
-        lambda_, ensemble_size, level, influential, correction, probes, mem_limit, seed, threads, backend.
+        lambda_, ensemble_size, level, confidence, influential, correction, probes, mem_limit, seed, threads, backend.
 
     Returns
     -------
@@ -146,6 +157,10 @@ def combine(
         "retrained": retrained,
         "left_out": left_out,
         "targets": targets,
+        "resampled": resampled,
+        "auxiliary": auxiliary,
+        "auxiliary_batched": auxiliary_batched,
+        "auxiliary_resampled": auxiliary_resampled,
     }
     count = 0 if replicates is None else _replicates(replicates)
     if retrained is not None:
@@ -166,7 +181,7 @@ def combine(
     with shown(progress) as report:
         handle = _epiq.combine(
             {name: _arrays.columns(value, name) for name, value in given.items() if value is not None},
-            {name: names for name in ("ensemble", "batched", "cross") if (names := _arrays.names_of(given[name], name))},
+            {name: names for name in ("ensemble", "batched", "cross", "resampled") if (names := _arrays.names_of(given[name], name))},
             sources,
             until,
             texts,

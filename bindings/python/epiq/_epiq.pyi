@@ -75,6 +75,8 @@ class Model:
         bytearray | None,
         bytearray | None,
         bytearray | None,
+        bytearray | None,
+        bytearray | None,
         bytearray,
         int,
         int,

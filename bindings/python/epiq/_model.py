@@ -12,7 +12,18 @@ from ._arrays import Floats
 from ._epiq import Model, model_from_bytes, model_from_file
 
 _FEW_ROWS = 32  # a team of threads for one call takes longer to gather than these to predict
-_BITS = {"prediction": 1, "procedural": 2, "data": 4, "ensemble": 8, "sd": 16, "lo": 32, "hi": 32, "noise": 64}
+_BITS = {
+    "prediction": 1,
+    "procedural": 2,
+    "data": 4,
+    "ensemble": 8,
+    "sd": 16,
+    "lo": 32,
+    "hi": 32,
+    "noise": 64,
+    "confidence_lo": 128,
+    "confidence_hi": 128,
+}
 PARTS = ("prediction", "procedural", "data", "ensemble")
 
 __all__ = ["PARTS", "Model", "Told", "fit", "model_from_bytes", "model_from_file", "predict"]
@@ -61,7 +72,8 @@ def predict(
     exact: bool = False,
     level: float = 0.95,
 ) -> Told:
-    """Each part at every row of X: prediction, variances, sd, the ends lo and hi of the interval of y, noise."""
+    """Each part at every row of X: prediction, variances, sd, the ends lo and hi of the interval of y, noise, and the
+    ends confidence_lo and confidence_hi of that of the expected prediction."""
     rows = _arrays.matrix(X, "X", "rows", "features")
     wanted = 0
     for part in parts:

@@ -102,6 +102,7 @@ class CombineOptions(TypedDict, total=False):
 
     ensemble_size: int
     level: float
+    confidence: Literal["none", "batching", "bootstrap", "retrain", "jackknife", "halves"]
     influential: int
     lambda_: float
     correction: Literal["moderated", "rowwise", "unbiased", "jackknife", "none"]

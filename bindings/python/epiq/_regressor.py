@@ -149,6 +149,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         replicates: int = 5,
         folds: int = 5,
         fold_members: int = 4,
+        confidence: str = "none",
         probes: int = 0,
         hbar: str = "kernel",
         engine: str = "network",
@@ -179,6 +180,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         self.replicates = replicates
         self.folds = folds
         self.fold_members = fold_members
+        self.confidence = confidence
         self.probes = probes
         self.hbar = hbar
         self.engine = engine
@@ -274,6 +276,18 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
                 stacklevel=2,
             )
         return np.column_stack([told.parts["lo"], told.parts["hi"]])
+
+    def predict_confidence(self, X: ArrayLike, level: float = 0.95) -> Floats:
+        """Where the expected prediction lies at each row of ``X``, what infinitely many networks on tables like this one would predict:
+        rows by 2, the lower end first. Of models with ``confidence`` batching or retrain; it is no interval of y."""
+        rows = self._check(X)
+        if "confidence" not in self.model_.describe()["parts"]:
+            raise ValueError('the model has no interval of the expected prediction; fit it with confidence="batching" or "retrain"')
+        if not isinstance(level, Real) or not 0 < level < 1:
+            raise ValueError(f"level is {level!r}; it must be a number between 0 and 1, as 0.95")
+        ends = ["confidence_lo", "confidence_hi"]
+        told = _model.predict(self.model_, rows, ends, threads=self.threads, exact=self.exact, level=float(level))
+        return np.column_stack([told.parts[end] for end in ends])
 
     def score_report(self, X: ArrayLike, y: ArrayLike | None = None, level: float = 0.95) -> Score:
         """Errors, coverage and calibration on rows whose y is known, which it should not have learned from: what `epiq score`

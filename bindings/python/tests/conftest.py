@@ -47,6 +47,7 @@ def given():
         "yhat": rng.normal(size=30) / 10,
         "jacobian": J,
         "jacobian0": J0,
+        "resampled": rng.normal(size=(6, 4)),
     }
 
 

@@ -28,6 +28,8 @@ def chosen(given, names):
     [
         ("ensemble", {"until": 0.3}),
         ("batched", {}),
+        ("batched", {"confidence": "batching"}),
+        ("ensemble resampled", {"confidence": "halves"}),
         ("ensemble batched", {"ensemble_size": 9}),
         ("gram cross y", {"lambda_": 0.1}),
         ("ensemble gram cross y yhat", {"level": 0.8, "correction": "unbiased", "influential": 2}),

@@ -77,3 +77,16 @@ def test_files_keep_them(table, fitted, tmp_path):
     at = table[0][:5] * 0.9
     assert np.array_equal(loaded.predict_interval(at, 0.9), fitted.predict_interval(at, 0.9))
     assert (loaded.error_, loaded.r2_, loaded.noise_) == (fitted.error_, fitted.r2_, fitted.noise_)
+
+
+def test_the_expected_prediction(table, fitted):
+    X, y, _ = table
+    at = X[:5] * 0.9
+    there = epiq.decompose(X, y, at, **QUICK, methods="if,ev", confidence="batching").json["points"]
+    sure = epiq.EpistemicRegressor(**{**ASKED, "confidence": "batching"}).fit(X, y)
+    want = [[p["confidence"]["lo"], p["confidence"]["hi"]] for p in there]
+    np.testing.assert_allclose(sure.predict_confidence(at), want, rtol=1e-6)
+    with pytest.raises(ValueError, match="level is 2; it must be"):
+        sure.predict_confidence(at, 2)
+    with pytest.raises(ValueError, match="no interval of the expected prediction"):
+        fitted.predict_confidence(at)

@@ -126,7 +126,7 @@ def test_parameters_are_the_options_of_fit():
     asking = {"level", "influential", "sweep", "time", "kernel"}  # not of models: epiq fit has none of them
     asking |= {"state", "preset"}  # a file of one run; a name for several options
     asking |= {"device"}  # of a run, not of a model
-    asking |= {"confidence", "resamples", "budget_networks"}  # epiq fit has none of them either
+    asking |= {"resamples", "budget_networks"}  # epiq fit has none of them either
     asking |= {"solver", "rank", "tolerance", "parts", "scratch", "mem_limit"}  # a model needs the factor in memory
     library = {name.replace("-", "_"): default for name, *_, default, _ in _epiq.options()}
     library["lambda_"] = library.pop("lambda")
