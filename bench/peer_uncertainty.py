@@ -118,11 +118,11 @@ def laplace(rows, points, seed, rounds=10, steps=200):
             loss.backward()
             adam.step()
         values, vectors = torch.linalg.eigh(jacobian(x).T @ jacobian(x))
-        values = values.clamp(min=0)
+        values, weight, error = values.clamp(min=0), squares.item(), (residual**2).sum().item()
         for _ in range(20):  # MacKay's updates at these weights
             known = float((values / (values + precision * noise)).sum())
-            precision = known / float(squares)
-            noise = max(float((residual**2).sum()) / max(len(y) - known, 1.0), 1e-8)
+            precision = known / weight
+            noise = max(error / max(len(y) - known, 1.0), 1e-8)
     with torch.no_grad():
         variance = ((jacobian(at) @ vectors) ** 2 / (values / noise + precision)).sum(1)
         mean = forward(weights, at)[0, :, 0]
