@@ -4,6 +4,7 @@ observation, the epistemic sd, and the ends of the 95 % interval out. Standard l
 import csv
 import hashlib
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -20,6 +21,12 @@ LABELS = {
 PEER = HERE / "peer_uncertainty.py"
 # Each works on one core, so that seconds of processors mean the same for all.
 ONE_CORE = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+
+
+def command():
+    """This program's command line, but for where the tables are on this machine."""
+    words = [f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]]
+    return " ".join("FOLDER" if before == "--data-dir" else word for before, word in zip(["", *words], words))
 
 
 def write_csv(path, header, rows):
@@ -53,10 +60,7 @@ class Methods:
     """Asks the methods named, one after another; what cannot answer says why."""
 
     def __init__(self, names):
-        self.names, self.folder = names, tempfile.TemporaryDirectory(dir=OUT)
-        peers = [name for name in names if name != "epiq"]
-        missing = environment() if peers else None
-        self.peer = Contender([VENV / "bin/python", PEER], missing, ONE_CORE) if peers else None
+        self.names, self.folder, self.peer = names, tempfile.TemporaryDirectory(dir=OUT), None
 
     def version(self, name):
         """Changes with the program that answers."""
@@ -69,6 +73,7 @@ class Methods:
         write_csv(table, header, rows)
         write_csv(at, header[:-1], points)
         if name != "epiq":
+            self.peer = self.peer or Contender([VENV / "bin/python", PEER], environment(), ONE_CORE)
             return self.peer(name, table, at, seed)
         cpu = sum(process(*words, "--quiet", "--threads", "1")["cpu"] for words in (
             (EPIQ, "fit", table, "--target", header[-1], "--seed", seed, "-o", model),

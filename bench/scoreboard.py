@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """epiq and its peers on the same splits of real tables: errors, likelihood, coverage, and the processors' time.
 
-    bench/scoreboard.py --data-dir FOLDER [--tables A,B] [--splits 20] [--methods A,B] [--keep]
+    bench/scoreboard.py --data-dir FOLDER [--tables A,B] [--splits 20] [--methods A,B] [--keep] [--page]
 
 Every NAME.csv of the folder is a table, its target the last column. Rows are split by NAME.splits.csv, as `epiq study benchmark`
 does; where there is none, by the splits that Hernandez-Lobato and Adams (2015) and those after them published their figures
 on: 20 permutations of the rows by numpy's generator with seed 1, of each the last tenth to be judged on. --keep writes these
 into the folder for `epiq study benchmark`. Figures are added to bench/out/scoreboard.json split by split: a run that was
-stopped, or one with more splits, goes on from there. bench/scoreboard.md shows them.
+stopped, or one with more splits, goes on from there. bench/scoreboard.md shows them; --page writes it from what is there and computes nothing.
 """
 import argparse
 import hashlib
@@ -15,12 +15,11 @@ import math
 import random
 import statistics
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from harness import EPIQ, HERE, OUT, say
-from methods import LABELS, Methods, Records, read_csv
+from methods import LABELS, Methods, Records, command, read_csv
 
 PAGE = HERE / "scoreboard.md"
 # RMSE and log likelihood as Lakshminarayanan et al. (2017), table 1, lists them.
@@ -31,7 +30,7 @@ PUBLISHED = {
     "wine": {"PBP": (0.64, -0.97), "MC dropout": (0.62, -0.93), "deep ensembles": (0.64, -0.94)},
     "yacht": {"PBP": (1.02, -1.63), "MC dropout": (1.11, -1.55), "deep ensembles": (1.58, -1.18)},
 }
-COLUMNS = {"rmse": "RMSE", "likelihood": "log likelihood", "crps": "CRPS", "squared_z": "squared z",
+COLUMNS = {"count": "splits", "rmse": "RMSE", "likelihood": "log likelihood", "crps": "CRPS", "squared_z": "squared z",
            "coverage": "coverage, %", "width": "width", "cpu": "seconds"}
 
 
@@ -71,7 +70,7 @@ def splits_of(folder, name, n, keep):
     splits = published_splits(n)
     if keep:
         path.write_text("".join(",".join(str(i + 1) for i in split) + "\n" for split in splits))
-    return splits, "published"
+    return splits, "as published"
 
 
 # ---- scores ----
@@ -98,7 +97,7 @@ def score(truth, got):
     return scores
 
 
-def run(folder, tables, methods, count, keep):
+def run(folder, tables, methods, count, keep, compute_more):
     """A record for each table, split and method; those already there are not computed again."""
     records, wanted = Records(OUT / "scoreboard.json"), []
     for name in tables:
@@ -118,7 +117,9 @@ def run(folder, tables, methods, count, keep):
                         f"RMSE {scores['rmse']:.4g}, coverage {scores['coverage']:.3g} %, {scores['cpu']:.1f} s"))
                     return {"table": name, "split": number, "method": method, "rows": len(rows),
                             "features": len(header) - 1, "splits": source, **scores}
-                wanted.append(records.get((name, content, number, method, methods.version(method)), compute))
+                key = name, content, number, method, methods.version(method)
+                if compute_more or key in records.all:
+                    wanted.append(records.get(key, compute))
     return wanted
 
 
@@ -145,19 +146,19 @@ def table_of(records):
         if why:
             lines.append(f"| {LABELS[method]} | {why} " + "| " * len(COLUMNS) + "|")
             continue
-        cells = [shown([r[c] for r in own]) if c in own[0] else "" for c in COLUMNS]
+        cells = [str(len(own)) if c == "count" else shown([r[c] for r in own]) if c in own[0] else "" for c in COLUMNS]
         paired = [r["rmse"] - epiq[r["split"]] for r in own if r["split"] in epiq]
         lines.append(f"| {LABELS[method]} | " + " | ".join(cells) +
                      f" | {shown(paired) if paired and method != 'epiq' else ''} |")
     for who, (rmse, likelihood) in PUBLISHED.get(records[0]["table"], {}).items():
-        lines.append(f"| {who}, figures published | {rmse} | {likelihood} " + "| " * (len(COLUMNS) - 1) + "|")
+        lines.append(f"| {who}, figures published | 20 | {rmse} | {likelihood} " + "| " * (len(COLUMNS) - 2) + "|")
     return lines
 
 
-def page(records, command):
+def page(records):
     version = subprocess.run([EPIQ, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     lines = ["# Scoreboard: epiq and its peers on the same splits", "",
-             f"Made by `{command}`, {version}, {time.strftime('%Y-%m-%d')}. Everything with its defaults: epiq is `epiq fit` and",
+             f"Made by `{command()}`, {version}, {time.strftime('%Y-%m-%d')}. Everything with its defaults: epiq is `epiq fit` and",
              "`epiq predict`; `peer_uncertainty.py` has the settings of the others.", "",
              "Figures are means over splits with the standard errors of these means; most of such an error is due to which rows a",
              "split judges on, so methods are to be compared by the last column, the mean of the differences split by split. Log likelihood",
@@ -166,13 +167,11 @@ def page(records, command):
              "processor, for one split. Published figures are by their authors. MAPIE gives intervals and no standard deviation."]
     for name in dict.fromkeys(r["table"] for r in records):
         own = [r for r in records if r["table"] == name]
-        judged = statistics.fmean(r["judged"] for r in own if r["method"] == "epiq" and "judged" in r) if any(
-            r["method"] == "epiq" for r in own) else 1
-        count = len({r["split"] for r in own})
-        lines += ["", f"## {name}", "", f"{own[0]['rows']} rows, {own[0]['features']} features; {count} "
-                  f"split{'s' * (count > 1)} ({own[0]['splits']})." +
-                  (f" epiq gives intervals at {100 * judged:.1f} % of the rows judged on: the others lie outside the range of "
-                   "the rows it learned from." if judged < 1 else ""), "", *table_of(own)]
+        judged = [r["judged"] for r in own if r["method"] == "epiq" and "judged" in r]
+        few = (f" epiq gives intervals at {100 * statistics.fmean(judged):.1f} % of the rows judged on: the others lie outside the range "
+               "of the rows it learned from." if judged and min(judged) < 1 else "")
+        lines += ["", f"## {name}", "", f"{own[0]['rows']} rows, {own[0]['features']} features; splits {own[0]['splits']}.{few}", "",
+                  *table_of(own)]
     return "\n".join(lines) + "\n"
 
 
@@ -183,6 +182,7 @@ def main():
     parser.add_argument("--splits", type=int, default=20, help="of each table, from the first (default: 20)")
     parser.add_argument("--methods", default=",".join(LABELS), help=f"in a list (default: {','.join(LABELS)})")
     parser.add_argument("--keep", action="store_true", help="write the splits beside the tables")
+    parser.add_argument("--page", action="store_true", help="write the page from the figures that are there")
     a = parser.parse_args()
     there = sorted(p.stem for p in a.data_dir.glob("*.csv") if not p.stem.endswith(".splits"))
     tables, names = a.tables.split(",") if a.tables else there, a.methods.split(",")
@@ -190,9 +190,9 @@ def main():
         parser.error(f"there is no {wrong}; there are {', '.join(there)} and {', '.join(LABELS)}")
     OUT.mkdir(exist_ok=True)
     methods = Methods(names)
-    records = run(a.data_dir, tables, methods, a.splits, a.keep)
+    records = run(a.data_dir, tables, methods, a.splits, a.keep, not a.page)
     methods.close()
-    PAGE.write_text(page(records, " ".join(["bench/scoreboard.py", *sys.argv[1:]])))
+    PAGE.write_text(page(records))
     say(f"{PAGE} written")
 
 

@@ -14,12 +14,11 @@ import math
 import random
 import statistics
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from harness import EPIQ, OUT, ROOT, say
-from methods import LABELS, Methods, Records, read_csv
+from methods import LABELS, Methods, Records, command, read_csv
 
 PAGE, POINTS = ROOT / "docs" / "truth.md", 40
 
@@ -134,10 +133,10 @@ COLUMNS = {"ratio": ("given over brute force", ".2f"), "correlation": ("correlat
            "bias": ("bias", ".3g"), "of observations": ("observations inside, %", ".0f")}
 
 
-def page(known, figures, sets, command):
+def page(known, figures, sets):
     version = subprocess.run([EPIQ, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     lines = ["# Epistemic standard deviations against the truth", "",
-             f"Made by `{command}`, {version}, {time.strftime('%Y-%m-%d')}.", "",
+             f"Made by `{command()}`, {version}, {time.strftime('%Y-%m-%d')}.", "",
              f"Of each function {sets} tables were drawn, and every method learned from each anew. The standard deviation of a",
              "method's own predictions over these tables, point by point, is what its epistemic standard deviation should be: the columns",
              "judge each method against itself, and a method that hardly moves has little to report.", "",
@@ -179,9 +178,10 @@ def main():
         parser.error(f"{a.sets} tables tell no standard deviation; draw 3 at least")
     OUT.mkdir(exist_ok=True)
     methods = Methods(names)
-    figures = run({name: known[name] for name in chosen}, methods, a.sets)
+    known = {name: known[name] for name in chosen}
+    figures = run(known, methods, a.sets)
     methods.close()
-    PAGE.write_text(page({name: known[name] for name in chosen}, figures, a.sets, " ".join(["bench/truth.py", *sys.argv[1:]])))
+    PAGE.write_text(page(known, figures, a.sets))
     say(f"{PAGE} written")
 
 
