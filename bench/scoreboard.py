@@ -3,11 +3,12 @@
 
     bench/scoreboard.py --data-dir FOLDER [--tables A,B] [--splits 20] [--methods A,B] [--keep] [--page]
 
-Every NAME.csv of the folder is a table, its target the last column. Rows are split by NAME.splits.csv, as `epiq study benchmark`
-does; where there is none, by the splits that Hernandez-Lobato and Adams (2015) and those after them published their figures
-on: 20 permutations of the rows by numpy's generator with seed 1, of each the last tenth to be judged on. --keep writes these
-into the folder for `epiq study benchmark`. Figures are added to bench/out/scoreboard.json split by split: a run that was
-stopped, or one with more splits, goes on from there. bench/scoreboard.md shows them; --page writes it from what is there and computes nothing.
+Every NAME.csv of the folder is a table, its target the last column. Rows are split by NAME.splits.csv, as `epiq study
+benchmark` does; where there is none, by the splits that Hernandez-Lobato and Adams (2015) and those after them published
+figures on: 20 permutations of the rows by numpy's generator with seed 1, of each the last tenth to be judged on. --keep
+writes these into the folder for `epiq study benchmark`. Figures are added to bench/out/scoreboard.json split by split: a
+run that was stopped, or one with more splits, goes on from there. bench/scoreboard.md shows them; --page writes it from
+what is there and computes nothing.
 """
 import argparse
 import hashlib
@@ -138,7 +139,8 @@ def shown(values):
 
 def table_of(records):
     """Markdown: a line for each method, means over splits with their standard errors."""
-    lines = ["| | " + " | ".join(COLUMNS.values()) + " | RMSE less epiq's, same splits |", "|---" * (len(COLUMNS) + 2) + "|"]
+    lines = ["| | " + " | ".join(COLUMNS.values()) + " | RMSE less epiq's, same splits |",
+             "|---" * (len(COLUMNS) + 2) + "|"]
     epiq = {r["split"]: r["rmse"] for r in records if r["method"] == "epiq" and "rmse" in r}
     for method in dict.fromkeys(r["method"] for r in records):
         own = [r for r in records if r["method"] == method]
@@ -155,23 +157,28 @@ def table_of(records):
     return lines
 
 
+INTRODUCTION = """# Scoreboard: epiq and its peers on the same splits
+
+Made by `{command}`, {version}, {date}. epiq is `epiq fit` and `epiq predict` with their defaults;
+`bench/peer_uncertainty.py` has the settings of the others.
+
+Figures are means over splits with the standard errors of these means. Most of such an error is due to which rows a split
+judges on, so methods are to be compared by the last column, the mean of the differences split by split. Log likelihood and
+CRPS are those of a normal distribution with the method's mean and standard deviation of an observation; squared z is 1 where
+these standard deviations are right; coverage and width are those of 95 % intervals; seconds are those of one processor, for
+one split. Published figures are their authors'. MAPIE gives intervals and no standard deviation."""
+
+
 def page(records):
     version = subprocess.run([EPIQ, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    lines = ["# Scoreboard: epiq and its peers on the same splits", "",
-             f"Made by `{command()}`, {version}, {time.strftime('%Y-%m-%d')}. Everything with its defaults: epiq is `epiq fit` and",
-             "`epiq predict`; `peer_uncertainty.py` has the settings of the others.", "",
-             "Figures are means over splits with the standard errors of these means; most of such an error is due to which rows a",
-             "split judges on, so methods are to be compared by the last column, the mean of the differences split by split. Log likelihood",
-             "and CRPS are those of a normal distribution with the method's mean and standard deviation of an observation; squared z is",
-             "1 where these standard deviations are right; coverage and width are those of 95 % intervals; seconds are those of one",
-             "processor, for one split. Published figures are by their authors. MAPIE gives intervals and no standard deviation."]
+    lines = [INTRODUCTION.format(command=command().replace(" --page", ""), version=version, date=time.strftime("%Y-%m-%d"))]
     for name in dict.fromkeys(r["table"] for r in records):
         own = [r for r in records if r["table"] == name]
         judged = [r["judged"] for r in own if r["method"] == "epiq" and "judged" in r]
-        few = (f" epiq gives intervals at {100 * statistics.fmean(judged):.1f} % of the rows judged on: the others lie outside the range "
-               "of the rows it learned from." if judged and min(judged) < 1 else "")
-        lines += ["", f"## {name}", "", f"{own[0]['rows']} rows, {own[0]['features']} features; splits {own[0]['splits']}.{few}", "",
-                  *table_of(own)]
+        few = (f" epiq gives intervals at {100 * statistics.fmean(judged):.1f} % of the rows judged on: the others lie "
+               "outside the range of the rows it learned from." if judged and min(judged) < 1 else "")
+        size = f"{own[0]['rows']} rows, {own[0]['features']} features"
+        lines += ["", f"## {name}", "", f"{size}; splits {own[0]['splits']}.{few}", "", *table_of(own)]
     return "\n".join(lines) + "\n"
 
 

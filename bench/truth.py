@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Is the epistemic standard deviation that a method gives right? Each method against its own brute force, on functions that are known.
+"""Is the epistemic standard deviation that a method gives right? Each method against its own brute force, on known
+functions.
 
     bench/truth.py [--data-dir FOLDER] [--sets 24] [--functions A,B] [--methods A,B]
 
-Fresh tables are drawn from a function and its noise, and a method learns from each anew, with fresh random numbers of its own; the standard
-deviation of its predictions over these tables, point by point, is what its epistemic standard deviation should have
-been. Two of the functions are planted on the features of boston.csv and concrete.csv of FOLDER, and left out without it.
-Results are added to bench/out/truth.json table by table: a run that was stopped, or one with more tables, goes on from there.
-docs/truth.md shows them.
+Fresh tables are drawn from a function and its noise, and a method learns from each anew, with fresh random numbers of its
+own; the standard deviation of its predictions over these tables, point by point, is what its epistemic standard deviation
+should have been. Two of the functions are planted on the features of boston.csv and concrete.csv of FOLDER, and left out
+without it. Results are added to bench/out/truth.json table by table: a run that was stopped, or one with more tables, goes
+on from there. docs/truth.md shows them.
 """
 import argparse
 import math
@@ -26,8 +27,8 @@ PAGE, POINTS = ROOT / "docs" / "truth.md", 40
 # ---- functions ----
 
 class Function:
-    """points: where predictions are asked for. draw(random): features of one row. f(x), noise(x): the mean of the target and its
-    standard deviation there."""
+    """points: where predictions are asked for. draw(random): features of one row. f(x), noise(x): the mean of the target
+    and its standard deviation there."""
 
     def __init__(self, what, rows, draw, f, noise, points=None):
         self.what, self.rows, self.draw, self.f, self.noise = what, rows, draw, f, noise
@@ -44,7 +45,7 @@ class Function:
 
 
 def planted(path, rows):
-    """On real features: a bent and a product of three fixed directions, rows drawn from the table without those asked about."""
+    """On real features: a bend and a product in three fixed directions. Rows are drawn from those not asked about."""
     header, table = read_csv(path)
     rng, d = random.Random("planted"), len(header) - 1
     centre = [statistics.fmean(column) for column in zip(*table)]
@@ -57,21 +58,21 @@ def planted(path, rows):
         u = [sum(w * v for w, v in zip(direction, z)) for direction in directions]
         return math.sin(2 * u[0]) + u[1] * u[2] + u[1]
 
-    return Function(f"the features of {path.name}, sin(2 u) + v w + v in three fixed directions, noise 0.3", rows,
+    return Function(f"The features of {path.name}, sin(2 u) + v w + v in three fixed directions, noise 0.3", rows,
                     lambda r: r.choice(table[POINTS:])[:-1], f, lambda x: 0.3, [row[:-1] for row in table[:POINTS]])
 
 
 def functions(folder):
     line = [-2.4 + 4.8 * k / (POINTS - 1) for k in range(POINTS)]
     known = {
-        "hole": Function("one feature, sin(3 x), noise 0.1, no rows between -0.7 and 0.7", 100,
+        "hole": Function("One feature, sin(3 x), noise 0.1, no rows between -0.7 and 0.7", 100,
                          lambda r: [r.choice((-1, 1)) * r.uniform(0.7, 2.2)], lambda x: math.sin(3 * x[0]), lambda x: 0.1,
                          [[v] for v in line]),
-        "friedman": Function("five features, Friedman's first function, noise 1", 150,
+        "friedman": Function("Five features, Friedman's first function, noise 1", 150,
                              lambda r: [r.random() for _ in range(5)],
-                             lambda x: 10 * math.sin(math.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 10 * x[3] + 5 * x[4],
-                             lambda x: 1.0),
-        "varying": Function("one feature, sin(2 pi x), noise 0.05 + 0.4 x", 150, lambda r: [r.random()],
+                             lambda x: (10 * math.sin(math.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 10 * x[3]
+                                        + 5 * x[4]), lambda x: 1.0),
+        "varying": Function("One feature, sin(2 pi x), noise 0.05 + 0.4 x", 150, lambda r: [r.random()],
                             lambda x: math.sin(2 * math.pi * x[0]), lambda x: 0.05 + 0.4 * x[0]),
     }
     if folder:
@@ -133,28 +134,36 @@ COLUMNS = {"ratio": ("given over brute force", ".2f"), "correlation": ("correlat
            "bias": ("bias", ".3g"), "of observations": ("observations inside, %", ".0f")}
 
 
+INTRODUCTION = """# Epistemic standard deviations against the truth
+
+Made by `{command}`, {version}, {date}.
+
+Of each function {sets} tables were drawn, and every method learned from each anew. The standard deviation of a method's
+own predictions over these tables, point by point, is what its epistemic standard deviation should be: the columns judge
+each method against itself, and a method that hardly moves has little to report.
+
+- *given over brute force*: the root mean square of what it gives over that of the brute force; 1 is right, below 1 is
+  too sure.
+- *correlation*: over the points, of the logarithms of the two, for one table, on average: does it tell where it is
+  unsure? The brute force has an error of its own, so that no method reaches 1.
+- *expected prediction inside*: how often the prediction ± 2 of its standard deviations contains the mean prediction
+  over all tables, in percent; 95 is right.
+- *brute force*: that standard deviation itself, root mean square over the points. *bias*: how far the mean prediction
+  is from the function, likewise; no method's standard deviation is meant to contain it.
+- *observations inside*: fresh observations inside the 95 % interval, in percent, at the points that have one: epiq gives
+  none outside the range of the rows. MAPIE gives an interval and no epistemic standard deviation.
+
+epiq's standard deviation is that of the mean of all its networks, by `epiq fit` and `epiq predict` with their defaults; a
+deep ensemble's is the spread of its five networks; those of the Gaussian process and of Laplace's approximation are
+posterior. `bench/peer_uncertainty.py` has the settings."""
+
+
 def page(known, figures, sets):
     version = subprocess.run([EPIQ, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    lines = ["# Epistemic standard deviations against the truth", "",
-             f"Made by `{command()}`, {version}, {time.strftime('%Y-%m-%d')}.", "",
-             f"Of each function {sets} tables were drawn, and every method learned from each anew. The standard deviation of a",
-             "method's own predictions over these tables, point by point, is what its epistemic standard deviation should be: the columns",
-             "judge each method against itself, and a method that hardly moves has little to report.", "",
-             "- *given over brute force*: the root mean square of what it gives over that of the brute force; 1 is right, below 1 is",
-             "  too sure of itself.",
-             "- *correlation*: over the points, of the logarithms of the two, for one table, on average: does it know where it is unsure?",
-             "- *expected prediction inside*: how often the prediction ± 2 of its standard deviations contains the mean prediction",
-             "  over all tables; 95 is right.",
-             "- *brute force*: that standard deviation itself, root mean square over the points. *bias*: how far the mean prediction is from",
-             "  the function, likewise; no method's standard deviation is meant to contain it.",
-             "- *observations inside*: fresh observations inside the 95 % interval, at the points that have one: epiq gives none outside the range",
-             "  of the rows. MAPIE gives an interval and no epistemic standard deviation.", "",
-             "epiq's is that of the mean of all its networks, by `epiq fit` and `epiq predict` with their defaults; a deep ensemble's the",
-             "spread of its five networks; those of the Gaussian process and of Laplace's approximation are posterior. `bench/peer_uncertainty.py`",
-             "has the settings."]
+    lines = [INTRODUCTION.format(command=command(), version=version, date=time.strftime("%Y-%m-%d"), sets=sets)]
     for name, function in known.items():
-        lines += ["", f"## {name}", "", f"{function.what[0].upper()}{function.what[1:]}; {function.rows} rows, {len(function.points)} points.",
-                  "", "| | " + " | ".join(label for label, _ in COLUMNS.values()) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
+        lines += ["", f"## {name}", "", f"{function.what}; {function.rows} rows, {len(function.points)} points.", "",
+                  "| | " + " | ".join(label for label, _ in COLUMNS.values()) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
         for method in dict.fromkeys(m for _, m in figures):
             got = figures[name, method]
             cells = [got["missing"]] + [""] * (len(COLUMNS) - 1) if "missing" in got else [
