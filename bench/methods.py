@@ -13,7 +13,7 @@ from harness import EPIQ, HERE, OUT, VENV, Contender, environment, process
 LABELS = {
     "epiq": "epiq",
     "gp": "Gaussian process (scikit-learn)",
-    "ensemble": "deep ensemble, as published (PyTorch)",
+    "ensemble": "deep ensemble, 40 epochs (PyTorch)",
     "ensemble_long": "deep ensemble, 400 epochs (PyTorch)",
     "laplace": "Laplace, full Gauss-Newton (PyTorch)",
     "mapie": "MAPIE, CV+ of an MLP",
