@@ -12,11 +12,11 @@ from harness import EPIQ, HERE, OUT, VENV, Contender, environment, process
 
 LABELS = {
     "epiq": "epiq",
-    "gp": "Gaussian process (scikit-learn)",
-    "ensemble": "deep ensemble, 40 epochs (PyTorch)",
-    "ensemble_long": "deep ensemble, 400 epochs (PyTorch)",
-    "laplace": "Laplace, full Gauss-Newton (PyTorch)",
-    "mapie": "MAPIE, CV+ of an MLP",
+    "gp": "Gaussian process",
+    "ensemble": "deep ensemble, 40 epochs",
+    "ensemble_long": "deep ensemble, 400 epochs",
+    "laplace": "Laplace",
+    "mapie": "MAPIE",
 }
 PEER = HERE / "peer_uncertainty.py"
 # Each works on one core, so that seconds of processors mean the same for all.

@@ -31,8 +31,8 @@ PUBLISHED = {
     "wine": {"PBP": (0.64, -0.97), "MC dropout": (0.62, -0.93), "deep ensembles": (0.64, -0.94)},
     "yacht": {"PBP": (1.02, -1.63), "MC dropout": (1.11, -1.55), "deep ensembles": (1.58, -1.18)},
 }
-COLUMNS = {"count": "splits", "rmse": "RMSE", "likelihood": "log likelihood", "crps": "CRPS", "squared_z": "squared z",
-           "coverage": "coverage, %", "width": "width", "cpu": "seconds"}
+COLUMNS = {"count": "splits", "rmse": "RMSE", "paired": "less epiq's", "likelihood": "log likelihood", "crps": "CRPS",
+           "squared_z": "squared z", "coverage": "coverage, %", "width": "width", "cpu": "seconds"}
 
 
 # ---- splits ----
@@ -139,21 +139,20 @@ def shown(values):
 
 def table_of(records):
     """Markdown: a line for each method, means over splits with their standard errors."""
-    lines = ["| | " + " | ".join(COLUMNS.values()) + " | RMSE less epiq's, same splits |",
-             "|---" * (len(COLUMNS) + 2) + "|"]
+    lines = ["| | " + " | ".join(COLUMNS.values()) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
     epiq = {r["split"]: r["rmse"] for r in records if r["method"] == "epiq" and "rmse" in r}
     for method in dict.fromkeys(r["method"] for r in records):
         own = [r for r in records if r["method"] == method]
         why = next((r["missing"] for r in own if "missing" in r), None)
         if why:
-            lines.append(f"| {LABELS[method]} | {why} " + "| " * len(COLUMNS) + "|")
+            lines.append(f"| {LABELS[method]} | {why} " + "| " * (len(COLUMNS) - 1) + "|")
             continue
-        cells = [str(len(own)) if c == "count" else shown([r[c] for r in own]) if c in own[0] else "" for c in COLUMNS]
-        paired = [r["rmse"] - epiq[r["split"]] for r in own if r["split"] in epiq]
-        lines.append(f"| {LABELS[method]} | " + " | ".join(cells) +
-                     f" | {shown(paired) if paired and method != 'epiq' else ''} |")
+        paired = [r["rmse"] - epiq[r["split"]] for r in own if r["split"] in epiq and method != "epiq"]
+        cells = {c: shown([r[c] for r in own]) for c in COLUMNS if c in own[0]}
+        cells |= {"count": str(len(own)), "paired": shown(paired) if paired else ""}
+        lines.append(f"| {LABELS[method]} | " + " | ".join(cells.get(c, "") for c in COLUMNS) + " |")
     for who, (rmse, likelihood) in PUBLISHED.get(records[0]["table"], {}).items():
-        lines.append(f"| {who}, figures published | 20 | {rmse} | {likelihood} " + "| " * (len(COLUMNS) - 2) + "|")
+        lines.append(f"| {who}, published | 20 | {rmse:.2f} | | {likelihood:.2f} " + "| " * (len(COLUMNS) - 4) + "|")
     return lines
 
 
@@ -163,7 +162,7 @@ Made by `{command}`, {version}, {date}. epiq is `epiq fit` and `epiq predict` wi
 `bench/peer_uncertainty.py` has the settings of the others.
 
 Figures are means over splits with the standard errors of these means. Most of such an error is due to which rows a split
-judges on, so methods are to be compared by the last column, the mean of the differences split by split. Log likelihood and
+judges on, so errors are to be compared by the column *less epiq's*: the RMSE less epiq's split by split. Log likelihood and
 CRPS are those of a normal distribution with the method's mean and standard deviation of an observation; squared z is 1 where
 these standard deviations are right; coverage and width are those of 95 % intervals; seconds are those of one processor, for
 one split. Published figures are their authors'. MAPIE gives intervals and no standard deviation."""

@@ -129,8 +129,8 @@ def run(known, methods, sets):
 
 # ---- the page ----
 
-COLUMNS = {"ratio": ("given over brute force", ".2f"), "correlation": ("correlation", ".2f"),
-           "of the expected": ("expected prediction inside, %", ".0f"), "brute force": ("brute force", ".3g"),
+COLUMNS = {"ratio": ("given / brute force", ".2f"), "correlation": ("correlation", ".2f"),
+           "of the expected": ("expected inside, %", ".0f"), "brute force": ("brute force", ".3g"),
            "bias": ("bias", ".3g"), "of observations": ("observations inside, %", ".0f")}
 
 
@@ -140,13 +140,14 @@ Made by `{command}`, {version}, {date}.
 
 Of each function {sets} tables were drawn, and every method learned from each anew. The standard deviation of a method's
 own predictions over these tables, point by point, is what its epistemic standard deviation should be: the columns judge
-each method against itself, and a method that hardly moves has little to report.
+each method against itself, and a method that hardly moves has little to report. The brute force includes what a method
+chooses anew for every table: epiq its width and lambda, the Gaussian process its scales.
 
-- *given over brute force*: the root mean square of what it gives over that of the brute force; 1 is right, below 1 is
+- *given / brute force*: the root mean square of what it gives over that of the brute force; 1 is right, below 1 is
   too sure.
 - *correlation*: over the points, of the logarithms of the two, for one table, on average: does it tell where it is
   unsure? The brute force has an error of its own, so that no method reaches 1.
-- *expected prediction inside*: how often the prediction ± 2 of its standard deviations contains the mean prediction
+- *expected inside*: how often the prediction ± 2 of its standard deviations contains the mean prediction
   over all tables, in percent; 95 is right.
 - *brute force*: that standard deviation itself, root mean square over the points. *bias*: how far the mean prediction
   is from the function, likewise; no method's standard deviation is meant to contain it.
