@@ -4,8 +4,8 @@
  *     theta <- theta - h (I + h H)^-1 g = theta - (h/c) (J'u + 2 lambda w)
  *     u = (kappa I + J J')^-1 ((2 kappa/n) r - 2 lambda J w),   c = 1 + 2 lambda h,   kappa = c n/(2 h)
  * stable for any h. J J' is the network's own tangent kernel, of a few products of matrices (net.h). J w and J'u cost a
- * third of a gradient each, as do the outputs and the sensitivities, of which J is made: 4/3 of a gradient in all, and
- * the kernel with its factor, which serve all steps of one length. The last of them are also the first guess of the
+ * third of a gradient each, as do the outputs and the sensitivities, of which J is made: 4/3 of a gradient in all beside
+ * the kernel and its factor. (Without a new kernel for each step, steps of three layers diverged.) The last ones are also the first guess of the
  * inverse Hessian of the quasi-Newton steps (finish.c): (H + I/h)^-1 = (h/c) (I - J'(kappa I + J J')^-1 J).
  */
 #include "train/flow.h"
@@ -15,8 +15,9 @@
 
 static const double FIRST = 1;     /* first step, in units of the time of the fastest direction */
 static const double GROWTH = 8;    /* steps over elapsed time */
-static const double LONGEST = 0.2; /* step, and */
-static const double UNTIL = 0.5;   /* end of the flow, in units of 1/lambda: longer steps jump to and fro over kinks */
+static const double LONGEST = 0.1; /* step, in units of 1/lambda: longer ones jump to and fro over kinks */
+static const double UNTIL = 1;     /* end of the flow in these units, or */
+static const double LITTLE = 0.02; /* after a longest step that lowered the loss by less than this fraction */
 static const double SHORTER = 4;   /* a step that raises the loss is taken again so many times as short, */
 enum { TAKEN_BACK = 4 };           /* so many times in all */
 enum { GRADIENTS = 2 };            /* that a step counts as, with its share of a kernel */
@@ -146,17 +147,16 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
                         epiqp_training *report)
 {
     const epiqp_task *t = f->task;
-    if (!f->pass.single) return EPIQ_OK;
+    if (!f->pass.single || report->iterations + GRADIENTS >= limit) return EPIQ_OK;
     epiqp_implicit *m = NULL;
     int status = implicit_new(e, t, &m);
     if (status) return status;
-    double *moved = f->before, *end = f->y, last = 0, h = FIRST / f->curvature, loss = look(f, m, theta, moved);
+    double *moved = f->before, *end = f->y, h = fmin(FIRST / f->curvature, LONGEST / t->lambda),
+           loss = look(f, m, theta, moved);
     int taken_back = 0;
     bool leads = true, done = false;
     while (leads && !done && report->iterations + GRADIENTS < limit && loss >= f->pass.least) {
-        h = fmin(h, LONGEST / t->lambda);
-        if (h != last && !(leads = factor(e, t, h, m))) break;
-        last = h;
+        if (!(leads = factor(e, t, h, m))) break;
         step(e, f, m, theta, moved, end);
         if ((status = epiqp_check_cancel(e))) break;
         const double next = look(f, m, end, moved);
@@ -164,9 +164,9 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
         if (next <= 1.01 * loss) { /* as along the flow in explicit steps */
             epiqp_flow_copy(f, theta, end);
             *time += h;
+            done = *time * t->lambda >= UNTIL || (h >= LONGEST / t->lambda && loss - next < LITTLE * loss);
             loss = next;
-            h = fmax(h, GROWTH * *time);
-            done = *time * t->lambda >= UNTIL;
+            h = fmin(fmax(h, GROWTH * *time), LONGEST / t->lambda);
         } else {
             h /= SHORTER;
             leads = taken_back++ < TAKEN_BACK;
@@ -175,7 +175,7 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
     }
     report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
     report->iterations++;
-    if (done && !status && factor(e, t, last, m)) { /* of J where it is: P is positive with its own kernel alone */
+    if (done && !status && factor(e, t, LONGEST / t->lambda, m)) {
         f->implicit = m;
     } else {
         epiqp_implicit_free(e->c, m);
