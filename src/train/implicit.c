@@ -22,12 +22,13 @@ static const double SHORTER = 4;   /* a step that raises the loss is taken again
 enum { TAKEN_BACK = 4 };           /* so many times in all */
 enum { GRADIENTS = 2 };            /* that a step counts as, with its share of a kernel */
 
-/* A kernel costs 2/3 n/width gradients with two layers, its factor less while rows are a few times the width. */
-enum { MOST_WIDTHS = 2, MOST_ROWS = 8192 };
+/* A kernel costs 2/3 n/width gradients with two layers, its factor less while rows are few times the width. Narrow
+ * networks have so many kinks to pass at the end that the kernel spares little there. */
+enum { MOST_WIDTHS = 2, MOST_ROWS = 8192, FEWEST_UNITS = 128 };
 
 bool epiqp_implicit_worth(const epiqp_net *net, ptrdiff_t n)
 {
-    return net->depth > 1 && n <= MOST_WIDTHS * net->width && n <= MOST_ROWS;
+    return net->depth > 1 && net->width >= FEWEST_UNITS && n <= MOST_WIDTHS * net->width && n <= MOST_ROWS;
 }
 
 static ptrdiff_t floats(ptrdiff_t n)
