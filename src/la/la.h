@@ -31,11 +31,14 @@ typedef struct {
     /* Lower Cholesky factor in place. Returns 0, or the number (from 1) of the pivot that is not positive. */
     ptrdiff_t (*potrf)(ptrdiff_t n, double *a, ptrdiff_t lda);
 
-    /* gemm and gemv in single precision; NULL in the reference backend, which computes in double alone. */
+    /* The same in single precision; NULL in the reference backend, which computes in double alone. */
     void (*gemm32)(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha, const float *a, ptrdiff_t lda,
                    const float *b, ptrdiff_t ldb, float beta, float *c, ptrdiff_t ldc);
     void (*gemv32)(char ta, ptrdiff_t m, ptrdiff_t n, float alpha, const float *a, ptrdiff_t lda, const float *x,
                    float beta, float *y);
+    void (*trsm32)(char side, char tl, ptrdiff_t m, ptrdiff_t n, const float *l, ptrdiff_t ldl, float *b,
+                   ptrdiff_t ldb);
+    ptrdiff_t (*potrf32)(ptrdiff_t n, float *a, ptrdiff_t lda);
 
     /* Eigenvalues w ascending and vectors (columns, over a) of a symmetric matrix; a status. */
     int (*syev)(epiq_ctx *c, ptrdiff_t n, double *a, double *w);

@@ -6,6 +6,7 @@
 #include <cblas.h>
 
 extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
+extern void spotrf_(const char *uplo, const int *n, float *a, const int *lda, int *info);
 extern void dsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w,
                     double *work, const int *lwork, int *iwork, const int *liwork, int *info);
 
@@ -63,6 +64,23 @@ static void gemv32(char ta, ptrdiff_t m, ptrdiff_t n, float alpha, const float *
     cblas_sgemv(CblasColMajor, op(ta), (int)m, (int)n, alpha, a, (int)lda, x, 1, beta, y, 1);
 }
 
+static void trsm32(char side, char tl, ptrdiff_t m, ptrdiff_t n, const float *l, ptrdiff_t ldl, float *b, ptrdiff_t ldb)
+{
+    cblas_strsm(CblasColMajor, side == 'L' ? CblasLeft : CblasRight, CblasLower, op(tl), CblasNonUnit, (int)m, (int)n,
+                1, l, (int)ldl, b, (int)ldb);
+}
+
+static ptrdiff_t potrf32(ptrdiff_t n, float *a, ptrdiff_t lda)
+{
+    int size = (int)n, stride = (int)lda, info;
+    spotrf_("L", &size, a, &stride, &info);
+    for (ptrdiff_t i = 0; !info && i < n; i++) { /* as above */
+        float pivot = a[i + i * lda];
+        info = pivot > 0 && pivot <= 1e30F ? 0 : (int)i + 1;
+    }
+    return info;
+}
+
 static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
 {
     if (n > 16000) { /* the size of its workspace, 2 n^2, must fit an int */
@@ -83,4 +101,4 @@ static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
     return status;
 }
 
-const epiqp_la epiqp_la_blas = {"blas", gemm, syrk, gemv, trsm, potrf, gemm32, gemv32, syev};
+const epiqp_la epiqp_la_blas = {"blas", gemm, syrk, gemv, trsm, potrf, gemm32, gemv32, trsm32, potrf32, syev};

@@ -140,4 +140,4 @@ static int syev(epiq_ctx *c, ptrdiff_t n, double *a, double *w)
     return EPIQ_OK;
 }
 
-const epiqp_la epiqp_la_ref = {"ref", gemm, syrk, gemv, trsm, potrf, NULL, NULL, syev};
+const epiqp_la epiqp_la_ref = {"ref", gemm, syrk, gemv, trsm, potrf, NULL, NULL, NULL, NULL, syev};

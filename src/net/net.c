@@ -63,13 +63,13 @@ int epiqp_pass_new(const epiqp_env *e, const epiqp_net *net, epiqp_pass *out)
     return EPIQ_OK;
 }
 
-static int chunk32_new(epiq_ctx *c, const epiqp_pass *w, epiqp_chunk32 *out)
+/* For chunks of up to `rows` rows. */
+static int chunk32_new(epiq_ctx *c, const epiqp_la *la, const epiqp_net *net, ptrdiff_t rows, epiqp_chunk32 *out)
 {
-    const epiqp_net *net = w->net;
-    const ptrdiff_t chunk = CHUNK32 * net->width, p = epiqp_net_params(net);
-    float *block = epiqp_alloc(c, chunk * (net->depth + 3) + 2 * p + CHUNK32 * net->d, sizeof *block);
+    const ptrdiff_t chunk = rows * net->width, p = epiqp_net_params(net);
+    float *block = epiqp_alloc(c, chunk * (net->depth + 3) + 2 * p + rows * net->d, sizeof *block);
     if (!block) return EPIQ_E_NOMEM;
-    *out = (epiqp_chunk32){.la = w->chunk.la, .net = net, .g = block};
+    *out = (epiqp_chunk32){.la = la, .net = net, .g = block};
     out->t = out->g + chunk * net->depth;
     out->delta = out->t + chunk;
     out->back = out->delta + chunk;
@@ -83,7 +83,8 @@ int epiqp_pass_single(epiq_ctx *c, epiqp_pass *w)
 {
     const epiqp_net *net = w->net;
     bool shallow = net->depth == 1 && net->d <= EPIQP_SHALLOW32_FEATURES;
-    int status = shallow ? epiqp_shallow32_new(c, net->d, net->width, &w->shallow32) : chunk32_new(c, w, &w->chunk32);
+    int status = shallow ? epiqp_shallow32_new(c, net->d, net->width, &w->shallow32)
+                         : chunk32_new(c, w->chunk.la, net, CHUNK32, &w->chunk32);
     w->single = !status;
     return status;
 }
@@ -109,6 +110,27 @@ void epiqp_pass_free(epiq_ctx *c, epiqp_pass *w)
 #define GEMM gemm32
 #define GEMV gemv32
 #include "net/chunk.h"
+
+/* sum (t + beta b) delta */
+static EPIQP_VERSIONS float tangent_dot(ptrdiff_t n, float beta, const float *restrict b, const float *restrict t,
+                                        const float *restrict delta)
+{
+    enum { PARTS = 32 };
+    float part[PARTS] = {0}, sum = 0;
+    ptrdiff_t i = 0;
+    for (; i + PARTS <= n; i += PARTS) {
+        for (int k = 0; k < PARTS; k++) {
+            part[k] += (t[i + k] + beta * b[i + k]) * delta[i + k];
+        }
+    }
+    for (; i < n; i++) {
+        sum += (t[i] + beta * b[i]) * delta[i];
+    }
+    for (int k = 0; k < PARTS; k++) {
+        sum += part[k];
+    }
+    return sum;
+}
 
 /* ---- one chunk in the precision of the pass ---- */
 
@@ -307,6 +329,132 @@ void epiqp_net_pulls(epiqp_pass *w, const double *theta, ptrdiff_t n, const doub
         for (ptrdiff_t k = 0; k < count; k++) {
             reverse(w, theta, rows, x, u + k * n + i, out + k * p);
             end(w, out + k * p);
+        }
+    }
+}
+
+/* ---- the Jacobian of all rows ---- */
+
+double epiqp_jacobian_bytes(const epiqp_net *net, ptrdiff_t n)
+{
+    return (double)sizeof(float) *
+           ((double)n * (double)((2 * net->depth + 3) * net->width + net->d) + 2 * (double)epiqp_net_params(net));
+}
+
+int epiqp_jacobian_new(const epiqp_env *e, const epiqp_net *net, ptrdiff_t n, const double *x, epiqp_jacobian *out)
+{
+    *out = (epiqp_jacobian){.n = n, .delta = epiqp_alloc(e->c, net->depth * n * net->width, sizeof *out->delta)};
+    int status = out->delta ? chunk32_new(e->c, e->la, net, n, &out->chunk) : EPIQ_E_NOMEM;
+    if (status) {
+        epiqp_jacobian_free(e->c, out);
+    } else {
+        to_single(n * net->d, x, out->chunk.x);
+    }
+    return status;
+}
+
+void epiqp_jacobian_free(epiq_ctx *c, epiqp_jacobian *j)
+{
+    epiqp_free(c, j->delta);
+    epiqp_free(c, j->chunk.g);
+    *j = (epiqp_jacobian){0};
+}
+
+void epiqp_jacobian_at(epiqp_jacobian *j, const double *theta, double *h)
+{
+    epiqp_chunk32 *c = &j->chunk;
+    const ptrdiff_t n = j->n, L = c->net->depth, layer = n * c->net->width;
+    float *one = c->t, *out = c->t; /* n of a larger scratch */
+    to_single(epiqp_net_params(c->net), theta, c->theta);
+    chunk_forward_float(c, c->theta, n, c->x, out);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        h[i] = (double)out[i];
+        one[i] = 1;
+    }
+    for (ptrdiff_t l = L; l >= 1; l--) {
+        chunk_delta_float(c, l, c->theta, n, one, l < L ? j->delta + l * layer : NULL, j->delta + (l - 1) * layer);
+    }
+}
+
+void epiqp_jacobian_push(epiqp_jacobian *j, const double *v, double *out)
+{
+    epiqp_chunk32 *c = &j->chunk;
+    const epiqp_net *net = c->net;
+    const ptrdiff_t n = j->n, L = net->depth, width = net->width, last = weights_at(net, L + 1);
+    const float beta = (float)net->beta;
+    float *along = c->grad, *top = c->back;
+    to_single(epiqp_net_params(net), v, along);
+    c->la->gemv32('T', width, n, 1, layer_float(c, L, n, c->x), width, along + last, 0, top);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out[i] = (double)(top[i] + beta * along[last + width]);
+    }
+    for (ptrdiff_t l = 1; l <= L; l++) {
+        const float *delta = j->delta + (l - 1) * n * width, *b = along + biases_at(net, l);
+        times_weights_float(c, l, along, layer_float(c, l - 1, n, c->x), n, 0, c->t);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            out[i] += (double)tangent_dot(width, beta, b, c->t + i * width, delta + i * width);
+        }
+    }
+}
+
+void epiqp_jacobian_pull(epiqp_jacobian *j, const double *u, double *grad)
+{
+    epiqp_chunk32 *c = &j->chunk;
+    const epiqp_net *net = c->net;
+    const ptrdiff_t n = j->n, L = net->depth, width = net->width, last = weights_at(net, L + 1);
+    const float beta = (float)net->beta;
+    float *by = c->back, *sum = c->grad;
+    memset(sum, 0, (size_t)epiqp_net_params(net) * sizeof *sum);
+    to_single(n, u, by);
+    c->la->gemv32('N', width, n, 1, layer_float(c, L, n, c->x), width, by, 0, sum + last);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        sum[last + width] += beta * by[i];
+    }
+    for (ptrdiff_t l = L; l >= 1; l--) {
+        const ptrdiff_t k = inputs(net, l);
+        const float *delta = j->delta + (l - 1) * n * width;
+        float *b = sum + biases_at(net, l);
+        memset(c->t, 0, (size_t)(n * width) * sizeof *c->t);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            add_float(width, by[i], delta + i * width, c->t + i * width);
+            add_float(width, beta, c->t + i * width, b);
+        }
+        c->la->gemm32('N', 'T', k, width, n, 1, layer_float(c, l - 1, n, c->x), k, c->t, width, 0,
+                      sum + weights_at(net, l), k);
+    }
+    add_single(epiqp_net_params(net), sum, grad);
+}
+
+/* k += (inner + beta^2) outer, or of the output's layer, where outer is NULL, inner + beta^2 */
+static EPIQP_VERSIONS void add_term(ptrdiff_t n, float beta2, const float *restrict inner, const float *restrict outer,
+                                    float *restrict k)
+{
+    for (ptrdiff_t i = 0; outer && i < n; i++) {
+        k[i] += (inner[i] + beta2) * outer[i];
+    }
+    for (ptrdiff_t i = 0; !outer && i < n; i++) {
+        k[i] += inner[i] + beta2;
+    }
+}
+
+void epiqp_jacobian_kernel(const epiqp_jacobian *j, float *k, float *scratch)
+{
+    const epiqp_chunk32 *c = &j->chunk;
+    const ptrdiff_t n = j->n, L = c->net->depth, width = c->net->width;
+    const float beta2 = (float)(c->net->beta * c->net->beta);
+    float *inner = scratch, *outer = scratch + n * EPIQP_KERNEL_PANEL;
+    for (ptrdiff_t at = 0; at < n; at += EPIQP_KERNEL_PANEL) { /* columns, from the diagonal's block down */
+        const ptrdiff_t cols = epiqp_min(EPIQP_KERNEL_PANEL, n - at), rows = n - at;
+        for (ptrdiff_t l = 1; l <= L + 1; l++) { /* the term of W_l: g_{l-1} and delta_l */
+            const ptrdiff_t m = inputs(c->net, l);
+            const float *g = layer_float(c, l - 1, n, c->x) + at * m, *delta = j->delta + ((l - 1) * n + at) * width;
+            c->la->gemm32('T', 'N', rows, cols, m, 1, g, m, g, m, 0, inner, rows);
+            if (l <= L) c->la->gemm32('T', 'N', rows, cols, width, 1, delta, width, delta, width, 0, outer, rows);
+            for (ptrdiff_t i = 0; i < cols; i++) {
+                float *to = k + at + (at + i) * n;
+                if (l == 1) memset(to, 0, (size_t)rows * sizeof *to);
+                add_term(rows, beta2, inner + i * rows, l <= L ? outer + i * rows : NULL, to);
+            }
         }
     }
 }

@@ -88,6 +88,23 @@ double epiqp_shallow32_ensemble_error(const epiqp_shallow32_ensemble *s, const e
 void epiqp_shallow32_ensemble_forward(const epiqp_shallow32_ensemble *s, ptrdiff_t k, epiqp_shallow32 *scratch,
                                       ptrdiff_t rows, const double *x, double *h);
 
+/* The Jacobian J of n rows at one theta in single precision, kept as what makes it up: activations g_l and sensitivities
+ * delta_l = dh/df_l of all rows. J v and J'u then take one product of matrices in each layer, a third of a gradient. */
+typedef struct {
+    ptrdiff_t n;
+    float *delta;        /* depth by n by width */
+    epiqp_chunk32 chunk; /* with all rows in one chunk */
+} epiqp_jacobian;
+int epiqp_jacobian_new(const epiqp_env *e, const epiqp_net *net, ptrdiff_t n, const double *x, epiqp_jacobian *out);
+void epiqp_jacobian_free(epiq_ctx *c, epiqp_jacobian *j);
+double epiqp_jacobian_bytes(const epiqp_net *net, ptrdiff_t n);
+void epiqp_jacobian_at(epiqp_jacobian *j, const double *theta, double *h); /* moves it to theta; h: the outputs there */
+void epiqp_jacobian_push(epiqp_jacobian *j, const double *v, double *out); /* out = J v */
+void epiqp_jacobian_pull(epiqp_jacobian *j, const double *u, double *grad); /* grad += J'u */
+/* The lower triangle of k = J J', n by n, and some of the upper one; scratch: twice n by EPIQP_KERNEL_PANEL. */
+enum { EPIQP_KERNEL_PANEL = 128 };
+void epiqp_jacobian_kernel(const epiqp_jacobian *j, float *k, float *scratch);
+
 /* The parts of the empirical kernel: for each row, g_l (l = 1 .. L) and delta_l = dh/df_l, width numbers each. */
 typedef struct {
     ptrdiff_t n, d, width, depth;

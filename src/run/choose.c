@@ -84,7 +84,7 @@ static double bytes_of(const epiqp_race *r)
                (EPIQP_RACE_FOLDS * (3 * d + 6) + 3 * EPIQP_RACE_MOST +
                 EPIQP_RACE_FIRST * EPIQP_RACE_FOLDS * EPIQP_RACE_WIDTHS_MOST) +
            fmax(kernel,
-                (double)r->pb->e.threads * (epiqp_network_bytes(&net) + epiqp_parts_bytes(r->data->n, r->data->d)));
+                (double)r->pb->e.threads * (epiqp_network_bytes(&net) + epiqp_minimise_rows_bytes(&net, r->data->n)));
 }
 
 static int check_memory(const epiqp_race *r)

@@ -63,7 +63,7 @@ static double networks_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
     if (!plan->members && !plan->batches && !plan->fold_starts) return 0;
     epiqp_net net = epiqp_net_of(o, pb->data->d);
     bool own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL;
-    double at_work = epiqp_network_bytes(&net) + epiqp_parts_bytes(pb->n, pb->data->d);
+    double at_work = epiqp_network_bytes(&net) + epiqp_minimise_rows_bytes(&net, pb->n);
     if (epiqp_start_removed(o)) at_work += 8 * ((double)epiqp_net_params(&net) + n + points);
     if (own) {
         at_work += (double)epiqp_tri_bytes(pb->n) + 8 * n * points + 16 * n * (double)o->width * (double)o->depth;

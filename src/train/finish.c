@@ -1,6 +1,6 @@
 /* finish.c - the end of training: quasi-Newton steps (limited-memory BFGS, Nocedal and Wright, section 7.2), whose first
  * guess of the inverse Hessian is gamma P, P = I - sum_l c_l v_l v_l' with the leading directions v_l slowed down as
- * along the flow. All that one step computes with long vectors are the products of the gradient with each s_j, y_j and
+ * along the flow, or after implicit steps P = I - J'(kappa I + J J')^-1 J, with J where these ended. All that one step computes with long vectors are the products of the gradient with each s_j, y_j and
  * v_l, and one sum of them; the rest is done with the products of pairs, which are kept.
  */
 #include "train/flow.h"
@@ -16,6 +16,7 @@ static const double OF_PART =
 static const double ENOUGH = 1e-4; /* of the fall that the slope promises (Armijo) */
 
 typedef struct {
+    const epiqp_env *e;
     epiqp_flow *f;
     ptrdiff_t p;
     int room, count, at;                   /* pairs there is memory for; pairs; where the next one goes */
@@ -34,7 +35,7 @@ typedef struct {
 static void forget(memory *m)
 {
     m->count = m->at = 0;
-    m->gamma = 1 / m->f->curvature;
+    m->gamma = 1 / (m->f->implicit ? m->f->implicit->curvature : m->f->curvature);
 }
 
 /* The pair k steps ago, from 1. */
@@ -140,6 +141,40 @@ static void pair_there(memory *m, double length, const double *direction, float 
     *sg = -length * m->of_pair[3];
 }
 
+/* ---- after implicit steps: products of J with gradients and their changes ---- */
+
+static ptrdiff_t rows_of(const memory *m)
+{
+    return m->f->implicit->jacobian.n;
+}
+
+/* 2 by n: J y_j and (kappa + J J')^-1 J y_j */
+static double *of_change(const memory *m, ptrdiff_t j)
+{
+    return m->f->implicit->of_change + j * 2 * rows_of(m);
+}
+
+/* x (n) = (kappa + J J')^-1 J (g - sum alpha_j y_j) */
+static void solved(const memory *m, const double *alpha, double *x)
+{
+    const ptrdiff_t n = rows_of(m);
+    memcpy(x, m->f->implicit->of_gradient + n, (size_t)n * sizeof *x);
+    for (int k = 1; k <= m->count; k++) {
+        epiqp_axpy(n, -alpha[slot(m, k)], of_change(m, slot(m, k)) + n, x);
+    }
+}
+
+/* The products of the change of the gradient, in slot j; returns y'J'(kappa + J J')^-1 J y. */
+static double take_change(const memory *m, ptrdiff_t j)
+{
+    const epiqp_implicit *i = m->f->implicit;
+    const ptrdiff_t n = rows_of(m);
+    double *to = of_change(m, j);
+    memcpy(to, i->of_gradient, (size_t)(2 * n) * sizeof *to);
+    epiqp_axpy(2 * n, -1, i->before, to);
+    return epiqp_dot(n, to, to + n);
+}
+
 /* The products of g with all that is kept. */
 static void products(memory *m, const double *g)
 {
@@ -153,6 +188,12 @@ static void products(memory *m, const double *g)
         m->gg = epiqp_remote_product(f->remote, g, g);
         take_products(m, out);
         return;
+    }
+    if (f->implicit) {
+        double *kept_products = f->implicit->before;
+        f->implicit->before = f->implicit->of_gradient;
+        f->implicit->of_gradient = kept_products;
+        epiqp_implicit_products(m->e, f->implicit, g, f->implicit->of_gradient);
     }
     for (ptrdiff_t k = 0; k < m->p; k += SPAN) {
         const ptrdiff_t some = epiqp_min(SPAN, m->p - k);
@@ -187,6 +228,8 @@ static double direct(memory *m, const double *g, double *direction)
         }
         v[l] *= f->c[l];
     }
+    double *x = f->implicit ? f->implicit->pushed : NULL;
+    if (x) solved(m, alpha, x);
     for (int k = 1; k <= m->count; k++) {
         const int j = slot(m, k);
         double yr = m->yg[j];
@@ -196,6 +239,7 @@ static double direct(memory *m, const double *g, double *direction)
         for (int l = 0; l < f->slowed; l++) {
             yr -= v[l] * m->vy[j][l];
         }
+        if (x) yr -= epiqp_dot(rows_of(m), x, of_change(m, j));
         m->yd[j] = m->gamma * yr;
     }
     for (int k = m->count; k >= 1; k--) { /* from the oldest pair: + sum more_j s_j */
@@ -219,9 +263,14 @@ static double direct(memory *m, const double *g, double *direction)
         for (int l = 0; l < f->slowed; l++) {
             epiqp_axpy_single(some, -m->gamma * v[l], f->leading + l * m->p + k, to);
         }
-        slope += epiqp_dot(some, to, g + k);
+        if (!x) slope += epiqp_dot(some, to, g + k);
     }
-    return slope;
+    if (!x) return slope;
+    for (ptrdiff_t i = 0; i < rows_of(m); i++) {
+        x[i] *= -m->gamma;
+    }
+    epiqp_jacobian_pull(&f->implicit->jacobian, x, direction);
+    return epiqp_dot(m->p, direction, g);
 }
 
 /* Takes up the step from g to next, -length times direction, as a pair, and makes next's products the current ones. */
@@ -263,6 +312,7 @@ static void remember(memory *m, double length, const double *direction, const do
     for (int l = 0; l < m->f->slowed; l++) {
         slowed -= m->f->c[l] * m->vy[n][l] * m->vy[n][l];
     }
+    if (m->f->implicit) slowed -= take_change(m, n);
     if (slowed > 1e-12 * yy) m->gamma = sy / slowed;
     m->at = (m->at + 1) % m->room;
     if (m->count < m->room) m->count++;
@@ -339,7 +389,7 @@ static void take_more_rows(memory *m, const double *theta, epiqp_training *repor
 int epiqp_finish(const epiqp_env *e, epiqp_flow *f, ptrdiff_t levels, double settled, ptrdiff_t limit, bool on,
                  double *theta, epiqp_training *report)
 {
-    memory m = {.f = f, .p = f->p, .room = EPIQP_PAIRS};
+    memory m = {.e = e, .f = f, .p = f->p, .room = EPIQP_PAIRS};
     m.s = (void *)f->image; /* the search for leading directions is over */
     m.y = m.s + m.room * f->p;
     forget(&m);

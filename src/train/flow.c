@@ -10,7 +10,7 @@
  * Stable while h times the largest curvature is below about (2 - 4 eps/3) s^2. The few directions of largest
  * curvature converge long before the others. They are slowed down (leading.c), g -> (I - sum_j c_j v_j v_j') g with
  * c_j = 1 - cap/curvature_j, to a rate that still is many times that of the step, and s shrinks with the square root of
- * the cap.
+ * the cap. Networks of several layers on few rows take linearly implicit steps instead, as far as they lead (implicit.c).
  */
 #include "train/flow.h"
 
@@ -37,11 +37,14 @@ typedef struct {
     double slowest; /* and are slowed by this at most: a stage moves by about 2/cap times the gradient and overshoots a
                      * kink by as much */
     double until;   /* end of the flow, in units of 1/lambda, the time of the slowest directions */
+    bool implicit;  /* by implicit steps, where that is worth it */
     double
         settled; /* converged: over some gradients the loss fell by less than this fraction; 0: at the end of the flow */
 } manner;
-static const manner SHALLOW = {0.7, 9.8, 100, 1, 1e-3}, DEEP = {0.7, 9.8, 100, 0.1, 1e-3};
-static const manner CAREFUL = {0.4, 10, 12, 1, 2e-4}, FINE = {0.1, 10, 6, 3, 0};
+static const manner SHALLOW = {0.7, 9.8, 100, 1, false, 1e-3}, DEEP = {0.7, 9.8, 100, 0.1, true, 1e-3};
+static const manner CAREFUL = {0.4, 10, 12, 1, false, 2e-4}, FINE = {0.1, 10, 6, 3, false, 0};
+static const double AFTER_IMPLICIT =
+    0.6; /* a quasi-Newton step gains more there: the loss is to settle so much better */
 /* Curvatures fall off fast if this one, counted from 0, is below a fraction FALLEN of the largest. */
 enum { TYPICAL = 12 };
 static const double FALLEN = 0.01;
@@ -100,10 +103,11 @@ double epiqp_minimise_bytes(ptrdiff_t params)
  * all rows are left to take. */
 enum { MANY = 131072, PART = 16384, GROWS = 4, MOST_LEVELS = 24 };
 
-double epiqp_parts_bytes(ptrdiff_t n, ptrdiff_t d)
+double epiqp_minimise_rows_bytes(const epiqp_net *net, ptrdiff_t n)
 {
     const double most = 0.5 * GROWS / (GROWS - 1); /* of all rows: the largest is half of them at most */
-    return epiqp_part_rows(n) < n ? most * (double)n * (double)(d + 2) * (double)sizeof(double) : 0;
+    if (epiqp_implicit_worth(net, n)) return epiqp_implicit_bytes(net, n);
+    return epiqp_part_rows(n) < n ? most * (double)n * (double)(net->d + 2) * (double)sizeof(double) : 0;
 }
 
 ptrdiff_t epiqp_part_rows(ptrdiff_t n)
@@ -220,6 +224,10 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     report->loss = epiqp_flow_loss(&f, theta, f.grad, &report->gradient_rel);
     report->iterations = 1;
     if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
+    if (most_steps >= 0 && how.implicit && levels == 1 && !f.remote && epiqp_implicit_worth(t->net, t->n)) {
+        if ((status = epiqp_implicit_flow(e, &f, limit, theta, &time, report))) goto end;
+    }
+    if (f.implicit) time = INFINITY; /* it has come to the end of the flow */
     while (!report->converged && report->iterations < limit && time * t->lambda < how.until) {
         double h = fmax(FIRST / f.curvature, how.growth * fmin(time, 1 / t->lambda));
         bool worth = f.leads && stages(&f, h) > 2 && how.pace / time < f.curvature / 4;
@@ -262,13 +270,15 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     }
     if (how.settled == 0) report->converged = report->iterations < limit;
     if (!report->converged || levels > 1) {
-        status = epiqp_finish(e, &f, levels, how.settled, limit, most_steps < 0, theta, report);
+        status = epiqp_finish(e, &f, levels, how.settled * (f.implicit ? AFTER_IMPLICIT : 1), limit, most_steps < 0,
+                              theta, report);
     }
     if (!status && f.remote) status = epiqp_there_end(&f, given);
 end:
     for (ptrdiff_t k = 0; k < levels && level[k].x != all->x; k++) {
         epiqp_free(e->c, (double *)level[k].x);
     }
+    epiqp_implicit_free(e->c, f.implicit);
     epiqp_pass_free(e->c, &f.pass);
     if (!f.remote) epiqp_free(e->c, f.grad);
     epiqp_left_free(e->c, &own);

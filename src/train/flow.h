@@ -1,5 +1,6 @@
 /* flow.h - what the files of one training to the minimum share: flow.c follows gradient flow, leading.c finds the
- * directions of largest curvature and slows them down, finish.c ends with quasi-Newton steps.
+ * directions of largest curvature and slows them down, implicit.c takes linearly implicit steps, finish.c ends with
+ * quasi-Newton steps.
  */
 #ifndef EPIQP_FLOW_H
 #define EPIQP_FLOW_H
@@ -8,6 +9,18 @@
 #include "train/train.h"
 
 enum { EPIQP_PAIRS = 6 }; /* of finish.c: 8 and 12 need no fewer gradients */
+
+/* The Jacobian J at some theta with the factor of kappa I + J J' (implicit.c), and room for products of it. */
+typedef struct {
+    epiqp_jacobian jacobian;
+    double curvature;                   /* smallest of the model: of (2/n) J'J + curvature I */
+    double shift;                       /* kappa = n curvature/2 */
+    float *factor;                      /* n by n; begins the block of the next two */
+    float *panel, *solve;               /* scratch of epiqp_jacobian_kernel; n */
+    double *output, *residual, *pushed; /* n each; output begins the block of all below */
+    double *of_gradient, *before; /* 2 by n each: J g and (kappa + J J')^-1 J g, of this gradient and the last one */
+    double *of_change;            /* EPIQP_PAIRS by 2 by n: of changes of the gradient */
+} epiqp_implicit;
 
 typedef struct {
     const epiqp_task *task;
@@ -26,7 +39,8 @@ typedef struct {
     float *leading; /* leads by p: v_j */
     float *probe;   /* p: the current vector of the power iteration */
     epiqp_pass pass;
-    bool rough; /* whether the last loss was computed in single precision */
+    epiqp_implicit *implicit; /* NULL, or as the last implicit step left it */
+    bool rough;               /* whether the last loss was computed in single precision */
     /* If not NULL, the vectors above are on a device, as are copies of these arrays, and nothing here reads them. */
     epiqp_remote *remote;
     double *theta, *theta0, *change; /* change: of the gradient, from one quasi-Newton step to the next */
@@ -72,6 +86,17 @@ void epiqp_leading_slow(epiqp_flow *f, double cap);
 double epiqp_leading_curvature(epiqp_flow *f, const double *theta, int but, int turns);
 /* g <- (I - sum c v v') g */
 void epiqp_leading_apply(const epiqp_flow *f, double *g);
+
+/* Whether networks of this shape, on n rows, take implicit steps, and the memory that these take. */
+bool epiqp_implicit_worth(const epiqp_net *net, ptrdiff_t n);
+double epiqp_implicit_bytes(const epiqp_net *net, ptrdiff_t n);
+/* Follows the flow from theta. At its end f->implicit is set. Elsewhere it stops where single precision, shorter steps
+ * or the limit of gradients lead no further; *time then is that of theta. The gradient there is in f->grad. */
+int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, double *theta, double *time,
+                        epiqp_training *report);
+void epiqp_implicit_free(epiq_ctx *c, epiqp_implicit *m);
+/* of (2 by n) = J g and (kappa + J J')^-1 J g */
+void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const double *g, double *of);
 
 /* Quasi-Newton steps from theta, whose gradient is in f->grad, until the loss falls by less than a fraction `settled`,
  * or `limit` gradients are spent in all; on: go on to the limit. levels: f->task is the first of so many, with more and

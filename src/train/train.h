@@ -60,7 +60,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
 double epiqp_minimise_bytes(ptrdiff_t params); /* that it takes */
 /* Rows of the part that it begins with, of n rows: all of them unless they are many. */
 ptrdiff_t epiqp_part_rows(ptrdiff_t n);
-double epiqp_parts_bytes(ptrdiff_t n, ptrdiff_t d); /* that its parts of many rows take, about */
+double epiqp_minimise_rows_bytes(const epiqp_net *net, ptrdiff_t n); /* that it takes beside that for n rows, about */
 
 /* What that usually takes (usual.c), in gradients of the whole loss, and beside them products J'J v, which take about as long. */
 typedef struct {

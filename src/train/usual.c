@@ -3,7 +3,7 @@
  * to 4000 rows and 1 to 300 features, widths 16 to 1024, depths 1 to 3; the factors to 14 ensembles trained as it is done now
  * (docs/method.md section 5). At lambda 1e-4 and below the gradients taken depend on the targets, by a factor 2.
  */
-#include "train/train.h"
+#include "train/flow.h"
 
 #include <math.h>
 
@@ -16,6 +16,9 @@ static const double FIRST = 50, LAMBDA_FACTOR = 1, LAMBDA_POWER = 0.59, DEPTH_PO
 /* Many rows begin with a part of them (flow.c), which grows: so many times its share of the gradients, and of all rows so many times
  * their root. Ten settings of 150,000 to a million rows took 0.7 to 1.6 times that. */
 static const double GROWING = 3.5, OF_ALL = 2;
+/* Implicit steps (implicit.c) take so many times the gradients of explicit ones, and kernels, J g and J'u beside them that take
+ * as long as so many times the gradients left. Five settings, depth 2 and 3, took 0.6 to 1.1 times that. */
+static const double IMPLICIT = 0.5, BESIDE_IMPLICIT = 0.5;
 static const double PRODUCTS = 18, STRONG = 0.1, PRODUCTS_POWER = 0.14, PRODUCTS_DEPTH = 0.35;
 
 epiqp_effort epiqp_usual_effort(const epiqp_net *net, ptrdiff_t n, double lambda)
@@ -26,6 +29,9 @@ epiqp_effort epiqp_usual_effort(const epiqp_net *net, ptrdiff_t n, double lambda
                                          (1 + NARROW / (double)net->width);
     const double share = (double)epiqp_part_rows(n) / (double)epiqp_max(n, 1), all = fmin(gradients, MOST),
                  products = PRODUCTS * pow(fmax(1, STRONG / small), PRODUCTS_POWER) * pow(depth, PRODUCTS_DEPTH);
+    if (epiqp_implicit_worth(net, n)) {
+        return (epiqp_effort){.gradients = IMPLICIT * all, .products = BESIDE_IMPLICIT * IMPLICIT * all};
+    }
     return (epiqp_effort){.gradients = share < 1 ? fmin(all, OF_ALL * sqrt(all) + GROWING * share * all) : all,
                           .products = share * products};
 }

@@ -1,0 +1,185 @@
+/* implicit.c - gradient flow of networks of several layers by linearly implicit steps, computed in the space of the rows.
+ * With J the n by p Jacobian of the outputs at theta, r the residuals, w = theta - theta0, g = (2/n) J'r + 2 lambda w the
+ * gradient of R and H = (2/n) J'J + 2 lambda I:
+ *     theta <- theta - h (I + h H)^-1 g = theta - (h/c) (J'u + 2 lambda w)
+ *     u = (kappa I + J J')^-1 ((2 kappa/n) r - 2 lambda J w),   c = 1 + 2 lambda h,   kappa = c n/(2 h)
+ * stable for any h. J J' is the network's own tangent kernel, of a few products of matrices (net.h). J w and J'u cost a
+ * third of a gradient each, as do the outputs and the sensitivities, of which J is made: 4/3 of a gradient in all beside
+ * the kernel and its factor. (Without a new kernel for each step, steps of three layers diverged.) The last ones are also the first guess of the
+ * inverse Hessian of the quasi-Newton steps (finish.c): (H + I/h)^-1 = (h/c) (I - J'(kappa I + J J')^-1 J).
+ */
+#include "train/flow.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double FIRST = 1;     /* first step, in units of the time of the fastest direction */
+static const double GROWTH = 8;    /* steps over elapsed time */
+static const double LONGEST = 0.1; /* step, in units of 1/lambda: longer ones jump to and fro over kinks */
+static const double UNTIL = 1;     /* end of the flow in these units, or */
+static const double LITTLE = 0.02; /* after a longest step that lowered the loss by less than this fraction */
+static const double SHORTER = 4;   /* a step that raises the loss is taken again so many times as short, */
+enum { TAKEN_BACK = 4 };           /* so many times in all */
+enum { GRADIENTS = 2 };            /* that a step counts as, with its share of a kernel */
+
+/* A kernel costs 2/3 n/width gradients with two layers, its factor less while rows are few times the width. Narrow
+ * networks have so many kinks to pass at the end that the kernel spares little there. */
+enum { MOST_WIDTHS = 2, MOST_ROWS = 8192, FEWEST_UNITS = 128 };
+
+bool epiqp_implicit_worth(const epiqp_net *net, ptrdiff_t n)
+{
+    return net->depth > 1 && net->width >= FEWEST_UNITS && n <= MOST_WIDTHS * net->width && n <= MOST_ROWS;
+}
+
+static ptrdiff_t floats(ptrdiff_t n)
+{
+    return n * (n + 2 * EPIQP_KERNEL_PANEL + 1);
+}
+
+static ptrdiff_t doubles(ptrdiff_t n)
+{
+    return n * (3 + 2 * (2 + EPIQP_PAIRS));
+}
+
+double epiqp_implicit_bytes(const epiqp_net *net, ptrdiff_t n)
+{
+    return epiqp_jacobian_bytes(net, n) + (double)sizeof(float) * (double)floats(n) +
+           (double)sizeof(double) * (double)doubles(n);
+}
+
+void epiqp_implicit_free(epiq_ctx *c, epiqp_implicit *m)
+{
+    if (!m) return;
+    epiqp_jacobian_free(c, &m->jacobian);
+    epiqp_free(c, m->factor);
+    epiqp_free(c, m->output);
+    epiqp_free(c, m);
+}
+
+static int implicit_new(const epiqp_env *e, const epiqp_task *t, epiqp_implicit **out)
+{
+    const ptrdiff_t n = t->n;
+    epiqp_implicit *m = *out = epiqp_alloc(e->c, 1, sizeof *m);
+    if (!m) return EPIQ_E_NOMEM;
+    *m = (epiqp_implicit){.factor = epiqp_alloc(e->c, floats(n), sizeof *m->factor),
+                          .output = epiqp_alloc(e->c, doubles(n), sizeof *m->output)};
+    int status = m->factor && m->output ? epiqp_jacobian_new(e, t->net, n, t->x, &m->jacobian) : EPIQ_E_NOMEM;
+    if (status) {
+        epiqp_implicit_free(e->c, m);
+        *out = NULL;
+        return status;
+    }
+    m->panel = m->factor + n * n;
+    m->solve = m->panel + 2 * n * EPIQP_KERNEL_PANEL;
+    m->residual = m->output + n;
+    m->pushed = m->residual + n;
+    m->of_gradient = m->pushed + n;
+    m->before = m->of_gradient + 2 * n;
+    m->of_change = m->before + 2 * n;
+    return EPIQ_OK;
+}
+
+/* The kernel where the Jacobian is, and the factor for steps of length h; false: it has none in single precision. */
+static bool factor(const epiqp_env *e, const epiqp_task *t, double h, epiqp_implicit *m)
+{
+    const ptrdiff_t n = t->n;
+    m->curvature = 2 * t->lambda + 1 / h;
+    m->shift = (double)n * m->curvature / 2;
+    epiqp_jacobian_kernel(&m->jacobian, m->factor, m->panel);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        m->factor[i * (n + 1)] += (float)m->shift;
+    }
+    return e->la->potrf32(n, m->factor, n) == 0;
+}
+
+/* v <- (kappa I + J J')^-1 v */
+static void solve(const epiqp_env *e, const epiqp_implicit *m, double *v)
+{
+    const ptrdiff_t n = m->jacobian.n;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        m->solve[i] = (float)v[i];
+    }
+    e->la->trsm32('L', 'N', n, 1, m->factor, n, m->solve, n);
+    e->la->trsm32('L', 'T', n, 1, m->factor, n, m->solve, n);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        v[i] = (double)m->solve[i];
+    }
+}
+
+void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const double *g, double *of)
+{
+    const ptrdiff_t n = m->jacobian.n;
+    epiqp_jacobian_push(&m->jacobian, g, of);
+    memcpy(of + n, of, (size_t)n * sizeof *of);
+    solve(e, m, of + n);
+}
+
+/* Moves the Jacobian to theta; the loss there, with the residuals, and w in `moved`. */
+static double look(const epiqp_flow *f, epiqp_implicit *m, const double *theta, double *moved)
+{
+    const epiqp_task *t = f->task;
+    epiqp_jacobian_at(&m->jacobian, theta, m->output);
+    for (ptrdiff_t i = 0; i < t->n; i++) {
+        m->residual[i] = m->output[i] - t->y[i];
+    }
+    epiqp_flow_step(f, moved, theta, 1, t->theta0);
+    return epiqp_dot(t->n, m->residual, m->residual) / (double)t->n + t->lambda * epiqp_dot(f->p, moved, moved);
+}
+
+/* end = theta after a step, from where look was; moved: w, which is overwritten. */
+static void step(const epiqp_env *e, const epiqp_flow *f, epiqp_implicit *m, const double *theta, double *moved,
+                 double *end)
+{
+    const epiqp_task *t = f->task;
+    double *u = m->pushed;
+    epiqp_jacobian_push(&m->jacobian, moved, u);
+    for (ptrdiff_t i = 0; i < t->n; i++) {
+        u[i] = m->curvature * m->residual[i] - 2 * t->lambda * u[i];
+    }
+    solve(e, m, u);
+    for (ptrdiff_t k = 0; k < f->p; k++) {
+        moved[k] *= 2 * t->lambda;
+    }
+    epiqp_jacobian_pull(&m->jacobian, u, moved);
+    epiqp_flow_step(f, end, theta, 1 / m->curvature, moved);
+}
+
+int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, double *theta, double *time,
+                        epiqp_training *report)
+{
+    const epiqp_task *t = f->task;
+    if (!f->pass.single || report->iterations + GRADIENTS >= limit) return EPIQ_OK;
+    epiqp_implicit *m = NULL;
+    int status = implicit_new(e, t, &m);
+    if (status) return status;
+    double *moved = f->before, *end = f->y, h = fmin(FIRST / f->curvature, LONGEST / t->lambda),
+           loss = look(f, m, theta, moved);
+    int taken_back = 0;
+    bool leads = true, done = false;
+    while (leads && !done && report->iterations + GRADIENTS < limit && loss >= f->pass.least) {
+        if (!(leads = factor(e, t, h, m))) break;
+        step(e, f, m, theta, moved, end);
+        if ((status = epiqp_check_cancel(e))) break;
+        const double next = look(f, m, end, moved);
+        report->iterations += GRADIENTS;
+        if (next <= 1.01 * loss) { /* as along the flow in explicit steps */
+            epiqp_flow_copy(f, theta, end);
+            *time += h;
+            done = *time * t->lambda >= UNTIL || (h >= LONGEST / t->lambda && loss - next < LITTLE * loss);
+            loss = next;
+            h = fmin(fmax(h, GROWTH * *time), LONGEST / t->lambda);
+        } else {
+            h /= SHORTER;
+            leads = taken_back++ < TAKEN_BACK;
+            if (leads) look(f, m, theta, moved);
+        }
+    }
+    report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
+    report->iterations++;
+    if (done && !status && factor(e, t, LONGEST / t->lambda, m)) {
+        f->implicit = m;
+    } else {
+        epiqp_implicit_free(e->c, m);
+    }
+    return status;
+}
