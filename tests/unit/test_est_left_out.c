@@ -379,3 +379,45 @@ TEST(a_useless_model_is_called_so)
     EQ(r->advice->action, EPIQ_DO_NOTHING);
     done();
 }
+
+/* A straight line in d features and noise of standard deviation 0.5; advice about the rows left out, or at a point. */
+static void advise(ptrdiff_t n, ptrdiff_t d, ptrdiff_t points, const double *where)
+{
+    double *x = malloc((size_t)(n * d + n) * sizeof *x), *y = x ? x + n * d : NULL;
+    epiq_options o = asked();
+    o.engine = EPIQ_ENGINE_NETWORK;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    o.fold_members = 2;
+    o.width = 64;
+    o.lambda = 1e-3;
+    o.members = 8;
+    EQ(epiq_ctx_new(&c), EPIQ_OK);
+    epiqp_normals((epiqp_stream){5, EPIQP_FOR_SYNTH_X, 0}, n * d, x);
+    epiqp_normals((epiqp_stream){5, EPIQP_FOR_SYNTH_NOISE, 0}, n, y);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        y[i] *= 0.5;
+        for (ptrdiff_t k = 0; k < 5; k++) {
+            y[i] += x[i * d + k % d];
+        }
+    }
+    EQ(run(n, d, x, y, NULL, points, where ? where : x, &o), EPIQ_OK);
+    free(x);
+}
+
+TEST(advice_counts_what_more_rows_would_teach)
+{
+    advise(100, 20, 1, NULL); /* too few rows for so many features: twice as many leave 0.8 of the error or less */
+    TRUE(r->fit->twice > 0.7 && r->fit->twice < 0.85);
+    EQ(r->advice->action & EPIQ_DO_COLLECT, EPIQ_DO_COLLECT);
+    CONTAINS(r->advice->text, "ollect more rows");
+    done();
+    advise(400, 1, 1, NULL); /* noise is all that is left */
+    TRUE(r->fit->twice > 0.95 && r->fit->twice <= 1);
+    EQ(r->advice->action, EPIQ_DO_NOTHING);
+    done();
+    advise(400, 1, 1, (const double[]){50});
+    TRUE(!r->points[0]->predictive.known);
+    EQ(r->advice->action, EPIQ_DO_COLLECT);
+    CONTAINS(r->advice->text, "outside the data");
+    done();
+}
