@@ -152,7 +152,7 @@ static void draw_axes(const drawing *g)
         double x = svg_place(&g->x, g->x.tick[k]), half = SVG_CHARACTER * text_width(g->x.text[k]) / 2;
         fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>", p->rows ? "grid" : "axis", x,
                 p->rows ? g->top : g->bottom, g->bottom + 5);
-        if (x - half > last + 5 && x + half < p->width) { /* labels never touch */
+        if (x - half > last + 2 * SVG_CHARACTER && x + half < p->width) { /* labels never touch */
             svg_label(out, "mid", x, g->bottom + 17, p->width, g->x.text[k]);
             last = x + half;
         }
@@ -301,7 +301,8 @@ static void place_label(drawing *g, double x, double y, const char *text)
 static void draw_labels(drawing *g)
 {
     for (int pass = 0; pass < 2; pass++) { /* the marks' own places first, so that no label is put on one */
-        for (ptrdiff_t k = 0; k < g->p->series_count; k++) {
+        for (ptrdiff_t k = g->p->series_count - 1; k >= 0;
+             k--) { /* the last series is drawn on top: its labels first */
             const svg_series *s = &g->p->series[k];
             for (ptrdiff_t i = 0; s->labels && i < s->count; i++) {
                 if (!on_paper(g, s, i)) continue;

@@ -78,7 +78,10 @@ void compare_sorted(const epiq_comparison *r, ptrdiff_t most, ptrdiff_t *order)
 /* ---- pictures ---- */
 
 enum { AGAINST, ERRORS };
-enum { NAMED_MAX = 16, ROWS_MAX = 30 }; /* models with their names beside them; drawn one below the other */
+enum {
+    NAMED_MAX = 10,
+    ROWS_MAX = 30
+}; /* models all of which have their names beside them; drawn one below the other */
 
 static void add_model(const ink *a, const epiq_comparison *r, const epiq_compared *m)
 {
@@ -127,8 +130,8 @@ static void draw_against(doc *d, const epiq_comparison *r, const ptrdiff_t *orde
         p,
         "Each mark is a model: the farther left the smaller its error, the lower the surer it is. Lines across are one "
         "standard error of the error, lines upwards the %.4g %% interval of the standard deviation: models whose lines "
-        "overlap may well be equal.",
-        100 * d->run->options->level);
+        "overlap may well be equal.%s",
+        100 * d->run->options->level, n <= NAMED_MAX ? "" : " Named are the choice and the front.");
 }
 
 static void add_error(const ink *a, const epiq_rmse *e, ptrdiff_t row)

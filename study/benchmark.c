@@ -354,6 +354,6 @@ int study_benchmark(lab *l)
              "intervals, whose mean "
              "width stands beside it.");
     lab_note(l, "[paper]: the best of probabilistic backpropagation, MC dropout and deep ensembles, as published for "
-                "these tables, on other random splits.");
+                "these tables, on random splits of their own.");
     return EPIQ_OK;
 }
