@@ -153,7 +153,9 @@ typedef enum {
     X(EPIQ_W_SUBSET, "subset", EPIQ_ABOUT_RUN,                                                                         \
       "solver subset, by name or because of many rows: no kernel matrix of all rows; how well the data part is known") \
     X(EPIQ_W_DEVICE, "device", EPIQ_ABOUT_RUN,                                                                         \
-      "the GPU that could have saved time was not used; says why")
+      "the GPU that could have saved time was not used; says why")                                                     \
+    X(EPIQ_W_BLOCKS, "blocks", EPIQ_ABOUT_DATA,                                                                        \
+      "a feature of whole numbers, such as a patient's, decides another: rows may be repeated measurements, for `--group`")
 
 /* Those that are notes, for information: nothing needs to be done. A result lists them apart. */
 #define EPIQ_NOTE_LIST(X)                                                                                              \

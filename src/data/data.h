@@ -41,6 +41,7 @@ struct epiq_data {
     ptrdiff_t largest_group; /* rows of the largest; 0: the data was assembled elsewhere and every row is a group */
     bool grouped;            /* the caller has said which rows belong together */
     ptrdiff_t dropped, duplicates, constant;
+    ptrdiff_t blocks, block_by, block_with; /* values of a feature that seems to name groups; it, and one it decides */
     char sha256[65];
     epiqp_warnings warnings;
     struct epiqp_columns *columns;

@@ -201,7 +201,8 @@ int epiqp_data_warn(epiq_ctx *c, epiq_data *data)
     } ALL[] = {{EPIQ_W_CONSTANT_COLUMNS, sentence_of_constant},
                {EPIQ_W_TWO_VALUES, sentence_of_classes},
                {EPIQ_W_CONSTANT_TARGET, sentence_of_target},
-               {EPIQ_W_LAST_DIGITS, sentence_of_coarse}};
+               {EPIQ_W_LAST_DIGITS, sentence_of_coarse},
+               {EPIQ_W_BLOCKS, epiqp_sentence_of_blocks}};
     epiqp_warnings *w = &data->warnings;
     int status = EPIQ_OK;
     for (size_t k = 0; !status && k < sizeof ALL / sizeof *ALL; k++) {
@@ -266,6 +267,6 @@ int epiqp_data_scale(epiq_ctx *c, epiq_data *data, int scale)
     }
     if (!(data->x = epiqp_arena_alloc(c, &data->arena, data->n * d, sizeof *data->x))) return EPIQ_E_NOMEM;
     int status = scale_features(c, data, scale);
-    if (status || (status = scale_target(c, data, scale))) return status;
+    if (status || (status = scale_target(c, data, scale)) || (status = epiqp_find_blocks(c, data))) return status;
     return epiqp_data_warn(c, data);
 }

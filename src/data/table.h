@@ -248,5 +248,8 @@ int epiqp_data_scale(epiq_ctx *c, epiq_data *data, int scale);
 int epiqp_data_warn(epiq_ctx *c, epiq_data *data);
 /* Counts rows with repeated features, and with `group` makes them the groups; after groups and scaling. */
 int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group);
+/* blocks.c: looks for a feature that seems to name groups; the warning of it, "": there is none, NULL: no memory */
+int epiqp_find_blocks(epiq_ctx *c, epiq_data *data);
+const char *epiqp_sentence_of_blocks(epiq_ctx *c, epiq_data *data, int kind);
 
 #endif

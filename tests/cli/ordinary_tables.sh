@@ -161,6 +161,13 @@ expect_exit 2 'percent.csv:2:1' "$epiq" predict prices.epiq percent.csv
 expect_exit 2 'dollars.csv:2:1' "$epiq" predict rows.epiq dollars.csv
 expect_ok "$epiq" fit gaps.csv "${quick[@]}" --missing drop --na '?,-999' -o gaps.epiq --quiet
 expect_exit 2 'missing' "$epiq" predict gaps.epiq gaps.csv
+# a number that names what was measured several times; with --group nothing is left to say
+awk 'BEGIN { print "patient,age,dose,y"
+    for (i = 0; i < 90; i++) printf "%d,%.1f,%.2f,%.3f\n", 1001 + int(i / 6), 20 + (int(i / 6) * 7 % 15) * 2.5, i * 37 % 90 / 9, i * 53 % 90 / 7 }' >visits.csv
+expect_ok "$epiq" estimate visits.csv "${quick[@]}"
+check 'repeated measurements' says "$out" 'Warning: rows with the same patient have the same age too \(15 values in 90 rows\); .*--group patient'
+expect_ok "$epiq" estimate visits.csv "${quick[@]}" --group patient
+check 'not where they are grouped' lacks "$out" 'same patient'
 # a target with one value: the same sentence by every verb, once
 awk -F, -v OFS=, 'NR > 1 { $3 = 7 } 1' rows.csv >constant.csv
 one='the target y has only one value, 7, so there is nothing to learn; choose another target, or add rows in which it differs'
