@@ -61,6 +61,8 @@ def test_numbers_with_marks_are_read_as_the_command_line_does(frame):
     days = plain.assign(load=[19723.0 + k for k in range(60)])
     dates = plain.assign(load=[f"2024-{1 + k // 31:02d}-{1 + k % 31:02d}" if k < 60 else "" for k in range(60)])
     assert np.array_equal(epiq.decompose(dates, y, dates[:3], **ASK).prediction, epiq.decompose(days, y, days[:3], **ASK).prediction)
+    stamps = dates.assign(load=pandas.to_datetime(dates["load"]))
+    assert np.array_equal(epiq.decompose(stamps, y, stamps[:3], **ASK).prediction, epiq.decompose(days, y, days[:3], **ASK).prediction)
     with pytest.raises(epiq.InputError, match="with and without %"):
         epiq.decompose(texts.assign(load=["5 %", "6"] * 30), y, **ASK)
 
