@@ -425,14 +425,19 @@ void epiqp_jacobian_pull(epiqp_jacobian *j, const double *u, double *grad)
     add_single(epiqp_net_params(net), sum, grad);
 }
 
-/* k += (inner + beta^2) outer, or of the output's layer, where outer is NULL, inner + beta^2 */
+/* k += (inner + beta^2) outer */
 static EPIQP_VERSIONS void add_term(ptrdiff_t n, float beta2, const float *restrict inner, const float *restrict outer,
                                     float *restrict k)
 {
-    for (ptrdiff_t i = 0; outer && i < n; i++) {
+    for (ptrdiff_t i = 0; i < n; i++) {
         k[i] += (inner[i] + beta2) * outer[i];
     }
-    for (ptrdiff_t i = 0; !outer && i < n; i++) {
+}
+
+/* k += inner + beta^2, the term of the output's layer */
+static EPIQP_VERSIONS void add_last_term(ptrdiff_t n, float beta2, const float *restrict inner, float *restrict k)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
         k[i] += inner[i] + beta2;
     }
 }
@@ -453,7 +458,11 @@ void epiqp_jacobian_kernel(const epiqp_jacobian *j, float *k, float *scratch)
             for (ptrdiff_t i = 0; i < cols; i++) {
                 float *to = k + at + (at + i) * n;
                 if (l == 1) memset(to, 0, (size_t)rows * sizeof *to);
-                add_term(rows, beta2, inner + i * rows, l <= L ? outer + i * rows : NULL, to);
+                if (l <= L) {
+                    add_term(rows, beta2, inner + i * rows, outer + i * rows, to);
+                } else {
+                    add_last_term(rows, beta2, inner + i * rows, to);
+                }
             }
         }
     }
