@@ -1,5 +1,5 @@
 /* advice.c - one line on what to do: train more networks, collect more rows, either, or nothing; measured against the networks
- * that were trained and against the noise, which neither can lower.
+ * that were trained and against the noise, which networks cannot lower, and rows only by what they teach.
  */
 #include "common/rounded.h"
 #include "est/assemble.h"
