@@ -6,20 +6,18 @@
 
 /* ---- the answer in a few sentences, in text and page ---- */
 
-void write_answer_text(doc *d);                     /* all of it, in the text */
-void write_useless(doc *d);                         /* if predictions are no better than the mean of the target */
-void write_error(doc *d);                           /* of predictions on rows not seen */
-void write_place(doc *d, const char *at);           /* "row 17" */
-void write_prediction(doc *d, const epiq_point *p); /* and its standard deviation */
-void write_observation(doc *d, const epiq_point *p);
-/* Where the expected prediction lies, if that was asked for. */
-void write_confidence(doc *d, const epiq_point *p);  /* the prediction interval, and mostly why it is so wide */
+void write_answer_text(doc *d);                      /* all of it, in the text */
+void write_useless(doc *d);                          /* if predictions are no better than the mean of the target */
+void write_error(doc *d);                            /* of predictions on rows not seen */
+void write_place(doc *d, const char *at);            /* "row 17" */
+void write_prediction(doc *d, const epiq_point *p);  /* and its standard deviation */
+void write_observation(doc *d, const epiq_point *p); /* the prediction interval, and mostly why it is so wide */
+void write_confidence(doc *d, const epiq_point *p);  /* where the expected prediction lies, if that was asked for */
 void write_interval(doc *d, const epiq_point *p);    /* "14.7 to 25.3" */
 doc_cell cell_interval(const epiq_point *p);         /* the same in a table; "none" */
 void write_composition(doc *d, const epiq_point *p); /* of the distance of y from the prediction */
 void write_rows_answer(doc *d);                      /* of rows left out */
-/* Of the prediction by all networks; at a row left out a few that have not seen it stand for them. NAN: it is unknown. */
-void write_least_sure(doc *d);
+void write_least_sure(doc *d);                       /* of these the five least sure */
 
 /* ---- and at length ---- */
 

@@ -28,17 +28,24 @@ static int some_points(epiq_ctx *c, epiqp_arena *arena, const epiq_points *at, e
     return EPIQ_OK;
 }
 
-/* The mean retraining variance over the points. */
-static int variance_with(epiq_ctx *c, const epiq_points *at, const epiq_options *o, int predictor, double *mean)
+epiq_options epiqp_corrected_options(const epiq_options *o, int predictor)
 {
     epiq_options own = *o;
-    epiq_result *r = NULL;
     own.predictor = predictor;
     own.methods = EPIQ_EV;
     own.data_by = EPIQ_DATA_BY_IF;
+    own.confidence = EPIQ_CONFIDENCE_NONE;
     own.members = NETWORKS;
     own.fold_members = own.ensemble_size = own.sweep = own.influential = 0;
     own.state = NULL;
+    return own;
+}
+
+/* The mean retraining variance over the points. */
+static int variance_with(epiq_ctx *c, const epiq_points *at, const epiq_options *o, int predictor, double *mean)
+{
+    const epiq_options own = epiqp_corrected_options(o, predictor);
+    epiq_result *r = NULL;
     int s = epiqp_estimate(c, at->data, at, &own, &(epiqp_request){0}, &r);
     *mean = 0;
     for (ptrdiff_t p = 0; !s && p < r->point_count; p++) {

@@ -399,7 +399,8 @@ static const char *nothing_to_buy(const job *j, const char *interval)
 /* Noise, and what these rows leave unlearned, after a step. */
 static double noise_after(const job *j, const epiq_plan_step *b)
 {
-    return fmax(j->noise, 0) * pow(j->market.n / (double)b->rows, j->learning);
+    const double times = fmin((double)b->rows / j->market.n, MANY); /* of more nothing is known */
+    return fmax(j->noise, 0) * pow(times, -j->learning);
 }
 
 /* Whether a new observation would lie nearer to the prediction, as far as the noise is known. */
@@ -472,8 +473,9 @@ static const char *notice_of(const job *j)
     return epiqp_arena_sentence(
         j->c, j->arena,
         "%s A new observation now misses the prediction by %.3g (standard deviation, noise %.3g "
-        "included), then by %.3g: that would %s.%s",
-        parts, before, sqrt(noise), after, is_noticed(j, b) ? "be noticed" : "hardly be noticed", doubt);
+        "included%s), then by %.3g: that would %s.%s",
+        parts, before, sqrt(noise), after < sqrt(noise) ? ", a part of which is not learned yet" : "", after,
+        is_noticed(j, b) ? "be noticed" : "hardly be noticed", doubt);
 }
 
 /* How the parts fall, and what else is taken for granted. */
@@ -498,16 +500,18 @@ static const char *caveat(const job *j)
                                 first, procedural, rows);
 }
 
+static bool measures_corrected(const epiq_options *ran)
+{
+    return ran->engine == EPIQ_ENGINE_NETWORK && ran->predictor == EPIQ_PREDICTOR_ENSEMBLE;
+}
+
 /* What shifted networks would save; one of them is the least. */
 static int take_corrected(job *j, const epiq_points *at, const epiq_options *o, const epiq_result *r)
 {
     epiq_corrected_plan *out = &j->plan->corrected;
     const ptrdiff_t now = j->plan->now.members;
     double left = -1;
-    if (!at || !o || r->ran->engine != EPIQ_ENGINE_NETWORK || r->ran->predictor != EPIQ_PREDICTOR_ENSEMBLE ||
-        r->ranks > 1) {
-        return EPIQ_OK;
-    }
+    if (!at || !o || !measures_corrected(r->ran) || r->ranks > 1) return EPIQ_OK;
     int s = epiqp_corrected_measure(j->c, at, r->ran, &left);
     if (s || !(left >= 0 && left * (double)now <= EPIQP_MOST)) return s;
     const ptrdiff_t networks = epiqp_max((ptrdiff_t)ceil(left * (double)now), 1);
@@ -598,8 +602,15 @@ int epiq_plan_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at
     int s = epiq_forecast(c, data, at, o, out);
     if (s) return s;
     if (!(s = epiq_machine_rate(c, &rate, &most))) {
-        const double more = epiqp_fall_operations(data, at, (*out)->ran) / (rate * (double)(*out)->ran->threads);
-        s = epiqp_forecast_of(c, *out, (*out)->cost->seconds + more);
+        double more = epiqp_fall_operations(data, at, (*out)->ran) / (rate * (double)(*out)->ran->threads);
+        if (measures_corrected((*out)->ran)) { /* the two kinds of network */
+            epiq_result *few = NULL;
+            const epiq_options own = epiqp_corrected_options((*out)->ran, EPIQ_PREDICTOR_SHIFTED);
+            s = epiq_forecast(c, data, at, &own, &few);
+            more += s ? 0 : 2 * few->cost->seconds;
+            epiq_result_free(c, few);
+        }
+        if (!s) s = epiqp_forecast_of(c, *out, (*out)->cost->seconds + more);
     }
     if (s) epiq_result_free(c, *out);
     *out = s ? NULL : *out;

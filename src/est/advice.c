@@ -11,8 +11,7 @@ static const double BESIDE_NOISE = 0.05; /* of the noise variance: what procedur
 static const double DOMINATES = 2;       /* a part that is this many times the other decides alone */
 static const double SETTLED = 0.1; /* enough networks: procedural / m is below this fraction of the data variance */
 static const double MOST = 10;     /* times the networks there are: more are never advised */
-enum { FEW_ROWS = 100 };           /* from so few, what is taken for noise may be what networks have not learned yet, */
-enum { FEWEST_ROWS = 50 };         /* unless errors fall fast with the rows, which fewer cannot tell */
+enum { FEW_ROWS = 100 };           /* from so few, what is taken for noise may be what networks have not learned yet */
 
 /* Means over the points that have both parts, of rows left out their medians, and what follows from them. */
 typedef struct {
@@ -71,7 +70,7 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
     const double half = b.data / 2; /* that twice the rows leave at best */
     b.train = each > b.data / DOMINATES && is_noticed(&b, each);
     b.collect = b.data > each / DOMINATES && is_noticed(&b, half);
-    const double twice = a->fit.known && pb->data && pb->data->groups >= FEWEST_ROWS ? a->fit.twice : 0;
+    const double twice = a->fit.known ? a->fit.twice : 0;
     if (twice > 0 && epiqp_noticed(1, twice * twice)) { /* the networks have not learned all that there is to learn */
         b.collect = true;
         b.error = a->fit.rmse;

@@ -155,8 +155,9 @@ static epiq_confidence by_parts(const epiqp_problem *pb, const epiqp_findings *f
     const epiq_part *part = &point->prediction_variance, data = epiqp_data_part(f, p),
                     *now = f->influence.part ? &f->influence.part[p] : NULL;
     if (!part->known || (part->variance > 0 && !(part->df > 0))) return (epiq_confidence){0};
-    const ptrdiff_t members = f->ev.h ? f->ev.members : 0,
-                    others = f->retrain.part ? epiqp_fold_networks(pb, pb->plan) : 0;
+    const ptrdiff_t members = f->ev.h ? f->ev.members : 0, others = !f->retrain.part ? 0
+                                                                    : pb->engine     ? epiqp_fold_networks(pb, pb->plan)
+                                                                                     : f->retrain.networks;
     epiq_confidence out = {.known = 1,
                            .centre = f->prediction[p],
                            .variance = part->variance / unit2,

@@ -121,14 +121,17 @@ static int ratio_se(const epiqp_problem *pb, const epiqp_fold_findings *folds, c
     return s;
 }
 
+enum { FEWEST = 50 }; /* rows, or groups: fewer cannot tell how errors fall */
+
 /* Errors with twice the rows over those with all, if they go on falling as kernel regression's do from the rows of a fold to all of
  * them, as a power of the rows; 1/sqrt(2) at least. 0: unknown. */
 static double with_twice(const epiqp_problem *pb, const epiqp_findings *f)
 {
     const double share = 1 - 1 / (double)pb->plan->folds->count;
-    return f->influence.reference.response && f->influence.loo.known
-               ? pow(shrink_by_kernel(pb, f), -log(2) / log(share))
-               : 0;
+    const bool compared = f->influence.reference.response && f->influence.loo.known &&
+                          mean_square(f->influence.loo.left_out, pb->n) > 0 &&
+                          mean_square(f->influence.reference.error, pb->n) > 0;
+    return compared && pb->data->groups >= FEWEST ? pow(shrink_by_kernel(pb, f), -log(2) / log(share)) : 0;
 }
 
 int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_unseen *out)

@@ -154,6 +154,10 @@ static int check_memory(const epiqp_problem *pb, const epiq_options *o, const ep
     const double n = (double)pb->n, points = (double)pb->points, triangle = (double)epiqp_tri_bytes(pb->n),
                  have = epiqp_may_use(o, 1);
     double need = 16 * points * (double)(o->members + o->batches + (g->retrained ? g->retrained->rows : 0));
+    const epiq_matrix *const more[] = {g->resampled, g->auxiliary, g->auxiliary_batched, g->auxiliary_resampled};
+    for (size_t k = 0; k < sizeof more / sizeof *more; k++) {
+        need += more[k] ? 8 * points * (double)more[k]->rows : 0;
+    }
     if (g->gram || g->jacobian) { /* the inverse overwrites the factor; distances, for neighbours */
         need += triangle + 8 * n * points + (o->probes < pb->n ? 17 * n * (double)o->probes : 0);
         need += 4 * n * (double)epiqp_near_count(pb->n);

@@ -452,7 +452,8 @@ void epiqp_jacobian_kernel(const epiqp_jacobian *j, float *k, float *scratch)
         const ptrdiff_t cols = epiqp_min(EPIQP_KERNEL_PANEL, n - at), rows = n - at;
         for (ptrdiff_t l = 1; l <= L + 1; l++) { /* the term of W_l: g_{l-1} and delta_l */
             const ptrdiff_t m = inputs(c->net, l);
-            const float *g = layer_float(c, l - 1, n, c->x) + at * m, *delta = j->delta + ((l - 1) * n + at) * width;
+            const float *g = layer_float(c, l - 1, n, c->x) + at * m,
+                        *delta = l <= L ? j->delta + ((l - 1) * n + at) * width : NULL;
             c->la->gemm32('T', 'N', rows, cols, m, 1, g, m, g, m, 0, inner, rows);
             if (l <= L) c->la->gemm32('T', 'N', rows, cols, width, 1, delta, width, delta, width, 0, outer, rows);
             for (ptrdiff_t i = 0; i < cols; i++) {

@@ -78,13 +78,15 @@ static double bytes_of(const epiqp_race *r)
     o.width = r->any_width ? EPIQ_USUAL_WIDTH : r->o.width;
     const epiqp_net net = epiqp_net_of(&o, r->data->d);
     const bool closed = r->data->n <= EPIQP_CHEAP_ROWS;
+    const double rows =
+        fmax(epiqp_minimise_rows_bytes(&net, r->data->n),
+             epiqp_minimise_rows_bytes(&net, r->data->n - r->data->n / EPIQP_RACE_FOLDS)); /* without a fold */
     const double kernel =
         closed ? (double)(epiqp_tri_bytes(r->data->n) + epiqp_inverse_bytes(r->data->n, r->pb->e.threads)) : 0;
     return 8 * n *
                (EPIQP_RACE_FOLDS * (3 * d + 6) + 3 * EPIQP_RACE_MOST +
                 EPIQP_RACE_FIRST * EPIQP_RACE_FOLDS * EPIQP_RACE_WIDTHS_MOST) +
-           fmax(kernel,
-                (double)r->pb->e.threads * (epiqp_network_bytes(&net) + epiqp_minimise_rows_bytes(&net, r->data->n)));
+           fmax(kernel, (double)r->pb->e.threads * (epiqp_network_bytes(&net) + rows));
 }
 
 static int check_memory(const epiqp_race *r)

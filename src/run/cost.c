@@ -56,6 +56,22 @@ static double divided_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
     return 8 * 8 * (double)pb->n + fmax(part, batches ? (double)epiqp_tri_bytes(pb->n / plan->ran.batches) : 0);
 }
 
+/* What training takes beside the weights: the most of what all rows, those without a fold, a batch or a resample take. */
+static double training_rows_bytes(const epiqp_problem *pb, const epiqp_plan *plan, const epiqp_net *net)
+{
+    const epiq_options *o = &plan->ran;
+    const ptrdiff_t n = pb->n, folds = epiqp_max(2, epiqp_fold_count(pb, o));
+    if (!pb->engine->trains) return 0;
+    double most = epiqp_minimise_rows_bytes(net, n);
+    if (plan->fold_starts) most = fmax(most, epiqp_minimise_rows_bytes(net, n - n / folds));
+    if (plan->batches) most = fmax(most, epiqp_minimise_rows_bytes(net, (n + o->batches - 1) / o->batches));
+    if (plan->resamples) { /* halves; the jackknife's are all but a part of the rows */
+        most = fmax(most, epiqp_minimise_rows_bytes(net, (n + 1) / 2));
+        most = fmax(most, epiqp_minimise_rows_bytes(net, n - n / epiqp_max(2, plan->resamples)));
+    }
+    return most;
+}
+
 static double networks_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
 {
     const epiq_options *o = &plan->ran;
@@ -63,7 +79,7 @@ static double networks_bytes(const epiqp_problem *pb, const epiqp_plan *plan)
     if (!plan->members && !plan->batches && !plan->fold_starts) return 0;
     epiqp_net net = epiqp_net_of(o, pb->data->d);
     bool own = o->engine == EPIQ_ENGINE_LINEAR && o->linear_kernel == EPIQ_KERNEL_EMPIRICAL;
-    double at_work = epiqp_network_bytes(&net) + epiqp_minimise_rows_bytes(&net, pb->n);
+    double at_work = epiqp_network_bytes(&net) + training_rows_bytes(pb, plan, &net);
     if (epiqp_start_removed(o)) at_work += 8 * ((double)epiqp_net_params(&net) + n + points);
     if (own) {
         at_work += (double)epiqp_tri_bytes(pb->n) + 8 * n * points + 16 * n * (double)o->width * (double)o->depth;
