@@ -209,7 +209,7 @@ def compare_explore(name, page, result):
               page.values(f"data-{key}") == [row[key] for row in result["ranked"] if row[key] is not None])
     for key in ("procedural", "data"):
         check(f"{name}: {key} of all candidates",
-              page.values(f"data-{key}-sd") == [math.sqrt(row[key]) for row in result["ranked"] if row[key] is not None])
+              [float(v) for v in page.values(f"data-{key}-sd")] == [math.sqrt(float(row[key])) for row in result["ranked"] if row[key] is not None])
     picks = [row["values"] for row in result["ranked"] if row["pick"]]
     check(f"{name}: the features of the picks", [line[1:] for line in page.tables["The picks and their features"][1:]]
           == [[values[k] for values in picks] for k in range(len(picks[0]))])
