@@ -125,7 +125,8 @@ typedef enum {
     X(EPIQ_W_ENSEMBLE_SIZE, "ensemble_size", EPIQ_ABOUT_RUN,                                                           \
       "BA alone cannot tell of an ensemble whose size is not the number of batches")                                   \
     X(EPIQ_W_NO_SKILL, "no_skill", EPIQ_ABOUT_RUN,                                                                     \
-      "on rows they have not seen, the networks predict no better than the mean of the target (R2 is 0 or less)")      \
+      "on rows they have not seen, the networks predict no better than the mean of the target, as far as the rows can "\
+      "tell (R2 is less than two standard errors above 0)")                                                            \
     X(EPIQ_W_OUTSIDE_DATA, "outside_data", EPIQ_ABOUT_POINT,                                                           \
       "a point lies so far from all rows that their errors say nothing of it, and no prediction interval is given; "   \
       "not where `outside_range` warns already")                                                                       \
