@@ -301,8 +301,8 @@ static void place_label(drawing *g, double x, double y, const char *text)
 static void draw_labels(drawing *g)
 {
     for (int pass = 0; pass < 2; pass++) { /* the marks' own places first, so that no label is put on one */
-        for (ptrdiff_t k = g->p->series_count - 1; k >= 0;
-             k--) { /* the last series is drawn on top: its labels first */
+        /* the last series is drawn on top: its labels are placed first */
+        for (ptrdiff_t k = g->p->series_count - 1; k >= 0; k--) {
             const svg_series *s = &g->p->series[k];
             for (ptrdiff_t i = 0; s->labels && i < s->count; i++) {
                 if (!on_paper(g, s, i)) continue;

@@ -3,6 +3,7 @@
  * epiq_estimate, on all rows for the variance and without each fold for the error.
  */
 #include "decide/decide.h"
+#include "run/race.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,8 +14,6 @@ enum {
     NARROWEST = 16,    /* the width below which nothing is to be gained */
     TIMED = 12,        /* models whose networks are timed for a forecast, about; others are as their counts say */
 };
-static const double SMALLEST =
-    1e-5; /* the lambda below which nothing is to be gained: as small as the choice of `auto` goes */
 
 /* Seconds that a model is expected to take: its kernel's part, its networks on all rows, and those without one fold. */
 typedef struct {
@@ -477,7 +476,8 @@ static int warn_of_edge(job *j, size_t where, bool whole, const char *name)
         most = fmax(most, v);
         chosen = i == r->choice ? v : chosen;
     }
-    const bool far = chosen == least ? least <= (whole ? NARROWEST : SMALLEST) : whole && most >= EPIQ_USUAL_WIDTH;
+    const double smallest = whole ? NARROWEST : epiqp_race_lambdas[EPIQP_RACE_LEVELS - 1]; /* as far as `auto` goes */
+    const bool far = chosen == least ? least <= smallest : whole && most >= EPIQ_USUAL_WIDTH;
     const bool constant = !(epiqp_variance(j->data->y, j->data->n) > 0); /* then there is nothing to try */
     if (r->choice < 0 || constant || least == most || (chosen > least && chosen < most) || far) return EPIQ_OK;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_EDGE, "the %s chosen, %g, is the %s compared; try %s ones as well",

@@ -67,7 +67,7 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
     b.own =
         typical && rows->prediction_sd.known ? rows->prediction_sd.median * rows->prediction_sd.median : b.data + each;
     b.enough = small > 0 ? fmin(fmax(ceil(b.procedural / small), 2 * b.m), MOST * b.m) : MOST * b.m;
-    const double half = b.data / 2; /* that twice the rows leave at best */
+    const double half = b.data / 2; /* what twice the rows take off at best */
     b.train = each > b.data / DOMINATES && is_noticed(&b, each);
     b.collect = b.data > each / DOMINATES && is_noticed(&b, half);
     const double twice = a->fit.known ? a->fit.twice : 0;
