@@ -53,8 +53,8 @@ extern "C" {
 
 /* ---- version ---------------------------------------------------------------------------------------------------- */
 
-#define EPIQ_VERSION "0.1.0"
-#define EPIQ_VERSION_NUMBER 100          /* 10000 major + 100 minor + patch, to compare in #if */
+#define EPIQ_VERSION "0.2.0"
+#define EPIQ_VERSION_NUMBER 200          /* 10000 major + 100 minor + patch, to compare in #if */
 EPIQ_API const char *epiq_version(void); /* the same two of the library that runs */
 EPIQ_API int epiq_version_number(void);
 

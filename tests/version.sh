@@ -11,6 +11,9 @@ same() { # same 'where' 'what it says'
         echo "FAILED: $1 says \"$2\", include/epiq.h says \"$version\""
     fi
 }
+# 0.2.0 is 200
+same 'EPIQ_VERSION_NUMBER' "$(sed -n 's/^#define EPIQ_VERSION_NUMBER \([0-9]*\) .*/\1/p' "$tree/include/epiq.h" |
+    awk '{print int($1 / 10000) "." int($1 / 100) % 100 "." $1 % 100}')"
 same 'epiq --version' "$("$build/epiq" --version | sed 's/^epiq //')"
 same 'epiq.1' "$(sed -n 's/^\.TH EPIQ 1 [^ ]* "epiq \([^"]*\)".*/\1/p' "$build/share/epiq.1")"
 same 'epiq.3' "$(sed -n 's/^\.TH EPIQ 3 [^ ]* "epiq \([^"]*\)".*/\1/p' "$build/share/epiq.3")"
@@ -26,6 +29,17 @@ print(re.search(source["regex"], open(sys.argv[1] + "/" + source["input"]).read(
 PY
 )"
 released=$(sed -n 's/^## \([0-9][^ ]*\).*/\1/p' "$tree/CHANGELOG.md" | head -n 1)
-grep -q '^## Unreleased' "$tree/CHANGELOG.md" || same 'CHANGELOG.md' "$released"
+if ! grep -q '^## Unreleased' "$tree/CHANGELOG.md"; then # the tree of a release: its headers are kept for tests/abi/run
+    same 'CHANGELOG.md' "$released"
+    for header in "$tree"/include/*.h; do
+        kept=$tree/tests/abi/$version/$(basename "$header")
+        if cmp -s "$header" "$kept"; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            echo "FAILED: tests/abi/$version does not have $(basename "$header") as it is: cp include/*.h tests/abi/$version/"
+        fi
+    done
+fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
