@@ -180,8 +180,8 @@ static const row TABLE[] = {
     CHOICE(backend, "backend", TRAINED | BY_NAME | KERNEL | COMBINE, "blas", "blas|ref",
            "linear algebra: OpenBLAS, or plain C to compare with"),
     CHOICE(device, "device", PROCESS | NETWORKS, "auto", "auto|gpu|cpu",
-           "where kernel matrices are solved with: a GPU where there is one and it saves time, always, or never "
-           "(docs/gpu.md); networks are trained by the processor"),
+           "where networks are trained and kernel matrices solved with: a GPU where there is one and it saves time, "
+           "always, or never (docs/gpu.md)"),
 #undef SECTION
 };
 #define ROWS ((ptrdiff_t)(sizeof TABLE / sizeof *TABLE))
