@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const DATE = "2026-11-16"; /* when the words of this file last changed */
+static const char *const DATE = "2026-11-18"; /* of the release */
 
 /* ---- roff ---- */
 

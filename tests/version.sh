@@ -3,12 +3,13 @@
 set -u
 tree=$1 build=$2 failed=0 passed=0
 version=$(sed -n 's/^#define EPIQ_VERSION "\(.*\)"$/\1/p' "$tree/include/epiq.h")
-same() { # same 'where' 'what it says'
-    if [ "$2" = "$version" ]; then
+same() { # same 'where' 'what it says' ['what it should say', the version]
+    local wanted=${3:-$version}
+    if [ "$2" = "$wanted" ]; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "FAILED: $1 says \"$2\", include/epiq.h says \"$version\""
+        echo "FAILED: $1 says \"$2\", which should be \"$wanted\""
     fi
 }
 # 0.2.0 is 200
@@ -31,14 +32,14 @@ PY
 released=$(sed -n 's/^## \([0-9][^ ]*\).*/\1/p' "$tree/CHANGELOG.md" | head -n 1)
 if ! grep -q '^## Unreleased' "$tree/CHANGELOG.md"; then # the tree of a release: its headers are kept for tests/abi/run
     same 'CHANGELOG.md' "$released"
+    date=$(LC_ALL=C date -u -d "$(sed -n 's/^ -- .*>  //p' "$tree/packaging/debian/changelog" | head -n 1)" +%Y-%m-%d)
+    for page in epiq.1 epiq.3; do
+        same "the date of $page" "$(sed -n 's/^\.TH EPIQ [13] \([^ ]*\) .*/\1/p' "$build/share/$page")" "$date"
+    done
     for header in "$tree"/include/*.h; do
-        kept=$tree/tests/abi/$version/$(basename "$header")
-        if cmp -s "$header" "$kept"; then
-            passed=$((passed + 1))
-        else
-            failed=$((failed + 1))
-            echo "FAILED: tests/abi/$version does not have $(basename "$header") as it is: cp include/*.h tests/abi/$version/"
-        fi
+        name=$(basename "$header")
+        same "tests/abi/$version/$name (cp include/*.h tests/abi/$version/)" \
+            "$(sha256sum <"$tree/tests/abi/$version/$name")" "$(sha256sum <"$header")"
     done
 fi
 echo "$passed passed, $failed failed"
