@@ -487,6 +487,7 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
             return s;
         }
     }
+    unseen->outside = asked.outside;
     if ((s = write_predictions(pb, f, a))) return s;
     const epiqp_trainings *t = &f->training;
     a->training = (epiq_training){.members = t->count,

@@ -16,6 +16,7 @@ typedef struct {
     epiqp_spread spread;
     bool enough;   /* rows for the level, */
     double factor; /* with which half the interval's width is this times the standard deviation of a new observation */
+    ptrdiff_t outside; /* points asked about that lie outside the data: assemble.c */
 } epiqp_unseen;
 
 /* Everything the estimators found, in scaled units. */
