@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NUMBERS_MAX = 600 }; /* points of a picture listed below it: more are not readable, and the files hold them */
 
@@ -75,6 +76,22 @@ void doc_data(doc *d)
     const char *engine = option_text(d->run->options, "engine", &room);
     doc_say(d, "%td row%s, %td feature%s, target %s; engine %s", data->rows, plural(data->rows), data->features,
             plural(data->features), data->target, engine ? engine : "?");
+}
+
+void doc_features(doc *d, ptrdiff_t point)
+{
+    const epiq_points *points = d->a->candidates;
+    const char *comma = "";
+    for (ptrdiff_t f = 0; f < d->run->data.features; f++) {
+        const bool category = epiq_points_is_category(points, f);
+        const double v = epiq_points_value(points, point, f);
+        const epiqp_digits value = epiqp_rounded_plain(v);
+        if (category && v == 0) continue;
+        doc_say(d, "%s%s", comma, d->run->data.feature[f]);
+        doc_when(d, !category || strcmp(value.text, "1") != 0, " %s", value.text);
+        comma = ", ";
+    }
+    doc_say(d, "\n");
 }
 
 void doc_conclusion(doc *d, const char *colour, const char *head, const char *text)

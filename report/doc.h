@@ -90,6 +90,8 @@ void doc_figure_numbers(doc *d, const char *title, const svg_panel *p); /* to un
 void doc_put(doc *d, const char *colour, const char *text); /* sanitized; colour may be NULL */
 void doc_end_line(doc *d);
 void doc_data(doc *d); /* "120 rows, 4 features, target y; engine network" */
+void doc_features(doc *d,
+                  ptrdiff_t point); /* of the candidates: "x1 0.5, metal=brass"; of categories the one that holds */
 void doc_conclusion(doc *d, const char *colour, const char *head, const char *text); /* "Head: text", one line */
 void doc_choice(doc *d); /* what --methods auto chose, and why */
 

@@ -60,6 +60,11 @@ static meaning meaning_of(const epiq_data *data, ptrdiff_t j)
     return (meaning){.column = {name, (ptrdiff_t)strlen(name)}};
 }
 
+int epiq_points_is_category(const epiq_points *p, ptrdiff_t feature)
+{
+    return meaning_of(p->data, feature).category.at != NULL;
+}
+
 /* What is usual: fills x, count by d features that mean m. */
 static void fill_usual(const epiq_data *data, const meaning *m, double *x)
 {
