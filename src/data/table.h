@@ -219,6 +219,7 @@ int epiqp_data_warn(epiq_ctx *c, epiq_data *data);
 int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group);
 /* blocks.c: looks for a feature that seems to name groups; the warning of it, "": there is none, NULL: no memory */
 int epiqp_find_blocks(epiq_ctx *c, epiq_data *data);
-const char *epiqp_sentence_of_blocks(epiq_ctx *c, epiq_data *data, int kind);
+const char *epiqp_sentence_of_blocks(epiq_ctx *c, epiq_data *data);
+const char *epiqp_sentence_of_sentinels(epiq_ctx *c, epiq_data *data); /* sentinel.c */
 
 #endif
