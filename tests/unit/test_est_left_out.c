@@ -49,6 +49,18 @@ static epiq_result *without(epiq_ctx *own, const bool *marked, int i, epiq_optio
     return out;
 }
 
+/* Point i is what the table without the marked rows says of row i. */
+static void same_without(const bool *marked, int i, epiq_options o)
+{
+    epiq_ctx *own;
+    EQ(epiq_ctx_new(&own), EPIQ_OK);
+    epiq_result *want = without(own, marked, i, o);
+    NEAR(r->points[i]->prediction, want->points[0]->prediction, 1e-9);
+    CLOSE(r->points[i]->procedural.variance, want->points[0]->procedural.variance, 1e-7);
+    epiq_result_free(own, want);
+    epiq_ctx_free(own);
+}
+
 /* Both solve systems of condition 1e4 or so. */
 TEST(infinitely_wide_networks_answer_as_if_the_row_had_never_been_there)
 {
@@ -60,14 +72,8 @@ TEST(infinitely_wide_networks_answer_as_if_the_row_had_never_been_there)
     for (int i = 0; i < N; i += 13) {
         bool marked[N] = {0};
         marked[i] = true;
-        epiq_ctx *own;
-        EQ(epiq_ctx_new(&own), EPIQ_OK);
-        epiq_result *want = without(own, marked, i, o);
         EQ(r->points[i]->left_out, i + 1);
-        NEAR(r->points[i]->prediction, want->points[0]->prediction, 1e-9);
-        CLOSE(r->points[i]->procedural.variance, want->points[0]->procedural.variance, 1e-7);
-        epiq_result_free(own, want);
-        epiq_ctx_free(own);
+        same_without(marked, i, o);
     }
     done();
 }
@@ -139,13 +145,7 @@ TEST(a_row_is_left_out_with_its_whole_group)
     for (int i = 1; i < N; i += 17) {
         bool marked[N] = {0};
         marked[i / 3 * 3] = marked[i / 3 * 3 + 1] = marked[i / 3 * 3 + 2] = true;
-        epiq_ctx *own;
-        EQ(epiq_ctx_new(&own), EPIQ_OK);
-        epiq_result *want = without(own, marked, i, o);
-        NEAR(r->points[i]->prediction, want->points[0]->prediction, 1e-9);
-        CLOSE(r->points[i]->procedural.variance, want->points[0]->procedural.variance, 1e-7);
-        epiq_result_free(own, want);
-        epiq_ctx_free(own);
+        same_without(marked, i, o);
     }
     done();
 }
