@@ -209,14 +209,19 @@ static const char *shown(const doc *d, const doc_column *c, const doc_cell *cell
     return cell->text ? cell->text : *cell->words ? cell->words : room;
 }
 
+/* class="l fold", or nothing. */
+static void put_class(FILE *out, int align, bool off)
+{
+    const char *left = off ? "off" : align & DOC_LEFT ? "l" : "", *fold = align & DOC_FOLD ? "fold" : "";
+    if (*left || *fold) fprintf(out, " class=\"%s%s%s\"", left, *left && *fold ? " " : "", fold);
+}
+
 static void put_page_cell(const doc *d, const doc_column *c, const doc_cell *cell, bool bold)
 {
     const char *tag = c->align & DOC_NAME ? "th" : "td";
     char room[40];
-    fprintf(d->out, "<%s%s%s", tag, c->align & DOC_NAME ? " scope=\"row\"" : "",
-            cell->off             ? " class=\"off\""
-            : c->align & DOC_LEFT ? " class=\"l\""
-                                  : "");
+    fprintf(d->out, "<%s%s", tag, c->align & DOC_NAME ? " scope=\"row\"" : "");
+    put_class(d->out, c->align, cell->off);
     html_value(d->out, c->name ? c->name : "value", cell->value);
     if (cell->hint || (!(c->align & DOC_NAME) && isfinite(cell->value))) {
         fprintf(d->out, " title=\"%s\"", cell->hint ? cell->hint : number_text(cell->value).text);
@@ -271,7 +276,9 @@ void doc_table_open(doc *d, const doc_table *t)
     for (size_t k = 0; k < t->columns; k++) {
         const doc_column *c = &t->column[k];
         if (d->page && c->head) {
-            doc_page(d, "<th scope=\"col\"%-s>%s</th>", c->align & DOC_LEFT ? " class=\"l\"" : "", c->head);
+            fputs("<th scope=\"col\"", d->out);
+            put_class(d->out, c->align, false);
+            doc_page(d, ">%s</th>", c->head);
         } else if (!d->page && c->plain) {
             put_text_cell(d, c, t->bold ? BOLD : NULL, c->plain);
             d->pending += c->star;

@@ -133,7 +133,7 @@ static void write_lines(doc *d, ptrdiff_t most)
                             {.head = interval.text},
                             {"data", NULL, .name = "data"},
                             {"retraining", NULL, .name = "procedural"},
-                            {ensemble.text, NULL, .name = "ensemble"},
+                            {ensemble.text, NULL, DOC_FOLD, .name = "ensemble"},
                             {NULL, "retraining", .gap = 2, .width = -CELL},
                             {NULL, "data", .gap = 2, .width = -CELL},
                             {NULL, ensemble.text, .gap = 2, .width = -CELL},

@@ -63,7 +63,7 @@ static void write_parts(doc *d, const epiq_point *p)
         {NULL, level.text, .gap = 2, .width = -32},
         {"from", NULL, 0, 3, .name = "lo"},
         {"to", NULL, 0, 3, .name = "hi"},
-        {"by", "by", .align = DOC_LEFT},
+        {"by", "by", .align = DOC_LEFT | DOC_FOLD},
     };
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = caption.text, .caption_shown = true});
     write_part(d, "retraining (procedural)", "procedural", &p->procedural);

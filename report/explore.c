@@ -147,8 +147,8 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
                             {"score", "score", 0, 5, 5, 2, 11, .name = "score"},
                             {"prediction", "prediction", 0, 5, 5, 2, 11, .name = "prediction"},
                             {"std dev", "std dev", 0, 4, 5, 2, 11, .name = "sd"},
-                            {"data", "data", 0, 4, 5, 2, 11, .name = "data-sd"},
-                            {"retraining", "retraining", 0, 4, 5, 2, 11, .name = "procedural-sd"}};
+                            {"data", "data", DOC_FOLD, 4, 5, 2, 11, .name = "data-sd"},
+                            {"retraining", "retraining", DOC_FOLD, 4, 5, 2, 11, .name = "procedural-sd"}};
     const bool ucb = r->ask->rule == EPIQ_RULE_UCB; /* else the score is a variance */
     for (ptrdiff_t i = 0; i < shown; i++) {
         doc_widen(&columns[1], candidate_name(r, i));
