@@ -51,7 +51,9 @@ static void write_head(doc *d)
     doc_when(d, f->known, "errors by %s", fit_by(f).text);
     doc_when(d, f->known && f->folds && f->kernel_known, "; infinitely wide networks would have %s (leave-one-%sout)",
              epiqp_rounded_to(f->kernel_rmse, 3).text, f->by_group ? "group-" : "");
-    doc_when(d, f->known, "\n");
+    doc_when(d, f->known,
+             "\nwhat all such networks get wrong alike is in these errors and in prediction intervals, in no standard "
+             "deviation of a prediction\n");
     doc_when(d, retrained && d->r->retrain->kappa > 0,
              "the networks follow the data %.2f times as much as infinitely wide ones, in variance (+- %.2f)\n",
              d->r->retrain->kappa, d->r->retrain->kappa_se);
