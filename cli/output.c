@@ -92,7 +92,9 @@ static int unwritable(const char *path)
         return complain(CODE_SIGNAL + watch_signal(), "stopped while writing %s", name);
     }
     return complain(errno == ENOMEM ? CODE_NUMERIC : CODE_FILE, "cannot write %s: %s", name,
-                    errno ? strerror(errno) : "write error");
+                    errno == ENOENT ? "its folder is not there; make it, or name another file"
+                    : errno         ? strerror(errno)
+                                    : "write error");
 }
 
 /* The name at the end of a path; what comes before it, with the slash, is its folder. */
