@@ -101,7 +101,7 @@ const char *epiqp_sentence_of_sentinels(epiq_ctx *c, epiq_data *data)
     return epiqp_arena_sentence(c, &data->arena,
                                 "column %s holds %s in %td of %td rows, far outside its other values, %s to %s%s%s%s; "
                                 "if that stands for missing, leave these rows out, of a file with {--na} %s "
-                                "{--missing} drop",
+                                "and {--missing} drop",
                                 epiqp_show(name).text, value.text, first.rows, data->n, digits_of(first.least).text,
                                 digits_of(first.most).text, *more ? " (the like is in " : "", more, *more ? ")" : "",
                                 value.text);
