@@ -26,7 +26,9 @@ static void write_trained(doc *d)
              d->r->solve->iterations, 100 * fmax(d->r->solve->open_data, d->r->solve->open_procedural));
     doc_when(d, d->r->ran->solver == EPIQ_SOLVER_DIVIDED, "; solver divided, %td part%s", d->r->ran->parts,
              plural(d->r->ran->parts));
-    doc_say(d, "; %s s\n", epiqp_rounded_sd(d->run->seconds).text);
+    doc_when(d, d->r->point_count, "; %s s",
+             epiqp_rounded_sd(d->run->seconds).text); /* a forecast has a time of its own */
+    doc_say(d, "\n");
     if (d->r->training->members) {
         const epiq_training *t = d->r->training;
         doc_say(d, "%td networks, %td converged", t->members, t->converged);
