@@ -68,8 +68,9 @@ static const char *const PAGE[] = {
     "tbody tr:last-child>*{padding-bottom:.5rem}tbody tr:hover{background:var(--stripe)}\n",
     "abbr{text-decoration:none}td.off{color:var(--note);font-weight:600}\n",
     "td.wide{white-space:normal;overflow-wrap:anywhere}\n",
-    /* on a phone the names of rows and columns wrap, so that the numbers beside them are seen */
-    "@media(max-width:40rem){th{white-space:normal}tbody th{min-width:5.5rem}th,td{padding:.22rem .35rem}}\n",
+    /* on a phone words wrap, and columns that say what others or a picture say are left out */
+    "@media(max-width:40rem){table{font-size:.78rem}th,td{white-space:normal;padding:.22rem .14rem}",
+    "thead th{font-size:.7rem}tbody th{min-width:4.6rem}tbody th,td.l{overflow-wrap:anywhere}.fold{display:none}}\n",
     "figure{margin:1rem 0 2rem}figcaption{max-width:46rem;margin-bottom:.4rem}figcaption b{display:block}\n",
     "svg.chart{display:block;width:100%;height:auto;max-width:30rem}\n",
     ".panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:.5rem 1rem}\n",

@@ -92,7 +92,9 @@ static int unwritable(const char *path)
         return complain(CODE_SIGNAL + watch_signal(), "stopped while writing %s", name);
     }
     return complain(errno == ENOMEM ? CODE_NUMERIC : CODE_FILE, "cannot write %s: %s", name,
-                    errno ? strerror(errno) : "write error");
+                    errno == ENOENT ? "its folder is not there; make it, or name another file"
+                    : errno         ? strerror(errno)
+                                    : "write error");
 }
 
 /* The name at the end of a path; what comes before it, with the slash, is its folder. */
@@ -243,12 +245,13 @@ void output_drop(output *list, int count)
     }
 }
 
-/* Whether everything was written; otherwise errno is set. If an earlier write failed, this one normally fails too and
- * sets errno; if nothing is left to write, errno of the earlier failure is used. */
+/* Whether everything was written; otherwise errno is set. If an earlier write failed, a byte more is written, so that there is
+ * something to flush, which normally fails too and sets errno; where it does not, errno of the earlier failure is used. */
 static bool flushed(FILE *file)
 {
     bool lost = ferror(file), stopped = lost && watch_signal();
     int earlier = stopped ? EINTR : lost ? errno : 0;
+    if (lost && !stopped) putc('\n', file);
     bool good = stopped || fflush(file) == 0;
     errno = good ? earlier : errno;
     if (watch_signal() && (lost || !good)) {

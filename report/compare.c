@@ -245,8 +245,8 @@ static void write_table(doc *d, const epiq_comparison *r, const ptrdiff_t *order
         {r->by_cv ? error.text : NULL, r->by_cv ? error.text : NULL, .gap = 2, .width = -16},
         {kernel.text, kernel.text, .gap = 2, .width = -17},
         {level.text, level.text, .gap = 2, .width = -24, .plain_digits = 3},
-        {"retraining", "retraining", 0, 3, 3, .gap = 2, .width = 10},
-        {"data", "data", 0, 3, 3, .gap = 2, .width = 8},
+        {"retraining", "retraining", DOC_FOLD, 3, 3, .gap = 2, .width = 10},
+        {"data", "data", DOC_FOLD, 3, 3, .gap = 2, .width = 8},
     };
     doc_heading(d, "The models");
     write_common(d, r);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NUMBERS_MAX = 600 }; /* points of a picture listed below it: more are not readable, and the files hold them */
 
@@ -75,6 +76,22 @@ void doc_data(doc *d)
     const char *engine = option_text(d->run->options, "engine", &room);
     doc_say(d, "%td row%s, %td feature%s, target %s; engine %s", data->rows, plural(data->rows), data->features,
             plural(data->features), data->target, engine ? engine : "?");
+}
+
+void doc_features(doc *d, ptrdiff_t point)
+{
+    const epiq_points *points = d->a->candidates;
+    const char *comma = "";
+    for (ptrdiff_t f = 0; f < d->run->data.features; f++) {
+        const bool category = epiq_points_is_category(points, f);
+        const double v = epiq_points_value(points, point, f);
+        const epiqp_digits value = epiqp_rounded_plain(v);
+        if (category && v == 0) continue;
+        doc_say(d, "%s%s", comma, d->run->data.feature[f]);
+        doc_when(d, !category || strcmp(value.text, "1") != 0, " %s", value.text);
+        comma = ", ";
+    }
+    doc_say(d, "\n");
 }
 
 void doc_conclusion(doc *d, const char *colour, const char *head, const char *text)
@@ -192,14 +209,19 @@ static const char *shown(const doc *d, const doc_column *c, const doc_cell *cell
     return cell->text ? cell->text : *cell->words ? cell->words : room;
 }
 
+/* class="l fold", or nothing. */
+static void put_class(FILE *out, int align, bool off)
+{
+    const char *left = off ? "off" : align & DOC_LEFT ? "l" : "", *fold = align & DOC_FOLD ? "fold" : "";
+    if (*left || *fold) fprintf(out, " class=\"%s%s%s\"", left, *left && *fold ? " " : "", fold);
+}
+
 static void put_page_cell(const doc *d, const doc_column *c, const doc_cell *cell, bool bold)
 {
     const char *tag = c->align & DOC_NAME ? "th" : "td";
     char room[40];
-    fprintf(d->out, "<%s%s%s", tag, c->align & DOC_NAME ? " scope=\"row\"" : "",
-            cell->off             ? " class=\"off\""
-            : c->align & DOC_LEFT ? " class=\"l\""
-                                  : "");
+    fprintf(d->out, "<%s%s", tag, c->align & DOC_NAME ? " scope=\"row\"" : "");
+    put_class(d->out, c->align, cell->off);
     html_value(d->out, c->name ? c->name : "value", cell->value);
     if (cell->hint || (!(c->align & DOC_NAME) && isfinite(cell->value))) {
         fprintf(d->out, " title=\"%s\"", cell->hint ? cell->hint : number_text(cell->value).text);
@@ -254,7 +276,9 @@ void doc_table_open(doc *d, const doc_table *t)
     for (size_t k = 0; k < t->columns; k++) {
         const doc_column *c = &t->column[k];
         if (d->page && c->head) {
-            doc_page(d, "<th scope=\"col\"%-s>%s</th>", c->align & DOC_LEFT ? " class=\"l\"" : "", c->head);
+            fputs("<th scope=\"col\"", d->out);
+            put_class(d->out, c->align, false);
+            doc_page(d, ">%s</th>", c->head);
         } else if (!d->page && c->plain) {
             put_text_cell(d, c, t->bold ? BOLD : NULL, c->plain);
             d->pending += c->star;

@@ -90,6 +90,8 @@ void doc_figure_numbers(doc *d, const char *title, const svg_panel *p); /* to un
 void doc_put(doc *d, const char *colour, const char *text); /* sanitized; colour may be NULL */
 void doc_end_line(doc *d);
 void doc_data(doc *d); /* "120 rows, 4 features, target y; engine network" */
+void doc_features(doc *d,
+                  ptrdiff_t point); /* of the candidates: "x1 0.5, metal=brass"; of categories the one that holds */
 void doc_conclusion(doc *d, const char *colour, const char *head, const char *text); /* "Head: text", one line */
 void doc_choice(doc *d); /* what --methods auto chose, and why */
 
@@ -98,7 +100,7 @@ void doc_choice(doc *d); /* what --methods auto chose, and why */
 void doc_warnings(doc *d);
 void doc_notes(doc *d); /* for information */
 
-enum { DOC_LEFT = 1, DOC_NAME = 2 }; /* aligned left; says what the row is about */
+enum { DOC_LEFT = 1, DOC_NAME = 2, DOC_FOLD = 4 }; /* aligned left; says what the row is about; not on a phone */
 typedef struct {
     const char *head;         /* on the page; NULL: not there */
     const char *plain;        /* in the text; NULL: not there */

@@ -26,7 +26,9 @@ static void write_trained(doc *d)
              d->r->solve->iterations, 100 * fmax(d->r->solve->open_data, d->r->solve->open_procedural));
     doc_when(d, d->r->ran->solver == EPIQ_SOLVER_DIVIDED, "; solver divided, %td part%s", d->r->ran->parts,
              plural(d->r->ran->parts));
-    doc_say(d, "; %s s\n", epiqp_rounded_sd(d->run->seconds).text);
+    doc_when(d, d->r->point_count, "; %s s",
+             epiqp_rounded_sd(d->run->seconds).text); /* a forecast has a time of its own */
+    doc_say(d, "\n");
     if (d->r->training->members) {
         const epiq_training *t = d->r->training;
         doc_say(d, "%td networks, %td converged", t->members, t->converged);
@@ -51,7 +53,9 @@ static void write_head(doc *d)
     doc_when(d, f->known, "errors by %s", fit_by(f).text);
     doc_when(d, f->known && f->folds && f->kernel_known, "; infinitely wide networks would have %s (leave-one-%sout)",
              epiqp_rounded_to(f->kernel_rmse, 3).text, f->by_group ? "group-" : "");
-    doc_when(d, f->known, "\n");
+    doc_when(d, f->known,
+             "\nwhat all such networks get wrong alike is in these errors and in prediction intervals, in no standard "
+             "deviation of a prediction\n");
     doc_when(d, retrained && d->r->retrain->kappa > 0,
              "the networks follow the data %.2f times as much as infinitely wide ones, in variance (+- %.2f)\n",
              d->r->retrain->kappa, d->r->retrain->kappa_se);
@@ -133,7 +137,7 @@ static void write_lines(doc *d, ptrdiff_t most)
                             {.head = interval.text},
                             {"data", NULL, .name = "data"},
                             {"retraining", NULL, .name = "procedural"},
-                            {ensemble.text, NULL, .name = "ensemble"},
+                            {ensemble.text, NULL, DOC_FOLD, .name = "ensemble"},
                             {NULL, "retraining", .gap = 2, .width = -CELL},
                             {NULL, "data", .gap = 2, .width = -CELL},
                             {NULL, ensemble.text, .gap = 2, .width = -CELL},

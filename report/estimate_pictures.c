@@ -32,10 +32,10 @@ typedef struct {
     const epiq_part *whole;  /* the part that the mark and its interval show */
 } stacked_row;
 
-/* whole: what the legend calls the mark. Returns a sentence for the caption if an interval had to be cut for the rest to be seen. */
-static const char *draw_stacked(doc *d, picture *p, const stacked_row *rows, ptrdiff_t count, const char *whole)
+/* Returns a sentence for the caption if an interval had to be cut for the rest to be seen. */
+static const char *draw_stacked(doc *d, picture *p, const stacked_row *rows, ptrdiff_t count)
 {
-    const char *name = picture_text(p, "%s with its %.4g %% interval", whole, 100 * d->run->options->level);
+    const char *name = picture_text(p, "estimate with its %.4g %% interval", 100 * d->run->options->level);
     const char **names = pictures_room(&d->set, count, sizeof *names);
     const ink a[] = {picture_ink(p, SVG_BARS, "data", 0, count, true),
                      picture_ink(p, SVG_BARS, "retraining", 1, count, true),
@@ -95,7 +95,7 @@ static void draw_parts(doc *d, ptrdiff_t point)
     }
     if (!count) return;
     picture *p = add(d, PICTURE_PARTS, point, "decomposition", "Where the variance comes from");
-    const char *cut = draw_stacked(d, p, rows, count, "estimate");
+    const char *cut = draw_stacked(d, p, rows, count);
     picture_axes(p, WIDTH, HEIGHT, squared_units(d, p, "variance"), NULL);
     p->caption = picture_text(p,
                               "The longer a bar, the less sure the prediction: more training shrinks only the hollow "
@@ -501,7 +501,7 @@ static void draw_points(doc *d)
     for (ptrdiff_t i = 0; i < count; i++) {
         rows[i] = point_row(d->r, order[i], shown);
     }
-    const char *cut = draw_stacked(d, p, rows, count, shown ? "the prediction" : "one network");
+    const char *cut = draw_stacked(d, p, rows, count);
     picture_axes(p, WIDTH, 0, squared_units(d, p, shown ? "variance of the prediction" : "variance of one network"),
                  NULL);
     const char *which = count == all

@@ -63,7 +63,7 @@ static void write_parts(doc *d, const epiq_point *p)
         {NULL, level.text, .gap = 2, .width = -32},
         {"from", NULL, 0, 3, .name = "lo"},
         {"to", NULL, 0, 3, .name = "hi"},
-        {"by", "by", .align = DOC_LEFT},
+        {"by", "by", .align = DOC_LEFT | DOC_FOLD},
     };
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = caption.text, .caption_shown = true});
     write_part(d, "retraining (procedural)", "procedural", &p->procedural);
@@ -141,17 +141,13 @@ static void write_remarks(doc *d, const epiq_point *p)
 /* Of a point given by name=value: every feature there, since those that were not named have their usual values. */
 static void write_features(doc *d, const epiq_point *p)
 {
-    const epiq_data_info *data = &d->run->data;
     ptrdiff_t i = 0;
     if (!d->a || !d->a->candidates || !strchr(p->at, '=')) return;
     while (d->r->points[i] != p) {
         i++;
     }
-    for (ptrdiff_t j = 0; j < data->features; j++) {
-        doc_say(d, "%s%s %s", j ? ", " : "Features there: ", data->feature[j],
-                epiqp_rounded_plain(epiq_points_value(d->a->candidates, i, j)).text);
-    }
-    doc_say(d, "\n");
+    doc_say(d, "Features there: ");
+    doc_features(d, i);
 }
 
 void write_block(doc *d, const epiq_point *p)

@@ -38,14 +38,14 @@ static phrase score_text(const epiq_ranking *r)
 }
 
 /* A feature of candidate k with the digits that it was given with: more would be rounding. */
-static phrase value_text(const report_answer *a, const epiq_candidate *k, ptrdiff_t feature, int digits)
+static phrase value_text(const report_answer *a, const epiq_candidate *k, ptrdiff_t feature)
 {
-    return phrase_of("%.*g", digits, epiq_points_value(a->candidates, k->row - 1, feature));
+    return phrase_of("%.12g", epiq_points_value(a->candidates, k->row - 1, feature));
 }
 
 static double rounded_value(const report_answer *a, const epiq_candidate *k, ptrdiff_t feature)
 {
-    return strtod(value_text(a, k, feature, 12).text, NULL);
+    return strtod(value_text(a, k, feature).text, NULL);
 }
 
 /* ---- pictures ---- */
@@ -147,8 +147,8 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
                             {"score", "score", 0, 5, 5, 2, 11, .name = "score"},
                             {"prediction", "prediction", 0, 5, 5, 2, 11, .name = "prediction"},
                             {"std dev", "std dev", 0, 4, 5, 2, 11, .name = "sd"},
-                            {"data", "data", 0, 4, 5, 2, 11, .name = "data-sd"},
-                            {"retraining", "retraining", 0, 4, 5, 2, 11, .name = "procedural-sd"}};
+                            {"data", "data", DOC_FOLD, 4, 5, 2, 11, .name = "data-sd"},
+                            {"retraining", "retraining", DOC_FOLD, 4, 5, 2, 11, .name = "procedural-sd"}};
     const bool ucb = r->ask->rule == EPIQ_RULE_UCB; /* else the score is a variance */
     for (ptrdiff_t i = 0; i < shown; i++) {
         doc_widen(&columns[1], candidate_name(r, i));
@@ -181,16 +181,7 @@ static void say_values(doc *d, const epiq_ranking *r)
     doc_say(d, "What to measure:\n");
     for (ptrdiff_t i = 0; i < r->ask->batch && i < d->a->top && (k = r->ranked[i]); i++) {
         doc_say(d, "  %td  ", k->pick);
-        const char *comma = "";
-        for (ptrdiff_t f = 0; f < d->run->data.features; f++) {
-            const char *name = d->run->data.feature[f];
-            const double v = epiq_points_value(d->a->candidates, k->row - 1, f);
-            if (strchr(name, '=') && v == 0) continue; /* a category: the one that holds says it all */
-            doc_say(d, "%s%s", comma, name);
-            doc_when(d, !(strchr(name, '=') && v == 1), " %s", value_text(d->a, k, f, 6).text);
-            comma = ", ";
-        }
-        doc_say(d, "\n");
+        doc_features(d, k->row - 1);
     }
     doc_say(d, "\n");
 }
@@ -306,7 +297,7 @@ static void explore_csv(FILE *out, const report_answer *a)
         csv_fields(out, k == &none, FIELDS(RANKED(COUNT, row), PICK, SCORES));
         for (ptrdiff_t f = 0; a->candidates && f < a->features->features; f++) {
             putc(',', out);
-            csv_text(out, k == &none ? a->features->feature[f] : value_text(a, k, f, 12).text);
+            csv_text(out, k == &none ? a->features->feature[f] : value_text(a, k, f).text);
         }
         putc('\n', out);
     }

@@ -8,7 +8,9 @@ static const struct {
     {WORD_PARTS, "retraining (procedural) variance",
      "what training again from another random start would change in one network's prediction, with the same rows"},
     {WORD_PARTS, "data variance", "what other rows of the same kind, as many as there are, would change"},
-    {WORD_PARTS, "standard deviation", "the square root of a variance, in the units of the target"},
+    {WORD_PARTS, "standard deviation",
+     "the square root of a variance, in the units of the target; that of a prediction does not hold what all such "
+     "networks get wrong alike, which prediction intervals do"},
     {WORD_NOISE, "noise",
      "how far observations lie from the prediction, whatever retraining and other rows would change; a part may be "
      "what these rows are too few to teach"},

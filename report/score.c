@@ -280,8 +280,8 @@ static void write_rows(doc *d, const epiq_scores *s)
     const doc_column columns[] = {{"row", .align = DOC_NAME},
                                   {"observed", .digits = 5, .name = "y"},
                                   {"predicted", .digits = 5, .name = "prediction"},
-                                  {"std dev", .digits = 3, .name = "sd"},
-                                  {"noise", .digits = 3, .name = "noise"},
+                                  {"std dev", .align = DOC_FOLD, .digits = 3, .name = "sd"},
+                                  {"noise", .align = DOC_FOLD, .digits = 3, .name = "noise"},
                                   {"from", .digits = 5, .name = "lo"},
                                   {"to", .digits = 5, .name = "hi"}};
     const ptrdiff_t shown = s->rows < TABLE_MAX ? s->rows : TABLE_MAX;

@@ -137,6 +137,11 @@ PyObject *start_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *fit_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *load_call(PyObject *module, PyObject *args, PyObject *named);
 PyObject *read_call(PyObject *module, PyObject *path);
+PyObject *number_call(PyObject *module, PyObject *text);
+PyObject *truth_call(PyObject *module, PyObject *text);
+PyObject *rounded_sd_call(PyObject *module, PyObject *sd);
+PyObject *rounded_beside_call(PyObject *module, PyObject *args);
+PyObject *rounded_end_call(PyObject *module, PyObject *args);
 extern PyType_Spec MODEL_SPEC, RESULT_SPEC;
 
 #endif

@@ -49,6 +49,15 @@ static PyMethodDef FUNCTIONS[] = {
      "changed in place."},
     {"options", options_call, METH_NOARGS,
      "options()\n--\n\nThe option table: (name, section, help, choices or None, default, scope) each."},
+    {"number", number_call, METH_O,
+     "number(text)\n--\n\nThe number that a cell of text stands for, or NaN, and what it is written with: \"$\", "
+     "\"%\", \"dates\" or \"\"."},
+    {"truth", truth_call, METH_O, "truth(text)\n--\n\n1: true or yes, 0: false or no, -1: neither."},
+    {"rounded_sd", rounded_sd_call, METH_O, "rounded_sd(sd)\n--\n\nTwo digits."},
+    {"rounded_beside", rounded_beside_call, METH_VARARGS,
+     "rounded_beside(value, sd)\n--\n\nThe digits that matter beside a standard deviation; NaN or 0: six."},
+    {"rounded_end", rounded_end_call, METH_VARARGS,
+     "rounded_end(value, sd)\n--\n\nThe same of the end of an interval."},
     {0},
 };
 

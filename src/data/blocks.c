@@ -59,9 +59,8 @@ int epiqp_find_blocks(epiq_ctx *c, epiq_data *data)
     return EPIQ_OK;
 }
 
-const char *epiqp_sentence_of_blocks(epiq_ctx *c, epiq_data *data, int kind)
+const char *epiqp_sentence_of_blocks(epiq_ctx *c, epiq_data *data)
 {
-    (void)kind;
     if (!data->blocks) return "";
     const epiqp_shown block = epiqp_show(data->feature[data->block_by]),
                       other = epiqp_show(data->feature[data->block_with]);

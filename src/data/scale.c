@@ -127,10 +127,9 @@ static double third_value(const epiq_data *data)
 
 /* A target with only two values looks like classes, one with three whole numbers too. In fewer rows than these they may well be
  * all that numbers take. */
-static const char *sentence_of_classes(epiq_ctx *c, epiq_data *data, int kind)
+static const char *sentence_of_classes(epiq_ctx *c, epiq_data *data)
 {
     enum { ROWS_OF_TWO = 10, ROWS_OF_THREE = 30 };
-    (void)kind;
     const moments s = measure(data->n, 1, data->y), given = measure_target(data);
     ptrdiff_t k = 0;
     while (k < data->n && (data->y[k] == s.least || data->y[k] == s.most)) {
@@ -147,9 +146,8 @@ static const char *sentence_of_classes(epiq_ctx *c, epiq_data *data, int kind)
                                 epiqp_show(data->target).text, two ? "two" : "three", values, given.most);
 }
 
-static const char *sentence_of_target(epiq_ctx *c, epiq_data *data, int kind)
+static const char *sentence_of_target(epiq_ctx *c, epiq_data *data)
 {
-    (void)kind;
     const moments s = measure_target(data);
     const epiqp_shown name = epiqp_show(data->target);
     return s.least < s.most ? ""
@@ -160,9 +158,8 @@ static const char *sentence_of_target(epiq_ctx *c, epiq_data *data, int kind)
                                                    name.text, s.least);
 }
 
-static const char *sentence_of_constant(epiq_ctx *c, epiq_data *data, int kind)
+static const char *sentence_of_constant(epiq_ctx *c, epiq_data *data)
 {
-    (void)kind;
     epiqp_list constant = {0};
     for (ptrdiff_t j = 0; j < data->d; j++) {
         if (data->least[j] == data->most[j]) epiqp_list_add(&constant, data->feature[j]);
@@ -173,9 +170,8 @@ static const char *sentence_of_constant(epiq_ctx *c, epiq_data *data, int kind)
                                 constant.count, constant.count == 1 ? " has" : "s have", epiqp_list_end(&constant));
 }
 
-static const char *sentence_of_coarse(epiq_ctx *c, epiq_data *data, int kind)
+static const char *sentence_of_coarse(epiq_ctx *c, epiq_data *data)
 {
-    (void)kind;
     epiqp_list coarse = {0};
     for (ptrdiff_t j = 0; j < data->d; j++) {
         const double farthest = fmax(fabs(data->least[j]), fabs(data->most[j]));
@@ -197,16 +193,14 @@ int epiqp_data_warn(epiq_ctx *c, epiq_data *data)
 {
     static const struct {
         int kind;
-        const char *(*sentence)(epiq_ctx *c, epiq_data *data, int kind); /* "": there is nothing to say */
-    } ALL[] = {{EPIQ_W_CONSTANT_COLUMNS, sentence_of_constant},
-               {EPIQ_W_TWO_VALUES, sentence_of_classes},
-               {EPIQ_W_CONSTANT_TARGET, sentence_of_target},
-               {EPIQ_W_LAST_DIGITS, sentence_of_coarse},
-               {EPIQ_W_BLOCKS, epiqp_sentence_of_blocks}};
+        const char *(*sentence)(epiq_ctx *c, epiq_data *data); /* "": there is nothing to say */
+    } ALL[] = {{EPIQ_W_CONSTANT_COLUMNS, sentence_of_constant}, {EPIQ_W_TWO_VALUES, sentence_of_classes},
+               {EPIQ_W_CONSTANT_TARGET, sentence_of_target},    {EPIQ_W_LAST_DIGITS, sentence_of_coarse},
+               {EPIQ_W_BLOCKS, epiqp_sentence_of_blocks},       {EPIQ_W_SENTINEL, epiqp_sentence_of_sentinels}};
     epiqp_warnings *w = &data->warnings;
     int status = EPIQ_OK;
     for (size_t k = 0; !status && k < sizeof ALL / sizeof *ALL; k++) {
-        const char *text = ALL[k].sentence(c, data, ALL[k].kind);
+        const char *text = ALL[k].sentence(c, data);
         ptrdiff_t i = 0;
         if (!text) return EPIQ_E_NOMEM;
         while (i < w->count && w->list[i].kind != ALL[k].kind) {

@@ -6,6 +6,7 @@
 
 #include "base/keys.h"
 #include "base/text.h"
+#include "common/cell.h"
 #include "data/data.h"
 
 #include <locale.h>
@@ -38,38 +39,6 @@ enum { EPIQP_GZIP_BYTES = 2 };                      /* by which such a file is r
 int epiqp_gzip_begin(epiq_ctx *c, epiqp_input *in); /* if the bytes read are those; else nothing happens */
 int epiqp_gzip_read(epiq_ctx *c, epiqp_input *in, ptrdiff_t size); /* up to so many more bytes; may be none */
 void epiqp_gzip_end(epiq_ctx *c, epiqp_input *in);
-
-/* ---- cell.c: the meaning of one cell of text ---- */
-
-typedef enum {
-    EPIQP_IS_NUMBER,
-    EPIQP_IS_MISSING,
-    EPIQP_IS_INFINITE,
-    EPIQP_IS_TEXT,
-    EPIQP_IS_UNSEEN,
-    EPIQP_IS_GARBLED,
-    EPIQP_IS_OTHER_UNIT,
-    EPIQP_IS_OTHER_NOTATION
-} epiqp_kind;
-
-typedef struct {
-    epiqp_kind kind;
-    double value;
-    const char *text; /* not ended by a zero byte */
-    ptrdiff_t length;
-} epiqp_cell;
-
-/* The byte after the text must not be able to continue a number. */
-epiqp_cell epiqp_cell_number(const char *text, ptrdiff_t length, locale_t plain);
-epiqp_cell epiqp_cell_label(const char *text, ptrdiff_t length);
-
-/* A number with marks, "$1,154", "77 %" or, where semicolons separate the cells, "1.154,5", or a date, "2024-03-15" with or without a
- * time of day, which is days since the beginning of 1970: makes the text a number, and *unit what it is written with ("$", "%",
- * EPIQP_DATES; NULL: nothing). False: it is none. */
-#define EPIQP_DATES "dates"
-bool epiqp_cell_marked(epiqp_cell *cell, char delimiter, locale_t plain, const char **unit);
-int epiqp_truth(const char *text, ptrdiff_t length);    /* 1: true or yes, 0: false or no, in any case; -1: neither */
-bool epiqp_is_date(const char *text, ptrdiff_t length); /* or a time of day */
 
 /* ---- table.c ---- */
 
@@ -250,6 +219,7 @@ int epiqp_data_warn(epiq_ctx *c, epiq_data *data);
 int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group);
 /* blocks.c: looks for a feature that seems to name groups; the warning of it, "": there is none, NULL: no memory */
 int epiqp_find_blocks(epiq_ctx *c, epiq_data *data);
-const char *epiqp_sentence_of_blocks(epiq_ctx *c, epiq_data *data, int kind);
+const char *epiqp_sentence_of_blocks(epiq_ctx *c, epiq_data *data);
+const char *epiqp_sentence_of_sentinels(epiq_ctx *c, epiq_data *data); /* sentinel.c */
 
 #endif

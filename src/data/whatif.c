@@ -60,6 +60,11 @@ static meaning meaning_of(const epiq_data *data, ptrdiff_t j)
     return (meaning){.column = {name, (ptrdiff_t)strlen(name)}};
 }
 
+int epiq_points_is_category(const epiq_points *p, ptrdiff_t feature)
+{
+    return meaning_of(p->data, feature).category.at != NULL;
+}
+
 /* What is usual: fills x, count by d features that mean m. */
 static void fill_usual(const epiq_data *data, const meaning *m, double *x)
 {
@@ -107,6 +112,10 @@ static int no_feature(epiq_ctx *c, const epiq_data *data, const meaning *m, piec
     suggestion s = suggest(name);
     for (ptrdiff_t j = 0; j < data->d; j++) {
         if (!j || !same(m[j].column, m[j - 1].column)) consider(&s, name, m[j].column);
+    }
+    if (same(name, (piece){data->target, (ptrdiff_t)strlen(data->target)})) {
+        return epiqp_fail(c, EPIQ_E_DATA, "%s is the target, which is predicted; the features are %s", show(name).text,
+                          epiqp_list_end(&s.all));
     }
     return epiqp_fail(c, EPIQ_E_DATA, "there is no feature \"%s\"%s; the features are %s", show(name).text, s.near,
                       epiqp_list_end(&s.all));

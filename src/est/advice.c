@@ -159,16 +159,6 @@ static char *say(const epiqp_problem *pb, const balance *b)
                                 b->enough, b->m, lower, trained.text, rows, collected.text, noise);
 }
 
-/* Whether all points asked about lie outside the data. */
-static bool all_outside(const epiqp_problem *pb, const epiqp_findings *found, const epiqp_answer *a)
-{
-    const bool withheld = found->unseen.known && found->unseen.enough && !pb->left_out;
-    for (ptrdiff_t p = 0; p < pb->asked; p++) {
-        if (a->points[p].predictive.known || !a->points[p].prediction_variance.known) return false;
-    }
-    return withheld && pb->asked > 0;
-}
-
 int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_answer *a)
 {
     const balance b = balance_of(pb, found, a);
@@ -178,7 +168,7 @@ int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_ans
                                               "better than the mean of the target.");
         a->advice.action = EPIQ_DO_COLLECT;
         a->advice.rows = pb->n;
-    } else if (all_outside(pb, found, a)) {
+    } else if (pb->asked > 0 && found->unseen.outside == pb->asked) {
         a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
                                               "Collect rows near %s, outside the data: more rows of the kind there "
                                               "are, or more networks, tell little about it.",

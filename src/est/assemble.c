@@ -477,7 +477,6 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
         write_variances(pb, f, p, out, &corrected[p], w);
         out->probe_error = influence->probe_error ? influence->probe_error[p] : 0;
         out->kappa = f->retrain.kappa ? f->retrain.kappa[p] : 0;
-        epiqp_write_confidence(pb, f, p, out);
         if (unseen->known) {
             write_observation(pb, unseen, &near[p], f->prediction[p], p, out, w);
         } else if (influence->predictive) {
@@ -487,6 +486,8 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
             return s;
         }
     }
+    unseen->outside = asked.outside;
+    epiqp_write_confidence(pb, f, a->points);
     if ((s = write_predictions(pb, f, a))) return s;
     const epiqp_trainings *t = &f->training;
     a->training = (epiq_training){.members = t->count,

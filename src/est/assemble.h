@@ -16,6 +16,7 @@ typedef struct {
     epiqp_spread spread;
     bool enough;   /* rows for the level, */
     double factor; /* with which half the interval's width is this times the standard deviation of a new observation */
+    ptrdiff_t outside; /* points asked about that lie outside the data: assemble.c */
 } epiqp_unseen;
 
 /* Everything the estimators found, in scaled units. */
@@ -77,8 +78,8 @@ int epiqp_answer_end(epiq_ctx *c, epiqp_answer *a, int status, epiq_result **out
 
 int epiqp_findings_room(const epiqp_problem *pb, epiqp_findings *found); /* one for each point */
 int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *found, epiqp_answer *a);
-/* The interval of the expected prediction at point p, whose variances are written: confidence.c. */
-void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p, epiq_point *out);
+/* The interval of the expected prediction at all points, whose variances are written: confidence.c. */
+void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, epiq_point *points);
 /* Of points that leave rows out: summary.c. */
 int epiqp_summarise(const epiqp_problem *pb, const epiqp_unseen *unseen, epiqp_answer *a);
 int epiqp_check_regime(const epiqp_problem *pb, const epiqp_findings *found);

@@ -120,8 +120,8 @@ static double followed_between(const epiqp_problem *pb, const epiqp_findings *f)
 
 /* Networks on both halves of the rows, over and over: half their difference varies as the prediction of all rows does. With kernel
  * regression on the same halves as control variate, whose data variance is known, and which tells the way to the limit of many
- * rows; as far as networks do not follow the data like it, that way is not theirs. */
-static epiq_confidence by_halves(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p)
+ * rows; as far as networks do not follow the data like it, that way is not theirs. between: how far they follow it between rows. */
+static epiq_confidence by_halves(const epiqp_problem *pb, const epiqp_findings *f, double between, ptrdiff_t p)
 {
     const epiq_part *part = f->limit.known ? &f->limit.part[p] : NULL;
     const double P = (double)(f->resampled.resamples / 2), rest = rest_of(&f->ev, p),
@@ -135,7 +135,7 @@ static epiq_confidence by_halves(const epiqp_problem *pb, const epiqp_findings *
     }
     double error2;
     const double V = part->variance, df = P + EXPECTED, weight = here.own + EXPECTED * V,
-                 b = (here.both + EXPECTED * V * followed_between(pb, f)) / weight,
+                 b = (here.both + EXPECTED * V * between) / weight,
                  beside = fmax(here.squares - 2 * b * here.both + b * b * here.own, 0) / P,
                  known = (b * b + (1 - b) * (1 - b)) * V, slope = (4 * b - 2) * V,
                  way = way_to_limit(&f->limit, p, &error2), sum = known + beside + rest + error2;
@@ -171,7 +171,8 @@ static epiq_confidence by_parts(const epiqp_problem *pb, const epiqp_findings *f
     return out;
 }
 
-void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, ptrdiff_t p, epiq_point *out)
+static void write_confidence(const epiqp_problem *pb, const epiqp_findings *f, double between, ptrdiff_t p,
+                             epiq_point *out)
 {
     const epiq_options *o = &pb->plan->ran;
     const double unit = pb->data->y_factor;
@@ -184,7 +185,7 @@ void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, pt
     case EPIQ_CONFIDENCE_JACKKNIFE:
     case EPIQ_CONFIDENCE_HALVES:
         if (!f->resampled.off || !f->ev.part[p].known) break;
-        c = o->confidence == EPIQ_CONFIDENCE_HALVES ? by_halves(pb, f, p) : by_resamples(pb, f, p);
+        c = o->confidence == EPIQ_CONFIDENCE_HALVES ? by_halves(pb, f, between, p) : by_resamples(pb, f, p);
         c.networks = (f->resampled.resamples + f->ev.members) * epiqp_trainings_each(o);
         break;
     case EPIQ_CONFIDENCE_RETRAIN:
@@ -204,4 +205,13 @@ void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, pt
     /* few degrees of freedom at a high level have ends that no double holds, or that say nothing */
     c.known = c.known && isfinite(c.lo) && isfinite(c.hi) && c.variance <= DBL_MAX;
     out->confidence = c.known ? c : (epiq_confidence){.method = o->confidence};
+}
+
+void epiqp_write_confidence(const epiqp_problem *pb, const epiqp_findings *f, epiq_point *points)
+{
+    const bool halves = pb->plan->ran.confidence == EPIQ_CONFIDENCE_HALVES && f->resampled.off && f->limit.known;
+    const double between = halves ? followed_between(pb, f) : 1;
+    for (ptrdiff_t p = 0; p < pb->points; p++) {
+        write_confidence(pb, f, between, p, &points[p]);
+    }
 }

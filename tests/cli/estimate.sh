@@ -98,6 +98,7 @@ check 'as a file with the means' awk -F, 'NR == FNR { if (FNR == 2) { p = $2; v 
 check 'its name' says words.csv '^x1=0\.15,'
 expect_ok "$epiq" "${fast[@]}" --at x1=0.15 --verbose
 check 'with --verbose every feature there' says "$out" 'Features there: x1 0\.15, x2 '
+check 'with --verbose what no standard deviation holds' says "$out" '^what all such networks get wrong alike is in these errors'
 expect_exit 2 'x1' "$epiq" "${fast[@]}" --at x4=1
 expect_exit 2 'x2' "$epiq" "${fast[@]}" --at x1=0.1,x2=much
 expect_exit 1 'x1' "$epiq" "${fast[@]}" --at x1=0.1,x1=0.2

@@ -44,6 +44,15 @@ check 'threads change nothing' cmp "$out" all.csv
 expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 3 --quiet --csv quiet.csv
 check 'quiet' test ! -s "$out" -a ! -s "$err"
 
+# features in words: of a category the value that holds, of a number its value, also where it is 0 and the name has a "="
+awk 'BEGIN { print "metal,a=b,y"; for (i = 0; i < 40; i++) print (i % 2 ? "iron" : "tin") "," i % 5 "," i % 5 + i % 2 }' >words.csv
+printf 'metal,a=b\ntin,0\niron,2\n' >words-at.csv
+expect_ok "$epiq" explore words.csv "${quick[@]}" --candidates words-at.csv --batch 2
+check 'text: a category, and a number that is 0' says "$out" '^  [12]  metal=tin, a=b 0$'
+check 'text: another' says "$out" '^  [12]  metal=iron, a=b 2$'
+expect_ok "$epiq" estimate words.csv "${quick[@]}" --at metal=iron --verbose
+check 'estimate: the same words' says "$out" '^Features there: metal=iron, a=b 2$'
+
 # the score before any pick is made of what estimate says
 expect_ok "$epiq" estimate rows.csv "${quick[@]}" --methods if,ev --at candidates.csv --csv -
 cp "$out" points.csv

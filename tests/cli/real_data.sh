@@ -35,6 +35,7 @@ check 'IF of the min-max table' near variance "$(awk 'BEGIN { print 8.48e-5 * 45
 for set in concrete:strength energy:heating wine:quality yacht:resistance; do
     expect_ok "$epiq" estimate "$EPIQ_DATA/${set%:*}.csv" --target "${set#*:}" --engine infinite --at mean --at row:1 --json result.json
     check 'is JSON' is_json result.json
+    check 'no number stands for missing' lacks result.json '"sentinel"'
 done
 check 'repeated rows are mentioned' bash -c "'$epiq' estimate '$EPIQ_DATA/wine.csv' --target quality --engine infinite | grep -q '240 rows'"
 finish

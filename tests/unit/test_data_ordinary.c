@@ -401,6 +401,47 @@ TEST(a_target_with_two_values_is_warned_of)
     epiq_data_free(c, data);
 }
 
+/* Ten rows of ordinary numbers in a and y, and two more. */
+static const char *sentinel_in(const char *a1, const char *y1, const char *a2, const char *y2)
+{
+    static char text[1000];
+    int length = snprintf(text, sizeof text, "a,y\n");
+    for (int i = 0; i < 10; i++) {
+        length += snprintf(text + length, sizeof text - (size_t)length, "%d.25,%d.1\n", i * i % 11, i * 7 % 10);
+    }
+    snprintf(text + length, sizeof text - (size_t)length, "%s,%s\n%s,%s\n", a1, y1, a2, y2);
+    epiq_data *data = data_of(text);
+    const char *said = warning(data, "sentinel");
+    snprintf(text, sizeof text, "%s", said ? said : "");
+    epiq_data_free(c, data);
+    return text;
+}
+
+TEST(a_number_that_stands_for_missing_is_warned_of)
+{
+    const char *said = sentinel_in("-999", "1.5", "-999", "2.5");
+    SENTENCE(said);
+    CONTAINS(said, "column a holds -999 in 2 of 12 rows");
+    CONTAINS(sentinel_in("1.5", "-9999", "2", "-9999"), "column y holds -9999 in 2 of 12 rows"); /* scaling rounds it */
+    CONTAINS(sentinel_in("99", "1", "99", "2"), "a holds 99 in 2 of 12 rows");
+    CONTAINS(sentinel_in("-99.9", "1", "-99.9", "2"), "a holds -99.9 in");
+    CONTAINS(sentinel_in("999", "9999", "999", "9999"), "(the like is in y)");
+    EQ(*sentinel_in("-999", "1", "2", "3"), '\0');    /* once: a measurement may be far off */
+    EQ(*sentinel_in("-998", "1", "-998", "3"), '\0'); /* no nines: a setting */
+    EQ(*sentinel_in("9", "1", "9", "3"), '\0');
+    EQ(*sentinel_in("9.9", "1", "9.9", "3"), '\0');
+    epiq_data *data = data_of("a,y\n0,1\n999,2\n0,3\n999,4\n0,5\n999,6\n"); /* two values say no more than 0 and 1 */
+    TRUE(!warning(data, "sentinel"));
+    epiq_data_free(c, data);
+    /* not twice the range of the others away; with -999 and 9999 in one column the others are neither */
+    data = data_of("a,y\n1,1\n99,2\n33,3\n99,4\n0,5\n12,6\n");
+    TRUE(!warning(data, "sentinel"));
+    epiq_data_free(c, data);
+    data = data_of("a,y\n1,1\n-999,2\n2,3\n9999,4\n3,5\n-999,6\n9999,7\n");
+    CONTAINS(warning(data, "sentinel"), "-999 in 2 of 7 rows");
+    epiq_data_free(c, data);
+}
+
 /* ---- packed files ---- */
 
 static size_t packed(const char *text, size_t size, unsigned char *to, size_t room)

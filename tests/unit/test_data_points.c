@@ -277,6 +277,7 @@ TEST(points_in_words_leave_the_rest_as_usual)
         const char *text, *word;
         int status;
     } bad[] = {{"b=1", "\"b\"", EPIQ_E_DATA},
+               {"y=1", "y is the target", EPIQ_E_DATA},
                {"k=rad", "\"red\"", EPIQ_E_DATA},
                {"a=high", "\"high\"", EPIQ_E_DATA},
                {"a=inf", "a is", EPIQ_E_DATA},

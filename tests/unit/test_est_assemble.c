@@ -114,6 +114,7 @@ TEST(r2_compares_with_the_mean_of_the_rows)
     }
     TRUE(r->fit->has_r2);
     NEAR(r->fit->r2, 1 - left / all, 1e-12);
+    NEAR(r->fit->kernel_r2, 1 - left / all, 1e-12); /* nothing but kernel regression has been asked */
     done();
 }
 

@@ -7,6 +7,19 @@
 
 #include "sixty_rows.h" /* last: golden.h has a c of its own */
 
+/* Of a problem of the golden files; config: depth, bias, its spread, lambda. */
+static epiq_options golden_options(const double *config)
+{
+    epiq_options o = usual_options();
+    o.engine = EPIQ_ENGINE_INFINITE;
+    o.scale = EPIQ_SCALE_NONE;
+    o.depth = (ptrdiff_t)config[0];
+    o.bias = config[1];
+    o.bias_sd = config[2];
+    o.lambda = config[3];
+    return o;
+}
+
 TEST(influence_function_matches_the_theorem_and_refitting)
 {
     static const epiq_correction WAYS[] = {EPIQ_CORRECTION_NONE, EPIQ_CORRECTION_JACKKNIFE, EPIQ_CORRECTION_UNBIASED,
@@ -17,13 +30,7 @@ TEST(influence_function_matches_the_theorem_and_refitting)
             char name[64];
 #define P(what) (snprintf(name, sizeof name, "p%d_" what, problem), golden_get(name, NULL, NULL))
             const double *config = P("config");
-            epiq_options o = usual_options();
-            o.engine = EPIQ_ENGINE_INFINITE;
-            o.scale = EPIQ_SCALE_NONE;
-            o.depth = (ptrdiff_t)config[0];
-            o.bias = config[1];
-            o.bias_sd = config[2];
-            o.lambda = config[3];
+            epiq_options o = golden_options(config);
             o.level = config[4];
             o.influential = 12;
             o.correction = WAYS[how];
@@ -175,13 +182,7 @@ TEST(stopped_flow_matches_quadrature_and_ends_at_the_minimum)
         char name[64];
         for (int t = 0; t < 4; t++) {
             const double *config = P("config");
-            epiq_options o = usual_options();
-            o.engine = EPIQ_ENGINE_INFINITE;
-            o.scale = EPIQ_SCALE_NONE;
-            o.depth = (ptrdiff_t)config[0];
-            o.bias = config[1];
-            o.bias_sd = config[2];
-            o.lambda = config[3];
+            epiq_options o = golden_options(config);
             o.time = P("t")[t];
             for (int backend = 0; backend < 2; backend++) {
                 o.backend = backend;

@@ -49,6 +49,18 @@ static epiq_result *without(epiq_ctx *own, const bool *marked, int i, epiq_optio
     return out;
 }
 
+/* Point i is what the table without the marked rows says of row i. */
+static void same_without(const bool *marked, int i, epiq_options o)
+{
+    epiq_ctx *own;
+    EQ(epiq_ctx_new(&own), EPIQ_OK);
+    epiq_result *want = without(own, marked, i, o);
+    NEAR(r->points[i]->prediction, want->points[0]->prediction, 1e-9);
+    CLOSE(r->points[i]->procedural.variance, want->points[0]->procedural.variance, 1e-7);
+    epiq_result_free(own, want);
+    epiq_ctx_free(own);
+}
+
 /* Both solve systems of condition 1e4 or so. */
 TEST(infinitely_wide_networks_answer_as_if_the_row_had_never_been_there)
 {
@@ -60,14 +72,8 @@ TEST(infinitely_wide_networks_answer_as_if_the_row_had_never_been_there)
     for (int i = 0; i < N; i += 13) {
         bool marked[N] = {0};
         marked[i] = true;
-        epiq_ctx *own;
-        EQ(epiq_ctx_new(&own), EPIQ_OK);
-        epiq_result *want = without(own, marked, i, o);
         EQ(r->points[i]->left_out, i + 1);
-        NEAR(r->points[i]->prediction, want->points[0]->prediction, 1e-9);
-        CLOSE(r->points[i]->procedural.variance, want->points[0]->procedural.variance, 1e-7);
-        epiq_result_free(own, want);
-        epiq_ctx_free(own);
+        same_without(marked, i, o);
     }
     done();
 }
@@ -139,13 +145,7 @@ TEST(a_row_is_left_out_with_its_whole_group)
     for (int i = 1; i < N; i += 17) {
         bool marked[N] = {0};
         marked[i / 3 * 3] = marked[i / 3 * 3 + 1] = marked[i / 3 * 3 + 2] = true;
-        epiq_ctx *own;
-        EQ(epiq_ctx_new(&own), EPIQ_OK);
-        epiq_result *want = without(own, marked, i, o);
-        NEAR(r->points[i]->prediction, want->points[0]->prediction, 1e-9);
-        CLOSE(r->points[i]->procedural.variance, want->points[0]->procedural.variance, 1e-7);
-        epiq_result_free(own, want);
-        epiq_ctx_free(own);
+        same_without(marked, i, o);
     }
     done();
 }
@@ -381,7 +381,7 @@ TEST(a_useless_model_is_called_so)
 }
 
 /* A straight line in d features and noise of standard deviation 0.5; advice about the rows left out, or at a point. */
-static void advise(ptrdiff_t n, ptrdiff_t d, ptrdiff_t points, const double *where)
+static void advise(ptrdiff_t n, ptrdiff_t d, ptrdiff_t points, const double *where, double level)
 {
     double *x = malloc((size_t)(n * d + n) * sizeof *x), *y = x ? x + n * d : NULL;
     epiq_options o = asked();
@@ -391,6 +391,7 @@ static void advise(ptrdiff_t n, ptrdiff_t d, ptrdiff_t points, const double *whe
     o.width = 64;
     o.lambda = 1e-3;
     o.members = 8;
+    o.level = level;
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     epiqp_normals((epiqp_stream){5, EPIQP_FOR_SYNTH_X, 0}, n * d, x);
     epiqp_normals((epiqp_stream){5, EPIQP_FOR_SYNTH_NOISE, 0}, n, y);
@@ -406,18 +407,35 @@ static void advise(ptrdiff_t n, ptrdiff_t d, ptrdiff_t points, const double *whe
 
 TEST(advice_counts_what_more_rows_would_teach)
 {
-    advise(100, 20, 1, NULL); /* too few rows for so many features: twice as many leave 0.8 of the error or less */
+    advise(100, 20, 1, NULL,
+           0.95); /* too few rows for so many features: twice as many leave 0.8 of the error or less */
     TRUE(r->fit->twice > 0.7 && r->fit->twice < 0.85);
     EQ(r->advice->action & EPIQ_DO_COLLECT, EPIQ_DO_COLLECT);
     CONTAINS(r->advice->text, "ollect more rows");
     done();
-    advise(400, 1, 1, NULL); /* noise is all that is left */
+    advise(400, 1, 1, NULL, 0.95); /* noise is all that is left */
     TRUE(r->fit->twice > 0.95 && r->fit->twice <= 1);
     EQ(r->advice->action, EPIQ_DO_NOTHING);
     done();
-    advise(400, 1, 1, (const double[]){50});
+    advise(400, 1, 1, (const double[]){50}, 0.95);
     TRUE(!r->points[0]->predictive.known);
     EQ(r->advice->action, EPIQ_DO_COLLECT);
     CONTAINS(r->advice->text, "outside the data");
+    done();
+}
+
+TEST(a_point_without_an_interval_need_not_be_outside)
+{
+    static const double LEVEL = 0.999; /* 400 rows have no interval of this level, wherever it is asked for */
+    advise(400, 1, 1, (const double[]){0}, LEVEL);
+    TRUE(!r->points[0]->predictive.known);
+    EQ(r->advice->action, EPIQ_DO_NOTHING);
+    done();
+    advise(400, 1, 1, (const double[]){50}, LEVEL);
+    EQ(r->advice->action, EPIQ_DO_COLLECT);
+    CONTAINS(r->advice->text, "outside the data");
+    done();
+    advise(400, 1, 2, (const double[]){0, 50}, LEVEL); /* one of two */
+    TRUE(!strstr(r->advice->text, "outside the data"));
     done();
 }

@@ -3,9 +3,7 @@ categories 0/1 columns, by the rule of the command line (src/data/ordinary.c), s
 
 from __future__ import annotations
 
-import datetime
 import difflib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,9 +12,6 @@ import numpy as np
 from . import _arrays, _epiq
 from ._arrays import Floats
 from ._epiq import InputError
-
-_TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-
 
 class Coded:
     """Numbers made of a frame, with the names of the features and the labels of the rows."""
@@ -58,45 +53,13 @@ def _texts(frame: Any, name: str, what: str) -> list[str] | None:
     return [_arrays.text(str(one), f'column "{name}" of {what}') for one in column]
 
 
-# A number as the command line reads it (src/data/cell.c): digits, or groups of three with commas between, with a currency or a
-# percent sign.
-_NUMBER = re.compile(
-    r"(?P<before>[+-]?)(?P<first>[$€£¥]?) *(?P<after>[+-]?)"
-    r"(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-    r"[ \xa0]*(?P<last>[%$€£¥]?)"
-)
-
-
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?")
-_FIRST_DAY = datetime.datetime(1970, 1, 1)
-
-
-def _days(text: str) -> float:
-    """Of a date, 2024-03-15 with or without a time of day: days since the beginning of 1970; else NaN."""
-    try:
-        return (datetime.datetime.fromisoformat(text) - _FIRST_DAY) / datetime.timedelta(days=1) if _DATE.fullmatch(text) else np.nan
-    except ValueError:  # no such day
-        return np.nan
-
-
-def _marked(text: str) -> tuple[float, str]:
-    """The number that a text stands for, NaN if for none, and its unit."""
-    if not np.isnan(days := _days(text.strip(" "))):
-        return days, "dates"
-    found = _NUMBER.fullmatch(text.strip(" \t\xa0"))
-    if not found or (found["before"] and found["after"]) or (found["first"] and found["last"]):
-        return np.nan, ""
-    number = float(found["before"] + found["after"] + found["number"].replace(",", ""))
-    return (number if np.isfinite(number) else np.nan), found["first"] or found["last"]
-
-
 def _is_number(text: str) -> bool:
-    return not np.isnan(_marked(text.replace(",", "."))[0])
+    return not np.isnan(_epiq.number(text.replace(",", "."))[0])
 
 
 def _all_numbers(name: str, texts: Sequence[str], what: str) -> bool:
     """Whether all of them stand for numbers, which have the same unit or none."""
-    read = [_marked(text) for text in texts]
+    read = [_epiq.number(text) for text in texts]
     if any(np.isnan(number) for number, _ in read):
         return False
     units = {unit for _, unit in read}
@@ -111,7 +74,7 @@ def _read(name: str, texts: list[str], what: str) -> Column:
         return Column(name, False, ())
     if any(map(_is_number, values)):
         raise InputError(f'column "{name}" of {what} holds numbers as texts (the first is {_arrays.shown(texts[0])}); make it one of numbers')
-    if all(value.lower() in _TRUTH for value in values):
+    if all(_epiq.truth(value) >= 0 for value in values):
         return Column(name, True, ())
     if len(values) > _epiq.MOST_CATEGORIES or len(values) * _epiq.ROWS_PER_CATEGORY > len(texts):
         raise InputError(
@@ -123,7 +86,7 @@ def _read(name: str, texts: list[str], what: str) -> Column:
 
 def _from_texts(frame: Any, name: str, texts: Sequence[str], what: str) -> Floats:
     """A column of numbers from texts as "$1,370"."""
-    array = np.array([[_marked(one)[0]] for one in texts])
+    array = np.array([[_epiq.number(one)[0]] for one in texts])
     if np.isnan(array).any():
         i = int(np.isnan(array).argmax())
         raise InputError(f"{_arrays.cell(frame, what, name, i)} is {_arrays.shown(texts[i])}; it must be a number")
@@ -140,14 +103,14 @@ def _numbers(frame: Any, column: Column, what: str) -> Floats:
     if not column.truth and not column.values:
         return _from_texts(frame, column.name, texts, what)
     for i, one in enumerate(texts):
-        if one.lower() not in _TRUTH if column.truth else one not in column.values:
+        if _epiq.truth(one) < 0 if column.truth else one not in column.values:
             known = "true, false, yes, no" if column.truth else ", ".join(column.values)
             without = "the model does not know" if what == "X" else "X does not have"
             raise InputError(
                 f"{_arrays.cell(frame, what, column.name, i)} is {_arrays.shown(one)}, a value that {without}; use one of {known}"
             )
     if column.truth:
-        return np.array([[_TRUTH[one.lower()]] for one in texts])
+        return np.array([[float(_epiq.truth(one))] for one in texts])
     return np.array([[float(one == value) for value in column.values] for one in texts])
 
 
@@ -186,7 +149,7 @@ def target(y: Any) -> Any:
     cells = np.asarray(y) if hasattr(y, "to_frame") and getattr(y, "ndim", 0) == 1 else np.empty(0)
     if not cells.size or not all(isinstance(one, str) for one in cells) or not _all_numbers(str(y.name), list(cells), "X"):
         return y
-    return type(y)([_marked(str(one))[0] for one in cells], index=y.index, name=y.name)
+    return type(y)([_epiq.number(str(one))[0] for one in cells], index=y.index, name=y.name)
 
 
 def apply(frame: Any, plan: Plan | None, what: str, target: str | None = None) -> Any:
@@ -210,10 +173,10 @@ def _coded(column: Column, value: Any, what: str) -> list[float]:
             raise InputError(f"{place} is {_arrays.shown(value)}, a value that X does not have; use one of {', '.join(column.values)}")
         return [float(value == one) for one in column.values]
     if column.truth and isinstance(value, str):
-        if value.lower() not in _TRUTH:
+        if (truth := _epiq.truth(value)) < 0:
             raise InputError(f"{place} is {_arrays.shown(value)}, a value that X does not have; use one of true, false, yes, no")
-        return [_TRUTH[value.lower()]]
-    number = _marked(value)[0] if isinstance(value, str) else _arrays.real(value)
+        return [float(truth)]
+    number = _epiq.number(value)[0] if isinstance(value, str) else _arrays.real(value)
     if np.isnan(number):
         raise InputError(f"{place} is {_arrays.shown(value)}; it must be a finite number")
     return [number]

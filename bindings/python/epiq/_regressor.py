@@ -83,7 +83,7 @@ class Parts(NamedTuple):
     data: Floats
     """over training sets: would other rows change it?"""
     ensemble: Floats
-    """data + procedural / ensemble_size: of the mean of so many networks"""
+    """data + procedural / ensemble_size: of the mean of so many networks, unless told as many as ``batches``, 5"""
     prediction: Floats
     """of what predict returns, the mean of the members: data + procedural / members"""
 
@@ -96,8 +96,6 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
     methods
         "if,ev": the data part and the procedural part, each directly. Adding ba trains `batches` networks more, which
         only `explain` shows, beside data + procedural / batches.
-    ensemble_size
-        of the ensemble `Parts.ensemble` speaks of; None: of the one that predicts, `members`.
     random_state
         the library's seed. A whole number (default 1) gives the same bits every time; None or a numpy generator draws one.
     exact
@@ -143,7 +141,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         bias_sd: float = 1.0,
         methods: str | Sequence[str] = "if,ev",
         batches: int = 5,
-        ensemble_size: int | None = None,
+        ensemble_size: int = 0,
         correction: str = "moderated",
         data_by: str = "auto",
         replicates: int = 5,
@@ -376,8 +374,7 @@ class EpistemicRegressor(RegressorMixin, BaseEstimator):
         """Those of the library; the parameters that are none of them become what they mean there."""
         own = self.get_params(deep=False)
         del own["random_state"], own["exact"]
-        size = self.members if self.ensemble_size is None else self.ensemble_size
-        return {**own, "ensemble_size": size, "seed": self.seed_}
+        return {**own, "seed": self.seed_}
 
     def _level(self, level: float) -> float:
         """A level at which the model has intervals."""

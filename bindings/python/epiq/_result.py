@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import _plot
+from . import _epiq, _plot
 from ._answer import Answer, pandas_for
 from ._arrays import Floats
 
@@ -264,38 +264,19 @@ class Result(Answer):
         return "m'"
 
 
-# Numbers for people, as common/rounded.c writes them: two digits of a standard deviation, a value to match.
-
-
-def _place(sd: float) -> int:
-    """Decimals that two digits of it have; below 0: they end before the point."""
-    return 1 - int(f"{sd:.1e}".split("e")[1])
-
-
-def _at_place(value: float, places: int) -> str:
-    if value == 0 or 1e-4 <= abs(value) < 1e7:
-        return f"{round(value, places):.{max(places, 0)}f}"
-    return f"{value:.2g}"
-
-
 def _sd(sd: float) -> str:
-    return "&ndash;" if np.isnan(sd) else _at_place(sd, _place(sd)) if sd else "0"
+    return "&ndash;" if np.isnan(sd) else _epiq.rounded_sd(sd)
 
 
 def _beside(value: float, sd: float) -> str:
-    """Six digits where the standard deviation is not known."""
-    if np.isnan(value) or not sd > 0 or not np.isfinite(sd):
-        return "&ndash;" if np.isnan(value) else f"{value:.6g}"
-    own = _place(value) if value else 0
-    return _at_place(value, min(max(_place(sd), own), own + 5))
+    return "&ndash;" if np.isnan(value) else _epiq.rounded_beside(value, sd)
 
 
 def _predictive(p: dict[str, Any]) -> str:
     if not p["predictive"]:
         return "&ndash;"
-    lo, hi = p["predictive"]["lo"], p["predictive"]["hi"]
-    around = (hi - lo) / 4  # two standard deviations to either side, or nearly
-    return f"{_beside(lo, around)} to {_beside(hi, around)}"
+    sd = (p["predictive"]["noise_sd"] ** 2 + (p["prediction_variance"] or 0)) ** 0.5
+    return " to ".join(_epiq.rounded_end(p["predictive"][end], sd) for end in ("lo", "hi"))
 
 
 def _cell(part: dict[str, Any] | None) -> str:

@@ -67,6 +67,23 @@ def test_numbers_with_marks_are_read_as_the_command_line_does(frame):
         epiq.decompose(texts.assign(load=["5 %", "6"] * 30), y, **ASK)
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["$1,370.5", "-$2", "$-3", " $ 40 ", "+$4e1", "12 $"],
+        ["12,345 %", "7\xa0%", "-0.5%", "1e1 %"],
+        ["2024-02-29T13:45:30", "1969-12-31 06:00", " 2000-01-01 "],
+    ],
+)
+def test_texts_stand_for_the_command_lines_numbers(texts, frame, cli, tmp_path):
+    cells = [texts[k % len(texts)] for k in range(60)]
+    X = frame[["a"]].assign(cell=cells)
+    X.assign(y=frame["y"]).to_csv(tmp_path / "rows.csv", index=False)
+    want = cli.json("estimate", "rows.csv", "--target", "y", "--engine", "infinite", "--at", "mean", "--at", "row:1", cwd=tmp_path)
+    got = epiq.decompose(X, frame["y"], ["mean", "row:1"], **ASK)
+    assert [p["prediction"] for p in got] == [p["prediction"] for p in want["points"]]
+
+
 def test_rows_are_called_by_the_index(frame):
     named = frame.set_index(pandas.Index([f"town {k}" for k in range(60)], name="town"))
     result = epiq.decompose(named, target="y", **ASK)

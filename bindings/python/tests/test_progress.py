@@ -1,5 +1,6 @@
 """Progress: a line on standard error, or a function of the caller's, which may end the call."""
 
+import re
 import subprocess
 import sys
 
@@ -87,7 +88,8 @@ def test_ctrl_c_while_a_line_is_shown():
         "epiq.decompose(X, X[:, 0], members=100000, width=64, lambda_=1e-3, progress=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert "KeyboardInterrupt" in done.stderr and "members" in done.stderr
+    assert "KeyboardInterrupt" in done.stderr
+    assert re.search(r"\d+/\d+ \[", done.stderr)  # of whatever stage a second reaches on a busy machine
     assert "Error" not in done.stderr and done.returncode != 0
 
 

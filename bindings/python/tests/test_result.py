@@ -107,6 +107,8 @@ def test_tables_for_notebooks(table, result):
     sd = float(re.search(r"<th [^>]*>[^<]*</th><td [^>]*>[^<]*</td><td [^>]*>([0-9.]+)</td>", page)[1])
     assert abs(sd / result.prediction_variance[0] ** 0.5 - 1) < 0.05  # two digits
     assert "http" not in page and "<script" not in page
+    intervals = re.findall(r"95 % prediction interval +(\S+ to \S+)\n", result.verbose_text)
+    assert intervals and all(f">{interval}<" in page for interval in intervals)  # the digits of the command line
     X, y, _ = table
     many = epiq.decompose(X, y, X, engine="infinite")
     assert "And 40 more points" in many._repr_html_()

@@ -326,6 +326,8 @@ EPIQ_API int epiq_points_rename(epiq_ctx *c, epiq_points *p, const char *const *
 EPIQ_API ptrdiff_t epiq_points_count(const epiq_points *p);
 /* A feature of a point, both from 0, in its own units; rounding may have changed the last digits. */
 EPIQ_API double epiq_points_value(const epiq_points *p, ptrdiff_t point, ptrdiff_t feature);
+/* Whether a feature stands for one value of a column of categories: it is 1 where the column has that value, else 0. */
+EPIQ_API int epiq_points_is_category(const epiq_points *p, ptrdiff_t feature);
 EPIQ_API void epiq_points_free(epiq_ctx *c, epiq_points *p);
 
 /* ---- estimate --------------------------------------------------------------------------------------------------- */

@@ -156,7 +156,11 @@ typedef enum {
     X(EPIQ_W_DEVICE, "device", EPIQ_ABOUT_RUN,                                                                         \
       "the GPU that could have saved time was not used; says why")                                                     \
     X(EPIQ_W_BLOCKS, "blocks", EPIQ_ABOUT_DATA,                                                                        \
-      "a feature of whole numbers, such as a patient's, decides another: rows may be repeated measurements, for `--group`")
+      "a feature of whole numbers, such as a patient's, decides another: rows may be repeated measurements, for "      \
+      "`--group`")                                                                                                     \
+    X(EPIQ_W_SENTINEL, "sentinel", EPIQ_ABOUT_DATA,                                                                    \
+      "-999, 9999 or another number of nines stands, in two rows or more, far outside the other values of its "        \
+      "column: it may stand for missing")
 
 /* Those that are notes, for information: nothing needs to be done. A result lists them apart. */
 #define EPIQ_NOTE_LIST(X)                                                                                              \

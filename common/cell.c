@@ -1,10 +1,11 @@
 /* cell.c - the meaning of one cell of text: a number in C's decimal notation, whatever the locale of the host
  * program, a missing value, an infinity, or something else; and numbers as people write them, with marks.
  */
-#include "data/table.h"
+#include "common/cell.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
