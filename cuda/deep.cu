@@ -2,21 +2,23 @@
  * the passes of src/net/chunk.h. Matrices are column-major, units by rows. Rows go in chunks, whose gradients are added in
  * double, so that many rows cost no digits.
  *
- * Products of single precision between hidden layers run on the tensor cores where those are much faster: a number is
- * the sum of two with 11 bits each, and A B = A_hi B_hi + A_hi B_lo + A_lo B_hi but for 2^-22.
+ * Products of single precision between hidden layers run on the tensor cores where those are much faster, which multiply
+ * numbers of 11 bits. In rough steps (EPIQ_DEVICE_ROUGH) numbers are rounded to as many; otherwise each is the sum of two,
+ * and A B = A_hi B_hi + A_hi B_lo + A_lo B_hi but for 2^-22.
  */
 #include "cuda/train.h"
 
 #include <cmath>
 
-enum { THREADS = 256, MOST_ROWS = 8192 };
+enum { THREADS = 256, MOST_ROWS = 16384 };
 static const double WORK_BYTES = 4e9 / LANES; /* of a chunk; src/store/members.c counts on it */
 
 /* ---- matrix products ---- */
 
-/* A matrix as the sum of two. lo NULL: all of it is in hi. */
+/* A matrix, whole or for the tensor cores: rounded to 11 bits, or with what that leaves in lo. */
 template <class T> struct split {
-    T *hi, *lo;
+    T *hi, *lo; /* lo NULL: there is no second part */
+    bool tensor;
 };
 
 static int product(lane *g, bool exact, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha,
@@ -32,7 +34,10 @@ static int product(lane *g, bool exact, bool ta, bool tb, ptrdiff_t m, ptrdiff_t
 static int gemm(lane *g, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha, split<float> a,
                 ptrdiff_t lda, split<float> b, ptrdiff_t ldb, float beta, float *c, ptrdiff_t ldc)
 {
-    if (!a.lo || !b.lo) return product(g, true, ta, tb, m, n, k, alpha, a.hi, lda, b.hi, ldb, beta, c, ldc);
+    const bool tensor = a.tensor && b.tensor;
+    if (!tensor || !a.lo || !b.lo) {
+        return product(g, !tensor, ta, tb, m, n, k, alpha, a.hi, lda, b.hi, ldb, beta, c, ldc);
+    }
     int status = product(g, false, ta, tb, m, n, k, alpha, a.lo, lda, b.hi, ldb, beta, c, ldc);
     if (!status) status = product(g, false, ta, tb, m, n, k, alpha, a.hi, lda, b.lo, ldb, 1, c, ldc);
     return status ? status : product(g, false, ta, tb, m, n, k, alpha, a.hi, lda, b.hi, ldb, 1, c, ldc);
@@ -46,41 +51,19 @@ static int gemm(lane *g, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k
     return EPIQ_OK;
 }
 
-/* y += A x */
-static int gemv(lane *g, ptrdiff_t m, ptrdiff_t n, float alpha, const float *a, const float *x, float *y)
-{
-    const float one = 1;
-    BLAS(cublasSgemv_64(g->blas, CUBLAS_OP_N, m, n, &alpha, a, m, x, 1, &one, y, 1));
-    return EPIQ_OK;
-}
-
-static int gemv(lane *g, ptrdiff_t m, ptrdiff_t n, double alpha, const double *a, const double *x, double *y)
-{
-    const double one = 1;
-    BLAS(cublasDgemv_64(g->blas, CUBLAS_OP_N, m, n, &alpha, a, m, x, 1, &one, y, 1));
-    return EPIQ_OK;
-}
-
 /* ---- elementwise ---- */
 
 #define INDEX ((ptrdiff_t)blockIdx.x * THREADS + threadIdx.x)
 
-/* The unit and the row of a number among units by rows; 32 bits hold those of a chunk, and divide in a fraction of the
- * time of 64. */
-__device__ static unsigned unit_of(ptrdiff_t e, ptrdiff_t width)
+/* v to the nearest number of 11 bits; one half goes away from zero. No number here is near the largest. */
+__device__ static float rounded(float v)
 {
-    return (unsigned)e % (unsigned)width;
+    return __uint_as_float((__float_as_uint(v) + 0x1000u) & 0xffffe000u);
 }
 
-__device__ static unsigned row_of(ptrdiff_t e, ptrdiff_t width)
-{
-    return (unsigned)e / (unsigned)width;
-}
-
-/* Where v goes: the first 11 bits of it in hi, the rest in lo. */
 __device__ static void put(split<float> to, ptrdiff_t e, float v)
 {
-    const float hi = to.lo ? __uint_as_float(__float_as_uint(v) & 0xffffe000u) : v;
+    const float hi = to.tensor ? rounded(v) : v;
     to.hi[e] = hi;
     if (to.lo) to.lo[e] = v - hi;
 }
@@ -110,36 +93,135 @@ template <class T> __global__ static void add_to(ptrdiff_t n, const T *from, dou
     if (INDEX < n) to[INDEX] += (double)from[INDEX];
 }
 
-/* f = s relu(f + beta b), units by rows. These read what a product left in hi. */
-template <class T> __global__ static void relu(ptrdiff_t n, ptrdiff_t width, T s, T beta, const T *b, split<T> f)
+/* Units by rows are gone through in tiles: a thread has one unit and some rows, those of a block follow each other, and what
+ * is summed over rows has one partial sum for each thread. Few rows are divided among more threads, to keep them all busy. */
+enum { MOST_EACH = 64, STAGE = 8, ENOUGH_BLOCKS = 512 };
+struct tiles {
+    dim3 grid, block;
+    ptrdiff_t each;  /* rows of a thread */
+    ptrdiff_t parts; /* partial sums of a unit */
+};
+
+static tiles tiles_of(ptrdiff_t rows, ptrdiff_t width)
 {
-    const ptrdiff_t e = INDEX;
-    if (e >= n) return;
-    const T v = f.hi[e] + beta * b[unit_of(e, width)];
-    put(f, e, v > 0 ? s * v : 0);
+    unsigned across = 32;
+    while (across < THREADS && across < width) {
+        across *= 2;
+    }
+    const unsigned down = THREADS / across;
+    tiles t{};
+    t.block = dim3(across, down);
+    t.grid.x = (unsigned)((width + across - 1) / across);
+    t.each = 2 * MOST_EACH;
+    do {
+        t.each /= 2;
+        t.grid.y = (unsigned)((rows + t.each * down - 1) / (t.each * down));
+    } while (t.each > STAGE && t.grid.x * t.grid.y < ENOUGH_BLOCKS);
+    t.parts = (ptrdiff_t)t.grid.y * down;
+    return t;
+}
+
+__device__ static ptrdiff_t own_unit()
+{
+    return (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+/* put(e, row, take(e, row)) for each number e of this thread, STAGE of them on their way at once. */
+template <class T, class Take, class Put>
+__device__ static void over_rows(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, const Take &take, const Put &put)
+{
+    const ptrdiff_t step = blockDim.y, unit = own_unit(), first = (ptrdiff_t)blockIdx.y * each * step + threadIdx.y;
+    ptrdiff_t end = first + each * step;
+    end = end < rows ? end : rows;
+    for (ptrdiff_t i = first; i < end; i += STAGE * step) {
+        T v[STAGE];
+#pragma unroll
+        for (int k = 0; k < STAGE; k++) {
+            const ptrdiff_t row = i + k * step;
+            v[k] = row < end ? take(row * width + unit, row) : (T)0;
+        }
+#pragma unroll
+        for (int k = 0; k < STAGE; k++) {
+            const ptrdiff_t row = i + k * step;
+            if (row < end) put(row * width + unit, row, v[k]);
+        }
+    }
+}
+
+/* Where this thread's partial sum goes, among parts by width. */
+__device__ static ptrdiff_t own_part(ptrdiff_t width)
+{
+    return ((ptrdiff_t)blockIdx.y * blockDim.y + threadIdx.y) * width + own_unit();
+}
+
+/* f = s relu(f + beta b), units by rows. These read what a product left in hi. */
+template <class T>
+__global__ static void relu(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, T s, T beta, const T *b, split<T> f)
+{
+    if (own_unit() >= width) return;
+    const T more = beta * b[own_unit()];
+    over_rows<T>(
+        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return f.hi[e] + more; },
+        [&](ptrdiff_t e, ptrdiff_t, T v) { put(f, e, v > 0 ? s * v : 0); });
 }
 
 /* t = s (t + beta b) where g > 0, else 0 */
 template <class T>
-__global__ static void gate_sum(ptrdiff_t n, ptrdiff_t width, T s, T beta, const T *b, const T *g, split<T> t)
+__global__ static void gate_sum(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, T s, T beta, const T *b, const T *g,
+                                split<T> t)
 {
-    const ptrdiff_t e = INDEX;
-    if (e < n) put(t, e, g[e] > 0 ? s * (t.hi[e] + beta * b[unit_of(e, width)]) : 0);
+    if (own_unit() >= width) return;
+    const T more = beta * b[own_unit()];
+    over_rows<T>(
+        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return g[e] > 0 ? s * (t.hi[e] + more) : 0; },
+        [&](ptrdiff_t e, ptrdiff_t, T v) { put(t, e, v); });
 }
 
-/* delta = s u w' where g > 0, else 0 */
+/* delta = s u w' where g > 0, else 0; partial sums of g u and of delta over rows */
 template <class T>
-__global__ static void first_delta(ptrdiff_t n, ptrdiff_t width, T s, const T *u, const T *w, const T *g,
-                                   split<T> delta)
+__global__ static void first_delta(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, T s, const T *u, const T *w,
+                                   const T *g, split<T> delta, T *sum_g, T *sum)
 {
-    const ptrdiff_t e = INDEX;
-    if (e < n) put(delta, e, g[e] > 0 ? s * u[row_of(e, width)] * w[unit_of(e, width)] : 0);
+    if (own_unit() >= width) return;
+    const T by = s * w[own_unit()];
+    T of_g = 0, of_delta = 0;
+    over_rows<T>(
+        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return g[e]; },
+        [&](ptrdiff_t e, ptrdiff_t row, T v) {
+            const T own = v > 0 ? by * u[row] : 0;
+            of_g += v * u[row];
+            of_delta += own;
+            put(delta, e, own);
+        });
+    if (sum_g) sum_g[own_part(width)] = of_g;
+    if (sum) sum[own_part(width)] = of_delta;
 }
 
-template <class T> __global__ static void mask(ptrdiff_t n, const T *g, split<T> delta)
+/* delta = 0 where g is; partial sums of it over rows */
+template <class T>
+__global__ static void mask(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, const T *g, split<T> delta, T *sum)
 {
-    const ptrdiff_t e = INDEX;
-    if (e < n) put(delta, e, g[e] > 0 ? delta.hi[e] : 0);
+    if (own_unit() >= width) return;
+    T all = 0;
+    over_rows<T>(
+        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return g[e] > 0 ? delta.hi[e] : 0; },
+        [&](ptrdiff_t e, ptrdiff_t, T v) {
+            all += v;
+            put(delta, e, v);
+        });
+    if (sum) sum[own_part(width)] = all;
+}
+
+/* to = by times the sums of these parts, of which each unit has as many */
+template <class T> __global__ static void sum_parts(ptrdiff_t parts, ptrdiff_t width, const T *part, double by, T *to)
+{
+    const ptrdiff_t unit = INDEX;
+    if (unit >= width) return;
+    double all = 0;
+    for (ptrdiff_t k = 0; k < parts; k++) {
+        all += (double)part[k * width + unit];
+    }
+    to[unit] = (T)(by * all);
 }
 
 /* h = G'w + K'v + constant, one warp for each row; K may be NULL */
@@ -185,11 +267,12 @@ __global__ static void last_bias(ptrdiff_t count, const double *sum, double beta
 template <class T> struct worker {
     lane *g;
     shape s;
-    ptrdiff_t rows; /* at once */
-    bool tensor;    /* products between hidden layers on the tensor cores */
-    T *theta, *v, *grad, *x, *u, *ones;
-    split<T> theta2, v2;          /* theta and v again, if tensor */
-    split<T> act, t, delta, back; /* the last layer has no lo, nor has what belongs to the first */
+    ptrdiff_t rows;                     /* at once */
+    bool tensor;                        /* products between hidden layers on the tensor cores */
+    bool low;                           /* with second parts */
+    T *theta, *v, *grad, *x, *u, *sums; /* sums: partial ones, of two things at once */
+    split<T> theta2, v2;                /* theta and v again, if tensor */
+    split<T> act, t, delta, back;       /* the last layer is whole, as is what belongs to the first */
     double *h, *square, *sum, *part;
     loss_job *loss;
     size_t bytes;
@@ -209,21 +292,28 @@ template <class T> struct worker {
     split<T> layer(ptrdiff_t l, ptrdiff_t some) const
     {
         const ptrdiff_t at = (l - 1) * some * s.width;
-        if (l == 0) return {x, NULL};
-        return {act.hi + at, tensor && l < s.depth ? act.lo + at : NULL};
+        if (l == 0) return {x, NULL, false};
+        const bool between = tensor && l < s.depth;
+        return {act.hi + at, between && low ? act.lo + at : NULL, between};
     }
     /* The matrix of layer l, of theta or of v. */
     split<T> weights(T *plain, split<T> divided, ptrdiff_t l) const
     {
         const ptrdiff_t at = weights_at(l);
-        if (!tensor || l == 1) return {plain + at, NULL};
-        return {divided.hi + at, divided.lo + at};
+        if (!tensor || l == 1) return {plain + at, NULL, false};
+        return {divided.hi + at, low ? divided.lo + at : NULL, true};
     }
 
-    split<T> take(carve *c, ptrdiff_t count, ptrdiff_t low)
+    /* The same matrix where nothing multiplies it on the tensor cores. */
+    static split<T> whole(split<T> m)
     {
-        split<T> out = {c->take<T>(count), NULL};
-        if (tensor && low) out.lo = c->take<T>(low);
+        return {m.hi, NULL, false};
+    }
+
+    split<T> take(carve *c, ptrdiff_t count, ptrdiff_t second)
+    {
+        split<T> out = {c->take<T>(count), NULL, tensor};
+        if (low) out.lo = c->take<T>(second);
         return out;
     }
 
@@ -244,7 +334,7 @@ template <class T> struct worker {
         delta = take(&c, layer_size, layer_size);
         back = take(&c, layer_size, layer_size);
         u = c.take<T>(rows);
-        ones = c.take<T>(rows);
+        sums = c.take<T>(2 * tiles_of(rows, s.width).parts * s.width);
         h = c.take<double>(s.n);
         square = c.take<double>(blocks);
         sum = c.take<double>(blocks);
@@ -266,15 +356,16 @@ template <class T> struct worker {
     /* Activations, and outputs at h + from. */
     int forward(const double *rows_x, ptrdiff_t from, ptrdiff_t some)
     {
-        const ptrdiff_t all = some * s.width, last = weights_at(s.depth + 1);
+        const ptrdiff_t last = weights_at(s.depth + 1);
+        const tiles tile = tiles_of(some, s.width);
         convert<<<blocks(some * s.d), THREADS, 0, g->stream>>>(some * s.d, rows_x + from * s.d, x);
         for (ptrdiff_t l = 1; l <= s.depth; l++) {
             const ptrdiff_t k = inputs(l);
             int status = gemm(g, true, false, s.width, some, k, (T)1, weights(theta, theta2, l), k, layer(l - 1, some),
                               k, (T)0, layer(l, some).hi, s.width);
             if (status) return status;
-            relu<<<blocks(all), THREADS, 0, g->stream>>>(all, s.width, slope(), (T)s.beta, theta + biases_at(l),
-                                                         layer(l, some));
+            relu<<<tile.grid, tile.block, 0, g->stream>>>(some, tile.each, s.width, slope(), (T)s.beta,
+                                                          theta + biases_at(l), layer(l, some));
         }
         top<T><<<(unsigned)((some + THREADS / 32 - 1) / (THREADS / 32)), THREADS, 0, g->stream>>>(
             some, s.width, layer(s.depth, some).hi, theta + last, NULL, NULL, (T)s.beta, theta + last + s.width,
@@ -286,7 +377,8 @@ template <class T> struct worker {
     /* h + from = J v of the rows that went forward last */
     int tangent(ptrdiff_t from, ptrdiff_t some)
     {
-        const ptrdiff_t all = some * s.width, last = weights_at(s.depth + 1);
+        const ptrdiff_t last = weights_at(s.depth + 1);
+        const tiles tile = tiles_of(some, s.width);
         split<T> below = back, own = t;
         for (ptrdiff_t l = 1; l <= s.depth; l++) {
             const ptrdiff_t k = inputs(l);
@@ -297,9 +389,9 @@ template <class T> struct worker {
                               own.hi, s.width);
             }
             if (status) return status;
-            gate_sum<<<blocks(all), THREADS, 0, g->stream>>>(all, s.width, slope(), (T)s.beta, v + biases_at(l),
-                                                             layer(l, some).hi,
-                                                             l < s.depth ? own : split<T>{own.hi, NULL});
+            gate_sum<<<tile.grid, tile.block, 0, g->stream>>>(some, tile.each, s.width, slope(), (T)s.beta,
+                                                              v + biases_at(l), layer(l, some).hi,
+                                                              l < s.depth ? own : whole(own));
             const split<T> kept = below;
             below = own;
             own = kept;
@@ -314,34 +406,37 @@ template <class T> struct worker {
     /* to += J'u of these rows, but for the last bias. */
     int reverse(ptrdiff_t some, double *to)
     {
-        const ptrdiff_t all = some * s.width, last = weights_at(s.depth + 1);
+        const ptrdiff_t last = weights_at(s.depth + 1);
+        const tiles tile = tiles_of(some, s.width);
+        T *sum_g = sums + tile.parts * s.width;
         split<T> own = delta, above = back;
-        CUDA(cudaMemsetAsync(grad, 0, (size_t)s.p * sizeof(T), g->stream));
-        int status = gemv(g, s.width, some, (T)1, layer(s.depth, some).hi, u, grad + last);
-        for (ptrdiff_t l = s.depth; !status && l >= 1; l--) {
+        const auto add_up = [&](const T *parts, double by, T *where) {
+            sum_parts<<<blocks(s.width), THREADS, 0, g->stream>>>(tile.parts, s.width, parts, by, where);
+        };
+        for (ptrdiff_t l = s.depth; l >= 1; l--) {
             const ptrdiff_t k = inputs(l);
-            const split<T> here = l > 1 ? own : split<T>{own.hi, NULL};
+            const split<T> here = l > 1 ? own : whole(own);
+            int status = EPIQ_OK;
             if (l == s.depth) {
-                first_delta<<<blocks(all), THREADS, 0, g->stream>>>(all, s.width, slope(), u, theta + last,
-                                                                    layer(l, some).hi, here);
+                first_delta<<<tile.grid, tile.block, 0, g->stream>>>(some, tile.each, s.width, slope(), u, theta + last,
+                                                                     layer(l, some).hi, here, sum_g, sums);
+                add_up(sum_g, 1, grad + last);
             } else {
                 status = gemm(g, false, false, s.width, some, s.width, slope(), weights(theta, theta2, l + 1), s.width,
                               above, s.width, (T)0, own.hi, s.width);
                 if (status) return status;
-                mask<<<blocks(all), THREADS, 0, g->stream>>>(all, layer(l, some).hi, here);
+                mask<<<tile.grid, tile.block, 0, g->stream>>>(some, tile.each, s.width, layer(l, some).hi, here, sums);
             }
+            add_up(sums, s.beta, grad + biases_at(l));
             CUDA(cudaGetLastError());
             if ((status = gemm(g, false, true, k, s.width, some, (T)1, layer(l - 1, some), k, here, s.width, (T)0,
-                               grad + weights_at(l), k)) ||
-                (status = gemv(g, s.width, some, (T)s.beta, here.hi, ones, grad + biases_at(l))) ||
-                (here.lo && (status = gemv(g, s.width, some, (T)s.beta, here.lo, ones, grad + biases_at(l))))) {
+                               grad + weights_at(l), k))) {
                 return status;
             }
             const split<T> kept = own;
             own = above;
             above = kept;
         }
-        if (status) return status;
         add_to<<<blocks(s.p - 1), THREADS, 0, g->stream>>>(s.p - 1, grad, to);
         CUDA(cudaGetLastError());
         return EPIQ_OK;
@@ -362,7 +457,6 @@ template <class T> struct worker {
         double *to = (double *)step->to;
         int status = EPIQ_OK;
         convert<<<blocks(s.p), THREADS, 0, g->stream>>>(s.p, step->at, theta);
-        set<<<blocks(rows), THREADS, 0, g->stream>>>(rows, (T)1, ones);
         if (op == EPIQ_DEVICE_NORMAL) {
             convert<<<blocks(s.p), THREADS, 0, g->stream>>>(s.p, (const float *)step->terms[0].at, v);
             if (tensor) divide<<<blocks(s.p), THREADS, 0, g->stream>>>(s.p, v, v2);
@@ -399,13 +493,14 @@ template <class T> struct worker {
     }
 };
 
-template <class T> static int all_of(lane *g, const shape &s, int op, ptrdiff_t count, const gradient *list)
+template <class T> static int all_of(lane *g, const shape &s, int op, bool rough, ptrdiff_t count, const gradient *list)
 {
     worker<T> w{};
     w.g = g;
     w.s = s;
     w.tensor = g->tensor && sizeof(T) == sizeof(float) && s.depth > 1;
-    const double each = (double)sizeof(T) * (double)(s.width * (s.depth + 3) * (w.tensor ? 2 : 1) + s.d + 2);
+    w.low = w.tensor && !rough;
+    const double each = (double)sizeof(T) * (double)(s.width * (s.depth + 3) * (w.low ? 2 : 1) + s.d + 2);
     w.rows = least(least(s.n, MOST_ROWS), (ptrdiff_t)(WORK_BYTES / each));
     if (w.rows < 1) w.rows = 1;
     const ptrdiff_t chunks = (s.n + w.rows - 1) / w.rows;
@@ -430,25 +525,27 @@ int deep_features(lane *g, const shape &s, const double *theta, const double *x,
     if (status) return status;
     set<<<w.blocks(MOST_ROWS), THREADS, 0, g->stream>>>((ptrdiff_t)MOST_ROWS, 1.0, ones.at);
     for (ptrdiff_t i = 0; i < s.n; i += MOST_ROWS) {
-        const ptrdiff_t some = least(MOST_ROWS, s.n - i), all = some * s.width;
-        const auto plain = [](const double *at) { return split<double>{const_cast<double *>(at), NULL}; };
+        const ptrdiff_t some = least(MOST_ROWS, s.n - i);
+        const tiles tile = tiles_of(some, s.width);
+        const auto plain = [](const double *at) { return split<double>{const_cast<double *>(at), NULL, false}; };
         const auto layer = [&](double *of, ptrdiff_t l) { return plain(of + ((l - 1) * s.n + i) * s.width); };
         for (ptrdiff_t l = 1; l <= s.depth; l++) {
             const ptrdiff_t k = w.inputs(l);
             status = gemm(g, true, false, s.width, some, k, 1.0, plain(theta + w.weights_at(l)), k,
                           l == 1 ? plain(x + i * s.d) : layer(act, l - 1), k, 0.0, layer(act, l).hi, s.width);
             if (status) return status;
-            relu<<<w.blocks(all), THREADS, 0, g->stream>>>(all, s.width, w.slope(), s.beta, theta + w.biases_at(l),
-                                                           layer(act, l));
+            relu<<<tile.grid, tile.block, 0, g->stream>>>(some, tile.each, s.width, w.slope(), s.beta,
+                                                          theta + w.biases_at(l), layer(act, l));
         }
-        first_delta<<<w.blocks(all), THREADS, 0, g->stream>>>(all, s.width, w.slope(), ones.at,
-                                                              theta + w.weights_at(s.depth + 1), layer(act, s.depth).hi,
-                                                              layer(delta, s.depth));
+        first_delta<double><<<tile.grid, tile.block, 0, g->stream>>>(
+            some, tile.each, s.width, w.slope(), ones.at, theta + w.weights_at(s.depth + 1), layer(act, s.depth).hi,
+            layer(delta, s.depth), NULL, NULL);
         for (ptrdiff_t l = s.depth - 1; l >= 1; l--) {
             status = gemm(g, false, false, s.width, some, s.width, w.slope(), plain(theta + w.weights_at(l + 1)),
                           s.width, layer(delta, l + 1), s.width, 0.0, layer(delta, l).hi, s.width);
             if (status) return status;
-            mask<<<w.blocks(all), THREADS, 0, g->stream>>>(all, layer(act, l).hi, layer(delta, l));
+            mask<double><<<tile.grid, tile.block, 0, g->stream>>>(some, tile.each, s.width, layer(act, l).hi,
+                                                                  layer(delta, l), NULL);
         }
         CUDA(cudaGetLastError());
     }
@@ -457,6 +554,6 @@ int deep_features(lane *g, const shape &s, const double *theta, const double *x,
 
 int deep_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list)
 {
-    return single && op != EPIQ_DEVICE_FORWARD ? all_of<float>(g, s, op, count, list)
-                                               : all_of<double>(g, s, op, count, list);
+    return single && op != EPIQ_DEVICE_FORWARD ? all_of<float>(g, s, op, single == EPIQ_DEVICE_ROUGH, count, list)
+                                               : all_of<double>(g, s, op, false, count, list);
 }

@@ -33,7 +33,7 @@ static void write_trained(doc *d)
         const epiq_training *t = d->r->training;
         doc_say(d, "%td networks, %td converged", t->members, t->converged);
         doc_when(d, t->in_double, "; %td in double precision", t->in_double);
-        doc_when(d, t->split, "; products of single precision in three parts");
+        doc_when(d, t->split, "; products between hidden layers in 11 bits, at the end in 22");
         doc_when(d, t->resumed && o->state, "; %td resumed from %s", t->resumed, o->state);
         doc_say(d, "\n");
     }

@@ -52,7 +52,7 @@ static void write_solver(json *j, const epiq_result *r, const epiq_options *o)
 static void write_precision(json *j, const epiq_result *r)
 {
     const ptrdiff_t trained = r->training->members, in_double = r->training->in_double;
-    const char *kernels = "double", *products = r->training->split ? "3xTF32" : "plain",
+    const char *kernels = "double", *products = r->training->split ? "TF32, then 3xTF32" : "plain",
                *training = !trained               ? NULL
                            : !in_double           ? "single"
                            : in_double == trained ? "double"

@@ -8,24 +8,25 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_KEPT = 2 * EPIQP_PAIRS + EPIQP_LEADING };
+enum { MOST_KEPT = 2 * EPIQP_MOST_PAIRS + EPIQP_LEADING };
 enum { TRIES = 6 };                        /* shorter and shorter steps, before the pairs are given up */
 enum { WINDOW = 10, LONGEST_WINDOW = 64 }; /* gradients over which the loss is to fall: an eighth of all */
 static const double OF_PART =
     4; /* the loss of a part of the rows is to settle so many times as well: it costs little */
 static const double ENOUGH = 1e-4; /* of the fall that the slope promises (Armijo) */
+enum { AFTER_COARSE = 4 };         /* steps at least, where the loss has settled in rough ones */
 
 typedef struct {
     const epiqp_env *e;
     epiqp_flow *f;
     ptrdiff_t p;
-    int room, count, at;                   /* pairs there is memory for; pairs; where the next one goes */
-    float *s, *y;                          /* room by p each */
-    double sy[EPIQP_PAIRS][EPIQP_PAIRS];   /* s_i'y_j */
-    double yy[EPIQP_PAIRS][EPIQP_PAIRS];   /* y_i'y_j */
-    double vy[EPIQP_PAIRS][EPIQP_LEADING]; /* v_l'y_j, by j */
-    double sg[EPIQP_PAIRS], yg[EPIQP_PAIRS], vg[EPIQP_LEADING]; /* of the gradient */
-    double yd[EPIQP_PAIRS];                                     /* y_j'(direction) */
+    int room, count, at;                           /* pairs there is memory for; pairs; where the next one goes */
+    float *s, *y;                                  /* room by p each */
+    double sy[EPIQP_MOST_PAIRS][EPIQP_MOST_PAIRS]; /* s_i'y_j */
+    double yy[EPIQP_MOST_PAIRS][EPIQP_MOST_PAIRS]; /* y_i'y_j */
+    double vy[EPIQP_MOST_PAIRS][EPIQP_LEADING];    /* v_l'y_j, by j */
+    double sg[EPIQP_MOST_PAIRS], yg[EPIQP_MOST_PAIRS], vg[EPIQP_LEADING]; /* of the gradient */
+    double yd[EPIQP_MOST_PAIRS];                                          /* y_j'(direction) */
     double gamma;
     /* On a device: |gradient|^2; and of the last step that was tried, the products of its gradient with all that is
      * kept, and with the direction and the change from the last gradient (try_there). */
@@ -212,7 +213,7 @@ static void products(memory *m, const double *g)
 static double direct(memory *m, const double *g, double *direction)
 {
     const epiqp_flow *f = m->f;
-    double alpha[EPIQP_PAIRS] = {0}, more[EPIQP_PAIRS] = {0}, v[EPIQP_LEADING] = {0}, slope = 0;
+    double alpha[EPIQP_MOST_PAIRS] = {0}, more[EPIQP_MOST_PAIRS] = {0}, v[EPIQP_LEADING] = {0}, slope = 0;
     for (int k = 1; k <= m->count; k++) { /* from the newest pair: q = g - sum alpha_j y_j */
         const int j = slot(m, k);
         double sq = m->sg[j];
@@ -318,6 +319,17 @@ static void remember(memory *m, double length, const double *direction, const do
     if (m->count < m->room) m->count++;
 }
 
+/* Goes on from rough steps of a device in single precision. The pairs stay: what is missing in them is little beside their
+ * own changes. */
+static void refine(memory *m, const double *theta, epiqp_training *report)
+{
+    epiqp_flow *f = m->f;
+    f->coarse = false;
+    report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
+    report->iterations++;
+    products(m, f->grad);
+}
+
 /* Until the loss falls by less than a fraction `settled`. f->rough: the precision of report->loss and f->grad. */
 static int settle(const epiqp_env *e, memory *m, double settled, ptrdiff_t limit, bool on, double *theta,
                   epiqp_training *report)
@@ -325,6 +337,7 @@ static int settle(const epiqp_env *e, memory *m, double settled, ptrdiff_t limit
     epiqp_flow *f = m->f;
     double *direction = f->before, *end = f->y, *next = f->old, past[LONGEST_WINDOW];
     bool single = f->rough;
+    ptrdiff_t refined = 0; /* the step from which on steps are not rough */
     for (ptrdiff_t steps = 0; report->iterations < limit; steps++) {
         if (single && !f->pass.single) { /* the loss has become too small for it: rounding would look like a rise */
             report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
@@ -349,6 +362,11 @@ static int settle(const epiqp_env *e, memory *m, double settled, ptrdiff_t limit
         }
         int status = epiqp_check_cancel(e);
         if (status) return status;
+        if (!lower && f->coarse && report->iterations < limit) {
+            refine(m, theta, report);
+            refined = steps;
+            continue;
+        }
         if (!lower) {
             if (m->count == 0 && single == f->pass.single) { /* not even along the gradient: a minimum, or a kink */
                 report->converged = report->iterations < limit && !on;
@@ -364,7 +382,11 @@ static int settle(const epiqp_env *e, memory *m, double settled, ptrdiff_t limit
         report->loss = loss;
         report->gradient_rel = rel;
         const ptrdiff_t window = epiqp_min(LONGEST_WINDOW, epiqp_max(WINDOW, steps / 8));
-        if (!on && steps + 1 >= window && past[(steps + 1 - window) % LONGEST_WINDOW] - loss <= settled * loss) {
+        if (on || steps + 1 < window || past[(steps + 1 - window) % LONGEST_WINDOW] - loss > settled * loss) continue;
+        if (f->coarse && report->iterations < limit) {
+            refine(m, theta, report);
+            refined = steps;
+        } else if (!refined || steps >= refined + AFTER_COARSE) {
             report->converged = true;
             return EPIQ_OK;
         }
@@ -389,7 +411,7 @@ static void take_more_rows(memory *m, const double *theta, epiqp_training *repor
 int epiqp_finish(const epiqp_env *e, epiqp_flow *f, ptrdiff_t levels, double settled, ptrdiff_t limit, bool on,
                  double *theta, epiqp_training *report)
 {
-    memory m = {.e = e, .f = f, .p = f->p, .room = EPIQP_PAIRS};
+    memory m = {.e = e, .f = f, .p = f->p, .room = f->pairs};
     m.s = (void *)f->image; /* the search for leading directions is over */
     m.y = m.s + m.room * f->p;
     forget(&m);

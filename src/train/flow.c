@@ -64,14 +64,14 @@ static manner manner_of(const epiqp_task *t, const epiqp_left *left)
 /* The number of leading directions that costs the fewest gradients. Fitted on tables of 200 to 1000 rows, training takes
  * SHARE sqrt(curvature/lambda) gradients more for the largest curvature beside them; to find one, and to apply it to all
  * gradients, costs what EACH rows cost one gradient. */
-static int leads(const epiqp_task *t, const epiqp_left *left)
+static int leads(const epiqp_task *t, const epiqp_left *left, bool there)
 {
     static const double SHARE = 1.1, EACH = 1000, FEWEST = 50; /* FEWEST: rows that it holds for */
     enum {
         FEW_UNITS_LEADS = 8,
         UNITS_EACH = 16
     }; /* with fewer units the vectors are those of infinitely many less and less */
-    ptrdiff_t most = epiqp_min(left->count, epiqp_leading_most(epiqp_net_params(t->net)));
+    ptrdiff_t most = epiqp_min(left->count, epiqp_leading_most(epiqp_net_params(t->net), there));
     most = epiqp_min(most, epiqp_max(FEW_UNITS_LEADS, t->net->width / UNITS_EACH));
     const double each = EACH / fmax(FEWEST, (double)t->n);
     ptrdiff_t best = 0;
@@ -91,9 +91,9 @@ static int leads(const epiqp_task *t, const epiqp_left *left)
  * and grad. */
 double epiqp_minimise_bytes(ptrdiff_t params)
 {
-    const double most = epiqp_leading_most(params);
+    const double most = epiqp_leading_most(params, false);
     return (double)params *
-           ((double)sizeof(double) * (4 + fmax(most, EPIQP_PAIRS)) + (double)sizeof(float) * (3 + most));
+           ((double)sizeof(double) * (4 + fmax(most, EPIQP_MOST_PAIRS)) + (double)sizeof(float) * (3 + most));
 }
 
 /* ---- parts of many rows ---- */
@@ -142,9 +142,11 @@ static int part_new(const epiqp_env *e, const epiqp_task *t, ptrdiff_t n, epiqp_
 static int flow_new(const epiqp_env *e, const epiqp_task *t, const epiqp_task *all, const epiqp_left *left,
                     const double *theta, epiqp_flow *f)
 {
-    *f = (epiqp_flow){.task = t, .left = left, .p = epiqp_net_params(t->net), .leads = leads(t, left)};
-    const ptrdiff_t count = f->leads, images = epiqp_max(count, EPIQP_PAIRS);
-    if (e->remote && t->left) return epiqp_there_begin(e, f, images, theta);
+    const bool there = e->remote && t->left;
+    *f = (epiqp_flow){.task = t, .left = left, .p = epiqp_net_params(t->net), .leads = leads(t, left, there)};
+    f->pairs = t->net->depth > 1 && (there || !epiqp_implicit_worth(t->net, t->n)) ? EPIQP_MOST_PAIRS : EPIQP_PAIRS;
+    const ptrdiff_t count = f->leads, images = epiqp_max(count, f->pairs);
+    if (there) return epiqp_there_begin(e, f, images, theta);
     f->grad = epiqp_alloc(e->c, (4 + images) * f->p + (count + 2) * f->p / 2, sizeof(double));
     if (!f->grad) return EPIQ_E_NOMEM;
     f->y = f->grad + f->p;

@@ -8,7 +8,9 @@
 #include "train/remote.h"
 #include "train/train.h"
 
-enum { EPIQP_PAIRS = 6 }; /* of finish.c: 8 and 12 need no fewer gradients */
+/* Pairs of finish.c. With one hidden layer, and after implicit steps, 8 and 12 need no fewer gradients; several layers
+ * after explicit ones need a sixth fewer with 12. */
+enum { EPIQP_PAIRS = 6, EPIQP_MOST_PAIRS = 12 };
 
 /* The Jacobian J at some theta with the factor of kappa I + J J' (implicit.c), and room for products of it. */
 typedef struct {
@@ -35,12 +37,14 @@ typedef struct {
     int slowed;                      /* number of directions slowed down */
     double c[EPIQP_LEADING];         /* c_j of each */
     double *grad, *y, *before, *old; /* p each; grad begins the block of all of these */
-    double *image;  /* leads, or EPIQP_PAIRS if more, by p: J'u_j in the search; the pairs of finish.c */
-    float *leading; /* leads by p: v_j */
-    float *probe;   /* p: the current vector of the power iteration */
+    int pairs;                       /* of finish.c */
+    double *image;                   /* leads, or pairs if more, by p: J'u_j in the search; the pairs */
+    float *leading;                  /* leads by p: v_j */
+    float *probe;                    /* p: the current vector of the power iteration */
     epiqp_pass pass;
     epiqp_implicit *implicit; /* NULL, or as the last implicit step left it */
     bool rough;               /* whether the last loss was computed in single precision */
+    bool coarse;              /* single precision has rough steps of a device (epiq_device.h) */
     /* If not NULL, the vectors above are on a device, as are copies of these arrays, and nothing here reads them. */
     epiqp_remote *remote;
     double *theta, *theta0, *change; /* change: of the gradient, from one quasi-Newton step to the next */
@@ -74,8 +78,8 @@ void epiqp_there_unit(const epiqp_flow *f, const double *v, double norm, float *
 void epiqp_there_pull(const epiqp_flow *f, const double *theta, double *h);
 void epiqp_there_rotate(const epiqp_flow *f, const double *z, const double *s);
 
-/* How many leading directions there is memory for in a network of p weights. */
-int epiqp_leading_most(ptrdiff_t p);
+/* How many leading directions there is memory for in a network of p weights, here or on a device. */
+int epiqp_leading_most(ptrdiff_t p, bool there);
 /* Curvature at the start, theta0; no direction is slowed down yet. */
 double epiqp_leading_first(epiqp_flow *f, const double *theta);
 /* Computes the leading directions at theta, and the largest curvature beside them. */

@@ -92,12 +92,15 @@ void epiqp_left_free(epiq_ctx *c, epiqp_left *left)
 /* ---- leading directions of one network ---- */
 
 static const double MARGIN = 1.1;        /* on the largest curvature, which power iteration underestimates; may grow */
-static const double MOST_NUMBERS = 12e6; /* in all leading directions together; a few of them are always worth it */
-enum { FEWEST = 6 };
+static const double MOST_NUMBERS = 12e6; /* in all leading directions together; a few of them are always worth it: */
+enum {
+    FEWEST = 6,
+    FEWEST_THERE = 12
+}; /* on a device, with 10,000 rows and three layers of 1024: 129 gradients instead of 185 */
 
-int epiqp_leading_most(ptrdiff_t p)
+int epiqp_leading_most(ptrdiff_t p, bool there)
 {
-    return (int)fmax(FEWEST, fmin(EPIQP_LEADING, MOST_NUMBERS / (double)p));
+    return (int)fmax(there ? FEWEST_THERE : FEWEST, fmin(EPIQP_LEADING, MOST_NUMBERS / (double)p));
 }
 
 /* In parts of g that stay in the cache, in single precision, which is that of the directions. */

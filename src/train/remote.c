@@ -55,7 +55,7 @@ struct epiqp_many {
 /* theta, theta0, grad, y, before, old, change; images; leading directions and probe in floats: flow.c */
 double epiqp_remote_bytes(ptrdiff_t params)
 {
-    const double leads = epiqp_leading_most(params), images = fmax(leads, EPIQP_PAIRS);
+    const double leads = epiqp_leading_most(params, true), images = fmax(leads, EPIQP_MOST_PAIRS);
     return (double)params * ((double)sizeof(double) * (7 + images) + (double)sizeof(float) * (leads + 1.0)) + 4096;
 }
 
@@ -234,6 +234,11 @@ double *epiqp_remote_memory(const epiqp_remote *r)
 int epiqp_remote_status(const epiqp_remote *r)
 {
     return r->status;
+}
+
+bool epiqp_remote_split(const epiqp_remote *r)
+{
+    return r->many->device->split;
 }
 
 /* Copies numbers to new memory there. */

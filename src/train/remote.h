@@ -27,6 +27,7 @@ int epiqp_many_failed(const epiqp_many *m); /* the status of the device's failur
 void epiqp_remote_begin(epiqp_remote *r, const epiqp_net *net);
 double *epiqp_remote_memory(const epiqp_remote *r); /* of its place, the vectors' memory: never read or written here */
 int epiqp_remote_status(const epiqp_remote *r);
+bool epiqp_remote_split(const epiqp_remote *r); /* as the device's table says */
 /* A copy there of numbers that do not change while networks are trained. NULL: it failed. */
 const double *epiqp_remote_array(epiqp_remote *r, ptrdiff_t count, const double *from);
 /* Likewise of numbers of this network alone, which may change when the list has been run; a place has one such array. */

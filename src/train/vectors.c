@@ -36,11 +36,20 @@ void epiqp_flow_mix(const epiqp_flow *f, double a, const double *x, double b, co
     epiqp_remote_combine(f->remote, z, false, 4, (epiq_device_term[]){{x, 0, a}, {y, 0, b}, {z, 0, c}, {g, 0, e}});
 }
 
+/* Rounding to 11 bits moves an output by about 2e-4 of the root of the kernel's diagonal k, and what is added to the loss is
+ * the square of that. pass.least is 1e-6 k: so many times as much is a thousand times that square. */
+static const double COARSE = 40;
+
+static int precision(const epiqp_flow *f)
+{
+    return f->pass.single && f->coarse ? EPIQ_DEVICE_ROUGH : f->pass.single;
+}
+
 void epiqp_there_ask_loss(epiqp_flow *f, const double *theta, double *grad, double *out)
 {
     const epiqp_task *t = f->task;
     epiqp_remote_add(f->remote, (epiq_device_do){.op = EPIQ_DEVICE_LOSS,
-                                                 .single = f->pass.single,
+                                                 .single = precision(f),
                                                  .to = grad,
                                                  .at = theta,
                                                  .start = f->theta0,
@@ -57,6 +66,7 @@ double epiqp_there_take_loss(epiqp_flow *f, const double *out, double *gradient_
     const double loss = out[0] / (double)t->n + t->lambda * out[2];
     *gradient_rel = epiqp_gradient_rel(t->lambda, sqrt(out[1]), out[2], sqrt(out[3]));
     if (loss < f->pass.least) f->pass.single = false; /* from the next time on */
+    if (loss < COARSE * f->pass.least) f->coarse = false;
     return loss;
 }
 
@@ -101,6 +111,7 @@ int epiqp_there_begin(const epiqp_env *e, epiqp_flow *f, ptrdiff_t images, const
     f->left_x = epiqp_remote_array(r, f->left->rows * t->net->d, f->left->x);
     f->left_u = epiqp_remote_array(r, f->left->rows * epiqp_max(1, f->left->count), f->left->u);
     f->pass.single = epiqp_task_single(e, t, &f->pass.least);
+    f->coarse = epiqp_remote_split(r) && t->net->depth > 1 && !t->fine;
     epiqp_uniforms((epiqp_stream){0, EPIQP_FOR_SEARCH, 0}, f->p, probe);
     for (ptrdiff_t k = 0; k < f->p; k++) {
         probe[k] -= 0.5;
@@ -133,7 +144,7 @@ void epiqp_there_slow(const epiqp_flow *f, int count, const double *c, double *g
 double epiqp_there_normal(const epiqp_flow *f, const double *theta, int but, double *to)
 {
     epiqp_remote_add(f->remote, (epiq_device_do){.op = EPIQ_DEVICE_NORMAL,
-                                                 .single = f->pass.single,
+                                                 .single = precision(f),
                                                  .to = to,
                                                  .at = theta,
                                                  .n = f->task->n,
@@ -153,7 +164,7 @@ void epiqp_there_unit(const epiqp_flow *f, const double *v, double norm, float *
 static void pull(const epiqp_flow *f, const double *theta, int count, double *to)
 {
     epiqp_remote_add(f->remote, (epiq_device_do){.op = EPIQ_DEVICE_PULLS,
-                                                 .single = f->pass.single,
+                                                 .single = precision(f),
                                                  .to = to,
                                                  .at = theta,
                                                  .n = f->left->rows,

@@ -75,7 +75,7 @@ static double step_seconds(const epiqp_net *net, ptrdiff_t networks, const epiq_
 /* Operations and bytes per second of the steps that training is made of. */
 static void rates(ptrdiff_t networks, ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t depth)
 {
-    enum { LEADS = 12, KINDS = 8 };
+    enum { LEADS = 12, KINDS = 9 };
     const epiqp_net net = {d, width, depth, 1, 1};
     const ptrdiff_t p = epiqp_net_params(&net), few = epiqp_min(n, EPIQP_LEFT_ROWS), most = LEADS + 8;
     const double each = (double)(most * p) * sizeof(double);
@@ -104,6 +104,7 @@ static void rates(ptrdiff_t networks, ptrdiff_t n, ptrdiff_t d, ptrdiff_t width,
             {EPIQ_DEVICE_COMBINE, 1, v, .count = 1, .terms = two},
             {EPIQ_DEVICE_LOSS, 1, grad, at, from, 1e-3, n, rows, targets, .own = own + k * (LEADS + 4)},
             {EPIQ_DEVICE_LOSS, 0, grad, at, from, 1e-3, n, rows, targets, .own = own + k * (LEADS + 4)},
+            {EPIQ_DEVICE_LOSS, EPIQ_DEVICE_ROUGH, grad, at, from, 1e-3, n, rows, targets, .own = own + k * (LEADS + 4)},
             {EPIQ_DEVICE_NORMAL, 1, grad + p, at, .n = n, .x = rows, .count = 1, .terms = own_terms},
             {EPIQ_DEVICE_PULLS, 1, image, at, .n = few, .x = rows, .y = targets, .count = LEADS},
             {EPIQ_DEVICE_SLOW, 0, grad, .count = LEADS, .terms = own_terms},
@@ -115,13 +116,20 @@ static void rates(ptrdiff_t networks, ptrdiff_t n, ptrdiff_t d, ptrdiff_t width,
     }
     const double w = (double)width, deeper = (double)(depth - 1), m = (double)networks;
     const double loss = m * w * (4 * (double)(d + 1) + 6 + 6 * deeper * w);
-    const double flops[KINDS] = {
-        0, loss * (double)n, loss * (double)n, 1.6 * loss * (double)n, loss * (double)few * (1 + 2 * LEADS) / 3, 0, 0,
-        0};
+    const double flops[KINDS] = {0,
+                                 loss * (double)n,
+                                 loss * (double)n,
+                                 loss * (double)n,
+                                 1.6 * loss * (double)n,
+                                 loss * (double)few * (1 + 2 * LEADS) / 3,
+                                 0,
+                                 0,
+                                 0};
     const double bytes[KINDS] = {
-        0, 0, 0, 0, 0, m * (double)p * (8 * LEADS + 24), m * (double)p * (4 * LEADS + 8), m * (double)p * 24};
-    static const char *const NAMES[KINDS] = {"",          "gradient, single", "gradient, double", "J'J v, single",
-                                             "J'U of 12", "12 slowed down",   "12 products",      "sum of 2"};
+        0, 0, 0, 0, 0, 0, m * (double)p * (8 * LEADS + 24), m * (double)p * (4 * LEADS + 8), m * (double)p * 24};
+    static const char *const NAMES[KINDS] = {
+        "",          "gradient, single", "gradient, double", "gradient, rough", "J'J v, single",
+        "J'U of 12", "12 slowed down",   "12 products",      "sum of 2"};
     printf("        %td networks, %td rows, %td features, width %td, depth %td:\n", networks, n, d, width, depth);
     for (int j = 0; j < KINDS && !failed; j++) {
         const double s = step_seconds(&net, networks, steps + j * networks);

@@ -26,7 +26,7 @@ static places places_of(const epiqp_net *net, ptrdiff_t n)
 
 enum { STEPS = 9 };
 /* A program with every kind of step, with the numbers at `base`. own: 4 + TERMS + n. */
-static void program_of(const places *s, const epiqp_net *net, double *base, bool single, double *own,
+static void program_of(const places *s, const epiqp_net *net, double *base, int single, double *own,
                        epiq_device_term *terms, epiq_device_do *list, epiq_device_program *out)
 {
     float *v = (void *)(base + s->floats);
@@ -52,7 +52,7 @@ static void program_of(const places *s, const epiqp_net *net, double *base, bool
 }
 
 /* Every kind of step of three networks, one alone and then all at once. */
-static void programs_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t depth, bool single)
+static void programs_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t depth, int single)
 {
     enum { NETWORKS = 3 };
     const epiqp_net net = {d, width, depth, 1, 1};
@@ -82,22 +82,26 @@ static void programs_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t 
     }
     MUST(gpu->run(gpu->user, NETWORKS, programs));
     MUST(transfer(there[0], s.numbers, again, true));
-    const double near = single ? 3e-5 : 1e-11;
+    const bool rough = single == EPIQ_DEVICE_ROUGH;
+    const double near = rough ? 2e-3 : single ? 3e-5 : 1e-11; /* 11 bits: 2.4e-4 for each factor of three layers */
     /* In millions of units over rows some are so near their kink that rounding to single precision decides: with it a
      * row is in a weight's gradient or is not. At 4000 rows, width 512 and depth 3, J'u of the processor in single
      * precision is 7e-4 from that in double, and in double weights moved by 1e-6 of themselves move it by 1.7e-3. */
-    const bool kinks = single && (double)(n * width * depth) > 2e6 && depth > 1;
+    const bool kinks = rough || (single && (double)(n * width * depth) > 2e6 && depth > 1);
     double (*const far)(ptrdiff_t, const double *, const double *) = kinks ? apart_in_norm : apart;
-    const double near_gradient = kinks ? 5e-3 : near;
+    /* 11 bits put one unit in 10,000 on the other side of its kink, whose share in a norm is the root of that */
+    const double near_gradient = rough ? 3e-2 : kinks ? 5e-3 : near;
     char what[100];
     snprintf(what, sizeof what, "%td rows, %td features, width %td, depth %td, %s", n, d, width, depth,
-             single ? "single" : "double");
+             rough    ? "rough"
+             : single ? "single"
+                      : "double");
     judge(far(s.p, got + s.grad, want + s.grad), near_gradient, "gradient, %s", what);
     judge(far(s.p, got + s.normal, want + s.normal), near_gradient, "J'J v, %s", what);
     judge(far(VECTORS * s.p, got + s.pulls, want + s.pulls), near_gradient, "J'U, %s", what);
     judge(apart(s.p, got + s.mixed, want + s.mixed), 1e-6, "combined, %s", what);
     judge(apart(4, own + numbers_of, own), near, "loss, %s", what);
-    judge(apart(TERMS, own + numbers_of + 4, own + 4), near, "products, %s", what);
+    judge(apart(TERMS, own + numbers_of + 4, own + 4), rough ? near_gradient : near, "products, %s", what);
     judge(apart(n, own + numbers_of + 4 + TERMS, own + 4 + TERMS), 1e-11, "outputs, %s", what);
     judge(memcmp(got, again, (size_t)s.numbers * sizeof *got) != 0 ||
               memcmp(own + numbers_of, own + 2 * numbers_of, (size_t)numbers_of * sizeof *own) != 0,
@@ -167,7 +171,8 @@ static void ensembles_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t
     if (r[0] && r[2]) {
         /* networks of several layers are chaotic: of 20 one may end in another minimum, 0.3 to 1 % apart */
         judge(fabs(r[0]->training->loss_max / r[2]->training->loss_max - 1), depth > 1 ? 2e-2 : 1e-3, "largest loss");
-        judge(mean, 1, "means at 20 points, over their standard error");
+        /* twins of one layer end together; those of several may part, and means of strangers are 1.4 apart at a typical point */
+        judge(mean, depth > 1 ? 2 : 1, "means at 20 points, over their standard error");
         judge(fabs(variance), 0.1, "variances, mean logarithm of their ratio");
     }
     for (int k = 0; k < 3; k++) {
@@ -187,9 +192,10 @@ void training_agrees(bool ensembles)
     } SHAPES[] = {{300, 3, 50, 1},  {506, 13, 1024, 1}, {20000, 7, 100, 1}, {70, 25, 33, 1},
                   {300, 70, 64, 1}, {500, 5, 128, 3},   {9000, 5, 64, 2},   {4000, 10, 512, 3}};
     const ptrdiff_t most = ensembles ? PTRDIFF_MAX : 200000; /* units over rows that a sanitizer goes through in time */
-    for (int single = 0; single < 2; single++) {
+    for (int single = 0; single <= EPIQ_DEVICE_ROUGH; single++) {
         for (size_t k = 0; k < sizeof SHAPES / sizeof *SHAPES; k++) {
             const ptrdiff_t n = SHAPES[k].n, width = SHAPES[k].width, depth = SHAPES[k].depth;
+            if (single == EPIQ_DEVICE_ROUGH && depth == 1) continue;
             if (n * width * depth <= most) programs_agree(n, SHAPES[k].d, width, depth, single);
         }
     }
