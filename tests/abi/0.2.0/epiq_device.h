@@ -49,13 +49,15 @@ typedef enum {
     EPIQ_DEVICE_PRODUCTS, /* own[j] = term_j'at */
     /* to = the gradient of R(at) = (1/n) sum_i (h(x_i) - y_i)^2 + lambda |at - start|^2. own, unless it is NULL:
      * sum_i (h(x_i) - y_i)^2, |gradient of the first part|^2, |at - start|^2, |gradient|^2. single here and below: in
-     * single precision, but for sums over many rows. */
+     * single precision, but for sums over many rows; EPIQ_DEVICE_ROUGH: where there is `split`, and with numbers between
+     * hidden layers rounded to 11 bits. */
     EPIQ_DEVICE_LOSS,
     EPIQ_DEVICE_NORMAL,  /* to = J'J term_0, J (n by p) being the Jacobian of the network's outputs at weights `at` */
     EPIQ_DEVICE_PULLS,   /* to (count by p) = J'y_j for each of count vectors y_j of length n */
     EPIQ_DEVICE_FORWARD, /* own (n) = the outputs at the rows x, in double */
     EPIQ_DEVICE_FETCH    /* own = at (count doubles) */
 } epiq_device_op;
+enum { EPIQ_DEVICE_ROUGH = 2 };
 
 typedef struct {
     const void *at; /* p floats if single, else doubles */
@@ -128,7 +130,8 @@ typedef struct epiq_device {
      * added to k0 (n by points). first: m is overwritten. */
     int (*empirical)(void *user, epiq_device_matrix *m, const epiq_device_network *net, double by, int first,
                      double *k0);
-    ptrdiff_t split; /* in single precision, products between hidden layers are three of 11 bits each */
+    /* In single precision, products between hidden layers are three of 11 bits each, and there are rough steps. */
+    ptrdiff_t split;
 } epiq_device;
 
 /* Opens the device. NULL: there is none, and `why` says so in a sentence; an empty one where nobody could expect one. */
