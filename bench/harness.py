@@ -1,6 +1,7 @@
 """What the programs of this folder share: folders, the peers' virtual environment, programs that answer questions, and
 whole processes timed. Standard library alone.
 """
+import functools
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ def say(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
+@functools.cache
 def environment():
     """The peers' virtual environment; None, or why there is none."""
     wanted = hashlib.sha256((HERE / "requirements.txt").read_bytes()).hexdigest()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 from harness import EPIQ, HERE, OUT, VENV, Contender, environment, process
@@ -46,25 +47,28 @@ class Records:
     tried again."""
 
     def __init__(self, path):
-        self.path = path
+        self.path, self.lock = path, threading.Lock()
         self.all = {tuple(r["key"]): r for r in json.loads(path.read_text())} if path.exists() else {}
 
     def get(self, key, compute):
         if "missing" in self.all.get(key, {"missing": "not computed yet"}):
-            self.all[key] = {"key": key, **compute()}
-            self.path.write_text(json.dumps(list(self.all.values()), indent=1))
+            found = {"key": key, **compute()}
+            with self.lock:
+                self.all[key] = found
+                self.path.write_text(json.dumps(list(self.all.values()), indent=1))
         return self.all[key]
 
 
+def version(name):
+    """Changes with the program that answers."""
+    return hashlib.sha256((EPIQ if name == "epiq" else PEER).read_bytes()).hexdigest()[:12]
+
+
 class Methods:
-    """Asks the methods named, one after another; what cannot answer says why."""
+    """Asks one method after another; what cannot answer says why."""
 
-    def __init__(self, names):
-        self.names, self.folder, self.peer = names, tempfile.TemporaryDirectory(dir=OUT), None
-
-    def version(self, name):
-        """Changes with the program that answers."""
-        return hashlib.sha256((EPIQ if name == "epiq" else PEER).read_bytes()).hexdigest()[:12]
+    def __init__(self):
+        self.folder, self.peer = tempfile.TemporaryDirectory(dir=OUT), None
 
     def ask(self, name, header, rows, points, seed):
         """rows: the target is last. The answer's lists, and cpu, the seconds of processors; or missing, with the reason."""

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """epiq and its peers on the same splits of real tables: errors, likelihood, coverage, and the processors' time.
 
-    bench/scoreboard.py --data-dir FOLDER [--tables A,B] [--splits 20] [--methods A,B] [--keep] [--page]
+    bench/scoreboard.py --data-dir FOLDER [--tables A,B] [--splits 20] [--methods A,B] [--jobs N] [--keep] [--page]
 
 Every NAME.csv of the folder is a table, its target the last column. Rows are split by NAME.splits.csv, as `epiq study
 benchmark` does; where there is none, by the splits that Hernandez-Lobato and Adams (2015) and those after them published
 figures on: 20 permutations of the rows by numpy's generator with seed 1, of each the last tenth to be judged on. --keep
 writes these into the folder for `epiq study benchmark`. Figures are added to bench/out/scoreboard.json split by split: a
-run that was stopped, or one with more splits, goes on from there. bench/scoreboard.md shows them; --page writes it from
+run that was stopped, or one with more splits, goes on from there; --jobs asks about so many at once. bench/scoreboard.md shows them; --page writes it from
 what is there and computes nothing.
 """
 import argparse
@@ -16,11 +16,14 @@ import math
 import random
 import statistics
 import subprocess
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from harness import EPIQ, HERE, OUT, say
-from methods import LABELS, Methods, Records, command, read_csv
+from harness import EPIQ, HERE, OUT, environment, say
+from methods import LABELS, Methods, Records, command, read_csv, version
 
 PAGE = HERE / "scoreboard.md"
 # RMSE and log likelihood as Lakshminarayanan et al. (2017), table 1, lists them.
@@ -98,30 +101,36 @@ def score(truth, got):
     return scores
 
 
-def run(folder, tables, methods, count, keep, compute_more):
+def run(folder, tables, names, count, keep, compute_more, jobs):
     """A record for each table, split and method; those already there are not computed again."""
-    records, wanted = Records(OUT / "scoreboard.json"), []
-    for name in tables:
-        path = folder / f"{name}.csv"
-        header, rows = read_csv(path)
-        splits, source = splits_of(folder, name, len(rows), keep)
-        content = hashlib.sha256(path.read_bytes() + repr(splits).encode()).hexdigest()[:12]
-        for number, split in enumerate(splits[:count], 1):
-            judged = set(split)
-            learn = [row for i, row in enumerate(rows) if i not in judged]
-            points, truth = [rows[i][:-1] for i in split], [rows[i][-1] for i in split]
-            for method in methods.names:
-                def compute():
-                    got = methods.ask(method, header, learn, points, number)
-                    scores = got if "missing" in got else score(truth, got)
-                    say(f"{name}, split {number}: {method}: " + (scores.get("missing") or
-                        f"RMSE {scores['rmse']:.4g}, coverage {scores['coverage']:.3g} %, {scores['cpu']:.1f} s"))
-                    return {"table": name, "split": number, "method": method, "rows": len(rows),
-                            "features": len(header) - 1, "splits": source, **scores}
-                key = name, content, number, method, methods.version(method)
-                if compute_more or key in records.all:
-                    wanted.append(records.get(key, compute))
-    return wanted
+    records, own = Records(OUT / "scoreboard.json"), threading.local()
+    if compute_more and set(names) - {"epiq"}:
+        environment()  # once, before all ask for it
+    with ExitStack() as open_ones, ThreadPoolExecutor(jobs, initializer=lambda: setattr(
+            own, "methods", open_ones.enter_context(closing(Methods())))) as pool:
+        wanted = []
+        for name in tables:
+            path = folder / f"{name}.csv"
+            header, rows = read_csv(path)
+            splits, source = splits_of(folder, name, len(rows), keep)
+            content = hashlib.sha256(path.read_bytes() + repr(splits).encode()).hexdigest()[:12]
+            for number, split in enumerate(splits[:count], 1):
+                judged = set(split)
+                learn = [row for i, row in enumerate(rows) if i not in judged]
+                points, truth = [rows[i][:-1] for i in split], [rows[i][-1] for i in split]
+                for method in names:
+                    def compute(table=name, number=number, method=method, header=header, learn=learn, points=points,
+                                truth=truth, size=len(rows), source=source):
+                        got = own.methods.ask(method, header, learn, points, number)
+                        scores = got if "missing" in got else score(truth, got)
+                        say(f"{table}, split {number}: {method}: " + (scores.get("missing") or
+                            f"RMSE {scores['rmse']:.4g}, coverage {scores['coverage']:.3g} %, {scores['cpu']:.1f} s"))
+                        return {"table": table, "split": number, "method": method, "rows": size,
+                                "features": len(header) - 1, "splits": source, **scores}
+                    key = name, content, number, method, version(method)
+                    if compute_more or key in records.all:
+                        wanted.append(pool.submit(records.get, key, compute))
+        return [w.result() for w in wanted]
 
 
 # ---- the page ----
@@ -188,6 +197,7 @@ def main():
     parser.add_argument("--tables", help="of them, in a list (default: all)")
     parser.add_argument("--splits", type=int, default=20, help="of each table, from the first (default: 20)")
     parser.add_argument("--methods", default=",".join(LABELS), help=f"in a list (default: {','.join(LABELS)})")
+    parser.add_argument("--jobs", type=int, default=1, help="questions asked at once, each on one core (default: 1)")
     parser.add_argument("--keep", action="store_true", help="write the splits beside the tables")
     parser.add_argument("--page", action="store_true", help="write the page from the figures that are there")
     a = parser.parse_args()
@@ -196,9 +206,7 @@ def main():
     for wrong in [t for t in tables if t not in there] + [m for m in names if m not in LABELS]:
         parser.error(f"there is no {wrong}; there are {', '.join(there)} and {', '.join(LABELS)}")
     OUT.mkdir(exist_ok=True)
-    methods = Methods(names)
-    records = run(a.data_dir, tables, methods, a.splits, a.keep, not a.page)
-    methods.close()
+    records = run(a.data_dir, tables, names, a.splits, a.keep, not a.page, a.jobs)
     PAGE.write_text(page(records))
     say(f"{PAGE} written")
 

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from harness import EPIQ, OUT, ROOT, say
-from methods import LABELS, Methods, Records, command, read_csv
+from methods import LABELS, Methods, Records, command, read_csv, version
 
 PAGE, POINTS = ROOT / "docs" / "truth.md", 40
 
@@ -108,19 +108,19 @@ def judge(function, answers):
     return figures
 
 
-def run(known, methods, sets):
+def run(known, methods, names, sets):
     """By function and method: figures, or missing, with the reason."""
     records, figures = Records(OUT / "truth.json"), {}
     for name, function in known.items():
         header = [f"x{k + 1}" for k in range(len(function.points[0]))] + ["y"]
-        answers = {method: [] for method in methods.names}
+        answers = {method: [] for method in names}
         for number in range(1, sets + 1):
-            for method in methods.names:
+            for method in names:
                 def compute():
                     got = methods.ask(method, header, function.table(number), function.points, number)
                     say(f"{name}, table {number}: {method}: {got.get('missing') or format(got['cpu'], '.1f') + ' s'}")
                     return {"number": number, **got}
-                answers[method].append(records.get((name, number, method, methods.version(method)), compute))
+                answers[method].append(records.get((name, number, method, version(method)), compute))
         for method, got in answers.items():
             why = next(({"missing": a["missing"]} for a in got if "missing" in a), None)
             figures[name, method] = why or judge(function, got)
@@ -187,9 +187,9 @@ def main():
     if a.sets < 3:
         parser.error(f"{a.sets} tables tell no standard deviation; draw 3 at least")
     OUT.mkdir(exist_ok=True)
-    methods = Methods(names)
+    methods = Methods()
     known = {name: known[name] for name in chosen}
-    figures = run(known, methods, a.sets)
+    figures = run(known, methods, names, a.sets)
     methods.close()
     PAGE.write_text(page(known, figures, a.sets))
     say(f"{PAGE} written")
