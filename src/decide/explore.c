@@ -163,7 +163,7 @@ static int pick_batch(const epiqp_estimated *e, const epiq_exploration *ask, epi
 {
     epiqp_belief belief;
     const int parts = EPIQ_IF | EPIQ_EV;
-    if (ask->batch > 1 && (e->problem->plan->ran.methods & parts) != parts) {
+    if (ask->batch > 1 && by_interval(e, ask) && (e->problem->plan->ran.methods & parts) != parts) {
         return epiqp_fail(e->problem->e.c, EPIQ_E_USAGE,
                           "picking several takes both parts of the variance, which so few {--budget-networks} or so "
                           "many rows do not give; use {--batch} 1, or leave {--budget-networks} out");

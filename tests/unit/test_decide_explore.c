@@ -372,6 +372,74 @@ TEST(the_minimum_is_the_maximum_upside_down)
     end();
 }
 
+/* With an interval of the expected prediction its end is the score, whatever gives it; a pick makes the intervals near it narrower. */
+TEST(an_interval_of_the_expected_prediction_scores)
+{
+    begin();
+    static const struct {
+        int engine, confidence;
+        ptrdiff_t budget, networks;
+    } WAYS[] = {{EPIQ_ENGINE_INFINITE, EPIQ_CONFIDENCE_RETRAIN, 0, 0},
+                {EPIQ_ENGINE_LINEAR, EPIQ_CONFIDENCE_BOOTSTRAP, 0, 16},
+                {EPIQ_ENGINE_NETWORK, EPIQ_CONFIDENCE_NONE, 6, 6},
+                {EPIQ_ENGINE_NETWORK, EPIQ_CONFIDENCE_NONE, 4, 4}};
+    for (int way = 0; way < 4; way++) {
+        for (int goal = 0; goal < 2; goal++) {
+            epiq_options o = usual(WAYS[way].engine);
+            o.confidence = WAYS[way].confidence;
+            o.budget_networks = WAYS[way].budget;
+            o.members = 8;
+            o.resamples = 8;
+            o.width = 32;
+            epiq_exploration ask = epiq_exploration_default();
+            ask.goal = goal;
+            ask.batch = WAYS[way].budget == 4 ? 1 : 3; /* batches alone do not tell both parts */
+            table t = table_of(N, NULL, POINTS, AT, &o);
+            epiq_ranking *r = NULL;
+            EQ(epiq_explore(c, t.data, t.at, &o, &ask, &r), EPIQ_OK);
+            EQ(r->count, POINTS);
+            for (ptrdiff_t i = 0; i < r->count; i++) {
+                const epiq_candidate *k = r->ranked[i];
+                const epiq_confidence *now = &k->confidence, *first = &r->estimate->points[k->row - 1]->confidence;
+                EQ(k->known, 1);
+                EQ(now->networks, WAYS[way].networks);
+                CLOSE(k->score, goal == EPIQ_GOAL_MIN ? -now->lo : now->hi, 0);
+                CLOSE(now->centre, first->centre, 0);
+                if (k->pick > 1) {
+                    const double V[] = {first->hi - first->lo, now->hi - now->lo};
+                    TRUE(V[1] < V[0]);
+                    CLOSE(now->variance / first->variance, V[1] / V[0] * (V[1] / V[0]), 1e-12);
+                } else {
+                    CLOSE(now->hi, first->hi, 0);
+                }
+                TRUE(i <= ask.batch || k->score <= r->ranked[i - 1]->score);
+            }
+            epiq_ranking_free(c, r);
+            table_free(t);
+        }
+    }
+    end();
+}
+
+TEST(an_interval_must_be_there_to_score)
+{
+    begin();
+    epiq_options o = usual(EPIQ_ENGINE_NETWORK);
+    o.budget_networks = 4;
+    o.width = 32;
+    epiq_exploration ask = epiq_exploration_default();
+    ask.batch = 3;
+    table t = table_of(N, NULL, POINTS, AT, &o);
+    epiq_ranking *r = NULL;
+    EQ(epiq_explore(c, t.data, t.at, &o, &ask, &r), EPIQ_E_USAGE);
+    SAYS_ROUGHLY(epiq_message(c), "both parts");
+    ask.rule = EPIQ_RULE_DATA;
+    EQ(epiq_explore(c, t.data, t.at, &o, &ask, &r), EPIQ_E_USAGE);
+    SAYS_ROUGHLY(epiq_message(c), "confidence");
+    table_free(t);
+    end();
+}
+
 TEST(threads_change_no_bit)
 {
     begin();
