@@ -248,6 +248,46 @@ static double correlation(const double *a, const double *b, int count)
     return ab / sqrt(aa * bb);
 }
 
+/* What a pick takes off the data part of its twin is 1 - (1-g)^2 whatever the weights of the targets are, and g is the kernel's: the
+ * same with targets centred (W of docs/method.md) and with the rows standardised by hand. */
+TEST(a_pick_knows_of_the_targets_mean)
+{
+    begin();
+    for (int k = 0; k <= D; k++) {
+        double mean = 0, square = 0;
+        for (int i = 0; i < N; i++) {
+            mean += (k < D ? X[i * D + k] : Y[i]) / N;
+        }
+        for (int i = 0; i < N; i++) {
+            double *v = k < D ? &X[i * D + k] : &Y[i];
+            *v -= mean;
+            square += *v * *v / N;
+        }
+        for (int i = 0; i < N; i++) {
+            *(k < D ? &X[i * D + k] : &Y[i]) /= sqrt(square);
+        }
+    }
+    const double twins[2 * D] = {0.5, -1, 0.3, 0.5, -1, 0.3};
+    double left[2], first[2];
+    for (int scale = 0; scale < 2; scale++) {
+        epiq_options o = usual(EPIQ_ENGINE_INFINITE);
+        o.scale = scale ? EPIQ_SCALE_STANDARD : EPIQ_SCALE_NONE;
+        o.correction = EPIQ_CORRECTION_NONE;
+        o.lambda = 1;
+        epiq_exploration ask = epiq_exploration_default();
+        ask.batch = 2;
+        table t = table_of(N, NULL, 2, twins, &o);
+        epiq_ranking *r = explore(t, &o, &ask);
+        first[scale] = r->ranked[0]->data.variance;
+        left[scale] = r->ranked[1]->data.variance / first[scale];
+        epiq_ranking_free(c, r);
+        table_free(t);
+    }
+    TRUE(first[1] > 1.05 * first[0]); /* the mean's chance */
+    CLOSE(left[1], left[0], 1e-9);
+    end();
+}
+
 TEST(networks_change_much_as_expected)
 {
     begin();
