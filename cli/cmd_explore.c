@@ -139,6 +139,10 @@ static int check_way(const cli *c)
     }
     if (looped && c->operand) return complain(CODE_USAGE, "--loop makes its own data; leave out %s", c->operand);
     if (looped) return CODE_OK;
+    if (args_value(c, "kappa") && (c->options.confidence || c->options.budget_networks)) {
+        return complain(CODE_USAGE, "the interval of --confidence or --budget-networks is as wide as --level says; "
+                                    "leave out --kappa");
+    }
     if (!c->operand) return complain(CODE_USAGE, "DATA is missing; usage: epiq explore %s", c->verb->usage);
     return args_value(c, "candidates")
                ? CODE_OK
@@ -161,8 +165,8 @@ static const flag FLAGS[] = {
          "a file with the points to choose from, in the columns of DATA; repeatable"),
     /* the words of rule and goal in the order of their enums */
     FLAG("rule", "Exploring", "ucb|data|total", "ucb",
-         "what a candidate is worth: prediction plus kappa standard deviations, the variance due to the data, or the "
-         "ensemble's"),
+         "what a candidate is worth: prediction plus kappa standard deviations, or with --confidence the upper end of "
+         "that interval; the variance due to the data; or the ensemble's"),
     FLAG("goal", "Exploring", "max|min", "max", "which end of the target ucb looks for"),
     FLAG("kappa", "Exploring", "K", "2", "standard deviations that ucb adds to the prediction"),
     FLAG("batch", "Exploring", "B", "1",
@@ -170,8 +174,9 @@ static const flag FLAGS[] = {
     FLAG("engine", "Exploring", "ENGINE", "network; with --loop infinite",
          "train networks, solve linearised ones, or use the infinite-width formula"),
     FLAG("loop", "Closed loop", NULL, "",
-         "no DATA: try the rule on a known function, against random choice and a plain ensemble"),
-    FLAG("function", "Closed loop", "waves|crest", "waves", "which: waves has two features, crest six"),
+         "no DATA: try the rule on a known function, against random choice, greedy choice and a plain ensemble"),
+    FLAG("function", "Closed loop", "waves|crest|bowl|decoy", "waves",
+         "which: waves and decoy have two features, bowl four, crest six"),
     FLAG("steps", "Closed loop", "S", "25", "choices made, of --batch points each"),
     FLAG("seeds", "Closed loop", "N", "20", "repetitions the intervals are made of"),
     FLAG("start", "Closed loop", "N", "10", "random rows before the first choice"),

@@ -22,7 +22,7 @@ typedef enum {
     X(EPIQ_W_LAST_DIGITS, "last_digits", EPIQ_ABOUT_DATA,                                                              \
       "features, or the target, that vary only beyond their tenth digit, where doubles have few left")                 \
     X(EPIQ_W_ZERO_BY_CONSTRUCTION, "zero_by_construction", EPIQ_ABOUT_POINT,                                           \
-      "`--bias 0` at the scaled origin: every variance there is exactly 0")                                            \
+      "`--bias 0` at the scaled origin: every network is exactly 0 there, and only the target's mean has a variance")  \
     X(EPIQ_W_JUMP, "jump", EPIQ_ABOUT_POINT,                                                                           \
       "`--bias-sd 0` at the scaled origin, where the kernel depends on the side one comes from")                       \
     X(EPIQ_W_OUTSIDE_RANGE, "outside_range", EPIQ_ABOUT_POINT,                                                         \

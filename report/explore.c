@@ -16,9 +16,17 @@ enum {
     PICKS_MAX = 8      /* picks whose values stand side by side on the page; the files hold all */
 };
 
-/* Standard deviation of the score; NAN: unknown. */
-static double score_sd(const epiq_ranking *r, const epiq_part *data, const epiq_part *procedural)
+/* The score is an end of the interval of the expected prediction. */
+static bool by_interval(const epiq_ranking *r)
 {
+    return r->estimate->ran->confidence;
+}
+
+/* Standard deviation of the score; NAN: unknown. */
+static double score_sd(const epiq_ranking *r, const epiq_part *data, const epiq_part *procedural,
+                       const epiq_confidence *c)
+{
+    if (by_interval(r)) return c->known ? sqrt(c->variance) : NAN;
     bool data_alone = r->ask->rule == EPIQ_RULE_DATA;
     if (!data->known || (!data_alone && !procedural->known)) return NAN;
     return sqrt(data->variance + (data_alone ? 0 : procedural->variance / (double)r->estimate->ran->ensemble_size));
@@ -29,6 +37,14 @@ static phrase score_text(const epiq_ranking *r)
 {
     const ptrdiff_t m = r->estimate->ran->ensemble_size;
     if (r->ask->rule == EPIQ_RULE_DATA) return phrase_of("the variance due to the data");
+    if (by_interval(r)) {
+        const bool min = r->ask->goal == EPIQ_GOAL_MIN;
+        const ptrdiff_t networks = r->ranked[0]->confidence.networks;
+        const phrase behind = networks ? phrase_of(", %td trainings", networks) : (phrase){0};
+        return phrase_of("the %s end of the %.4g %% interval of the expected prediction (%s%s)%s",
+                         min ? "lower" : "upper", 100 * r->estimate->ran->level,
+                         confidence_method(r->estimate->points[0]), behind.text, min ? ", with its sign changed" : "");
+    }
     const bool total = r->ask->rule == EPIQ_RULE_TOTAL;
     if (total) return phrase_of("the variance of an ensemble of %td: data + retraining/%td", m, m);
     return phrase_of(r->ask->goal == EPIQ_GOAL_MIN
@@ -63,8 +79,17 @@ static void draw_best(doc *d, const epiq_ranking *r)
     /* From the prediction (of a variance: from 0) to the score, shared out by the variances of its parts. */
     for (ptrdiff_t i = 0; i < count && !d->set.failed; i++) {
         const epiq_candidate *k = r->ranked[i];
-        double sd = score_sd(r, &k->data, &k->procedural), share = sd > 0 ? k->data.variance / (sd * sd) : 1;
-        double from = ucb ? k->prediction : 0, reach = ucb ? r->ask->kappa * sd : sd * sd;
+        double sd = score_sd(r, &k->data, &k->procedural, &k->confidence),
+               parts = k->data.variance + (r->ask->rule == EPIQ_RULE_DATA
+                                               ? 0
+                                               : k->procedural.variance / (double)r->estimate->ran->ensemble_size),
+               share = parts > 0 ? k->data.variance / parts : 1;
+        double from = by_interval(r) ? k->confidence.centre
+                      : ucb          ? k->prediction
+                                     : 0,
+               reach = by_interval(r) ? k->confidence.hi - from
+                       : ucb          ? r->ask->kappa * sd
+                                      : sd * sd;
         double to = from + (ucb && r->ask->goal == EPIQ_GOAL_MIN ? -reach : reach),
                between = from + share * (to - from);
         /* a file's name may be long */
@@ -85,9 +110,13 @@ static void draw_best(doc *d, const epiq_ranking *r)
     p->panel.describe = "one row per candidate, best first";
     p->caption = !ucb ? "The picks (square marks), then the others, best first; the longer the bar, the more there is "
                         "to learn."
-                      : "The picks (square marks), then the others, best first. From the prediction the bar goes "
-                        "kappa standard deviations to the score; its colours share that out by the variances of both "
-                        "parts.";
+                 : by_interval(r)
+                     ? "The picks (square marks), then the others, best first. From the middle of the interval the "
+                       "bar goes to the end that is the score; its colours share that out by the variances of both "
+                       "parts."
+                     : "The picks (square marks), then the others, best first. From the prediction the bar goes "
+                       "kappa standard deviations to the score; its colours share that out by the variances of both "
+                       "parts.";
     doc_picture(d, 0, 0);
 }
 
@@ -104,12 +133,13 @@ static void draw_all(doc *d, const epiq_ranking *r)
         const ink *a = k->pick ? &picks : &rest;
         if (k->pick) labels[a->series->count] = picture_text(p, "%td", k->pick);
         if (k->pick || a->series->count < most) {
-            ink_add(a, score_sd(r, &at->data, &at->procedural), at->prediction, NAN, NAN);
+            ink_add(a, score_sd(r, &at->data, &at->procedural, &at->confidence), at->prediction, NAN, NAN);
         }
     }
     picks.series->labels = picks.series->count <= LABELLED_MAX ? labels : NULL;
     picture_axes(p, 420, 280,
                  r->ask->rule == EPIQ_RULE_DATA ? "standard deviation due to the data"
+                 : by_interval(r)               ? "standard deviation of the interval's middle"
                                                 : "standard deviation of the ensemble",
                  picture_text(p, "predicted %s", d->run->data.target));
     p->panel.label = "Prediction against standard deviation";
@@ -157,7 +187,7 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = "Candidates, best first"});
     for (ptrdiff_t i = 0; i < shown; i++) {
         const epiq_candidate *k = r->ranked[i];
-        const double sd = score_sd(r, &k->data, &k->procedural), score = k->known ? k->score : NAN;
+        const double sd = score_sd(r, &k->data, &k->procedural, &k->confidence), score = k->known ? k->score : NAN;
         if (d->page && i == r->ask->batch) doc_group(d);
         doc_row(d, false, NULL, k->pick ? cell_words("%td", k->pick) : cell_text(""), cell_text(candidate_name(r, i)),
                 cell_rounded(score, ucb ? epiqp_rounded_beside(score, sd) : epiqp_rounded_sd(score)),
@@ -233,7 +263,7 @@ static void describe(doc *d)
     doc_when(d, r->ask->batch > 1,
              "Each pick after the first is shown as if those before it had been observed as predicted%s.\n",
              r->estimate->training->members ? " (for networks an approximation)" : "");
-    doc_when(d, !(r->estimate->ran->methods & EPIQ_EV),
+    doc_when(d, !(r->estimate->ran->methods & (EPIQ_EV | EPIQ_BA)),
              "No network was trained, because the score needs none; predictions are kernel regression's.\n");
     doc_say(d, "\n");
     if (!d->page && d->a->candidates) say_values(d, r);
@@ -241,7 +271,8 @@ static void describe(doc *d)
     doc_conclusion(d, BOLD, "Why:", r->reason);
     doc_glossary(d, WORD_SCORE | WORD_PARTS | WORD_ENSEMBLE | (r->estimate->ran->methods & EPIQ_EV ? 0 : WORD_KERNEL));
     doc_close(d,
-              FIELDS(FACT("rule", epiq_rule_text(r->ask->rule)), FIELD("kappa", ROUNDED, &r->ask->kappa),
+              FIELDS(FACT("rule", epiq_rule_text(r->ask->rule)),
+                     FIELD("kappa", ROUNDED, by_interval(r) ? NULL : &r->ask->kappa),
                      FIELD("batch", COUNT, &r->ask->batch), FIELD("ensemble", COUNT, &r->estimate->ran->ensemble_size),
                      FACT_SHA(run), FIELD("seed", SEED, &run->options->seed)),
               run->options);
@@ -273,16 +304,26 @@ static void explore_json(FILE *out, const report_answer *a, const report_run *ru
     const char *rule = epiq_rule_text(r->ask->rule), *goal = r->ask->goal == EPIQ_GOAL_MIN ? "min" : "max";
     json j = json_begin(out, a, run);
     json_choice(&j, a->result, run);
-    json_struct(&j, "explore", true, JSON_LINES,
-                FIELDS(FIELD("rule", TEXT, &rule), FIELD("goal", TEXT, &goal), FIELD("kappa", REAL, &r->ask->kappa),
-                       FIELD("batch", COUNT, &r->ask->batch),
-                       FIELD("ensemble_size", COUNT, &a->result->ran->ensemble_size),
-                       FIELD("reason", TEXT, &r->reason)));
+    json_struct(
+        &j, "explore", true, JSON_LINES,
+        FIELDS(FIELD("rule", TEXT, &rule), FIELD("goal", TEXT, &goal),
+               FIELD("kappa", REAL, by_interval(r) ? NULL : &r->ask->kappa), FIELD("batch", COUNT, &r->ask->batch),
+               FIELD("ensemble_size", COUNT, &a->result->ran->ensemble_size), FIELD("reason", TEXT, &r->reason)));
+    if (by_interval(r)) {
+        const char *method = confidence_method(r->estimate->points[0]);
+        json_struct(&j, "confidence", true, JSON_FLAT,
+                    FIELDS(FIELD("method", TEXT, &method), FIELD("level", REAL, &r->estimate->ran->level),
+                           FIELD("networks", COUNT, &r->ranked[0]->confidence.networks)));
+    }
     json_array(&j, "ranked", JSON_LINES);
     for (ptrdiff_t i = 0; (k = r->ranked[i]); i++) {
         json_object(&j, NULL, JSON_FLAT);
         json_fields(&j,
                     FIELDS(RANKED(COUNT, row), FIELD("at", TEXT, &a->result->points[k->row - 1]->at), PICK, SCORES));
+        if (by_interval(r)) {
+            json_struct(&j, "confidence", k->confidence.known, JSON_FLAT,
+                        FIELDS(FIELD("lo", REAL, &k->confidence.lo), FIELD("hi", REAL, &k->confidence.hi)));
+        }
         write_json_values(&j, a, k);
         json_end(&j);
     }
@@ -294,7 +335,14 @@ static void explore_csv(FILE *out, const report_answer *a)
 {
     const epiq_candidate none = {0}, *k = &none; /* of which the names of the columns are written */
     for (ptrdiff_t i = 0; k; k = a->ranking->ranked[i++]) {
-        csv_fields(out, k == &none, FIELDS(RANKED(COUNT, row), PICK, SCORES));
+        if (by_interval(a->ranking)) {
+            csv_fields(out, k == &none,
+                       FIELDS(RANKED(COUNT, row), PICK, SCORES,
+                              FIELD("confidence_lo", REAL, k->confidence.known ? &k->confidence.lo : NULL),
+                              FIELD("confidence_hi", REAL, k->confidence.known ? &k->confidence.hi : NULL)));
+        } else {
+            csv_fields(out, k == &none, FIELDS(RANKED(COUNT, row), PICK, SCORES));
+        }
         for (ptrdiff_t f = 0; a->candidates && f < a->features->features; f++) {
             putc(',', out);
             csv_text(out, k == &none ? a->features->feature[f] : value_text(a, k, f).text);

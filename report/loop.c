@@ -96,7 +96,8 @@ static void describe(doc *d)
 static void write_number(json *j, const char *key, bool known, const loop_number *n)
 {
     json_struct(j, key, known, JSON_FLAT,
-                FIELDS(FIELD("mean", REAL, &n->mean), FIELD("interval", RANGE, ((const double[]){n->lo, n->hi}))));
+                FIELDS(FIELD("mean", REAL, &n->mean), FIELD("se", REAL, &n->se),
+                       FIELD("interval", RANGE, ((const double[]){n->lo, n->hi}))));
 }
 
 static void write_curve(json *j, const char *key, const loop_number *curve, ptrdiff_t points)

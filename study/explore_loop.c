@@ -28,9 +28,29 @@ static double crest(const double *x)
     return sum + exp(-2 * away);
 }
 
+/* One smooth hill. */
+static double bowl(const double *x)
+{
+    static const double top[] = {0.4, 0.6, 0.3, 0.7};
+    double away = 0;
+    for (int k = 0; k < 4; k++) {
+        away += (x[k] - top[k]) * (x[k] - top[k]);
+    }
+    return 1 - 2 * away;
+}
+
+/* The larger of two hills, of which the wide one is the lower: 0.8 at most. */
+static double decoy(const double *x)
+{
+    double a = x[0] - 0.2, b = x[1] - 0.8, c = x[0] - 0.7, d = x[1] - 0.3;
+    return fmax(exp(-40 * (a * a + b * b)), 0.8 * exp(-3 * (c * c + d * d)));
+}
+
 static const loop_function FUNCTIONS[] = {
     {"waves", "two features, several hills, one of them the highest", 2, 2, waves},
     {"crest", "six features of falling importance, and a hill where all are right", 6, 3, crest},
+    {"bowl", "four features and one smooth hill", 4, 1, bowl},
+    {"decoy", "two features, a wide hill and a narrow one that is higher", 2, 1, decoy},
 };
 
 const loop_function *loop_function_list(ptrdiff_t index)
@@ -45,7 +65,10 @@ const char *loop_contender_name(loop_contender k, const epiq_exploration *ask)
         EPIQ_RULE_LIST(RULE_NAME)
 #undef RULE_NAME
     };
-    return k == LOOP_RULE ? RULES[ask->rule] : k == LOOP_RANDOM ? "random choice" : "plain ensemble";
+    return k == LOOP_RULE     ? RULES[ask->rule]
+           : k == LOOP_RANDOM ? "random choice"
+           : k == LOOP_GREEDY ? "greedy choice"
+                              : "plain ensemble";
 }
 
 /* ---- one seed ---- */
@@ -108,6 +131,21 @@ bool loop_choose_plain(const epiq_exploration *ask, const epiq_result *r, ptrdif
     return true;
 }
 
+/* Those of the rule without what it adds: as many networks as its budget has, all of them on all rows, none on folds. */
+static epiq_options plain_options(const epiq_options *o)
+{
+    epiq_options own = *o;
+    if (o->budget_networks) {
+        own.members = o->budget_networks;
+        own.width = o->width ? o->width : EPIQ_USUAL_WIDTH;
+        own.lambda = o->lambda > 0 ? o->lambda : EPIQ_USUAL_LAMBDA;
+    }
+    own.confidence = EPIQ_CONFIDENCE_NONE;
+    own.predictor = EPIQ_PREDICTOR_ENSEMBLE;
+    own.budget_networks = own.fold_members = 0;
+    return own;
+}
+
 /* Which candidates a player observes next. */
 static int choose(epiq_ctx *c, const loop_job *job, loop_contender who, const player *p, const double *candidates,
                   const epiq_options *o, ptrdiff_t *chosen)
@@ -130,8 +168,15 @@ static int choose(epiq_ctx *c, const loop_job *job, loop_contender who, const pl
         for (ptrdiff_t b = 0; s >= 0 && b < job->ask.batch; b++) {
             chosen[b] = ranking->ranked[b]->row - 1;
         }
-    } else if (s >= 0 && !(s = epiq_estimate(c, data, at, o, &alone))) {
-        s = loop_choose_plain(&job->ask, alone, chosen) ? EPIQ_OK : EPIQ_E_NUMERIC;
+    } else if (s >= 0) {
+        const epiq_options plain = plain_options(o);
+        epiq_exploration ask = job->ask;
+        if (who == LOOP_GREEDY) {
+            ask.rule = EPIQ_RULE_UCB;
+            ask.kappa = 0;
+        }
+        s = epiq_estimate(c, data, at, &plain, &alone);
+        if (s >= 0) s = loop_choose_plain(&ask, alone, chosen) ? EPIQ_OK : EPIQ_E_NUMERIC;
     }
     epiq_result_free(c, alone);
     epiq_ranking_free(c, ranking);
@@ -208,8 +253,10 @@ static loop_number over_seeds(const double *v, const double *minus, ptrdiff_t se
         double off = v[k * stride] - (minus ? minus[k * stride] : 0) - mean;
         sum += off * off;
     }
-    double half = epiqp_student_quantile((double)(seeds - 1), 0.95) * sqrt(sum / (double)(seeds - 1) / (double)seeds);
-    return (loop_number){mean, minus ? mean - half : fmax(mean - half, 0), mean + half}; /* regret is not negative */
+    double se = sqrt(sum / (double)(seeds - 1) / (double)seeds),
+           half = epiqp_student_quantile((double)(seeds - 1), 0.95) * se;
+    return (loop_number){mean, minus ? mean - half : fmax(mean - half, 0), mean + half,
+                         se}; /* regret is not negative */
 }
 
 static const char *told_apart(loop_number less)
@@ -219,12 +266,14 @@ static const char *told_apart(loop_number less)
 
 static void judge(loop_result *r)
 {
-    const loop_number *less = r->less[LOOP_CUMULATIVE], random = less[LOOP_RANDOM], plain = less[LOOP_PLAIN];
+    const loop_number *less = r->less[LOOP_CUMULATIVE], random = less[LOOP_RANDOM], greedy = less[LOOP_GREEDY],
+                      plain = less[LOOP_PLAIN];
     snprintf(r->verdict, sizeof r->verdict,
-             "By cumulative regret over %td seeds, %s is %s random choice (%+.3g, 95 %% interval %.3g to %.3g) and %s "
-             "the plain ensemble (%+.3g, %.3g to %.3g).",
+             "By cumulative regret over %td seeds, %s is %s random choice (%+.3g, 95 %% interval %.3g to %.3g), %s "
+             "greedy choice (%+.3g, %.3g to %.3g) and %s the plain ensemble (%+.3g, %.3g to %.3g).",
              r->job->seeds, loop_contender_name(LOOP_RULE, &r->job->ask), told_apart(random), random.mean, random.lo,
-             random.hi, told_apart(plain), plain.mean, plain.lo, plain.hi);
+             random.hi, told_apart(greedy), greedy.mean, greedy.lo, greedy.hi, told_apart(plain), plain.mean, plain.lo,
+             plain.hi);
 }
 
 static loop_result *gather(const loop_job *job, const regret *all, ptrdiff_t points)

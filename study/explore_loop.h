@@ -1,6 +1,7 @@
 /* explore_loop.h - is the rule of epiq_explore any good? A closed loop against a function that is known: fit, choose
  * among fresh random candidates, observe with noise, and again; beside it, on the same candidates and noise, random
- * choice and the ensemble's own spread without the data part. Regret over seeds, with intervals (docs/method.md,
+ * choice, greedy choice (the largest prediction) and the ensemble's own spread without the data part; with a budget of networks
+ * these have as many. Regret over seeds, with intervals (docs/method.md,
  * exploring).
  */
 #ifndef STUDY_EXPLORE_LOOP_H
@@ -16,7 +17,7 @@ typedef struct {
 } loop_function;
 const loop_function *loop_function_list(ptrdiff_t index); /* to be maximised on [0, 1]^d; NULL past the end */
 
-typedef enum { LOOP_RULE, LOOP_RANDOM, LOOP_PLAIN, LOOP_CONTENDERS } loop_contender;
+typedef enum { LOOP_RULE, LOOP_RANDOM, LOOP_GREEDY, LOOP_PLAIN, LOOP_CONTENDERS } loop_contender;
 const char *loop_contender_name(loop_contender k, const epiq_exploration *ask);
 /* A batch by the spread of the ensemble alone; false: too few variances are known. */
 bool loop_choose_plain(const epiq_exploration *ask, const epiq_result *r, ptrdiff_t *chosen);
@@ -32,6 +33,7 @@ typedef struct {
 
 typedef struct {
     double mean, lo, hi; /* over seeds; 95 % by Student's t */
+    double se;
 } loop_number;
 
 /* Simple: the function's largest value less the largest seen (without its noise). Cumulative: what each choice was below

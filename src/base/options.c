@@ -92,16 +92,16 @@ static const row TABLE[] = {
     REAL(level, "level", (SOLVES & ~STUDY) | COMBINE, "0.95", LEVEL_EDGE, 1 - LEVEL_EDGE,
          "confidence level of the intervals"),
     CHOICE(
-        confidence, "confidence", MODEL | ESTIMATE | FIT | COMBINE, "none",
+        confidence, "confidence", MODEL | ESTIMATE | FIT | COMBINE | EXPLORE, "none",
         "none|batching|bootstrap|retrain|jackknife|halves",
         "interval of the expected prediction, from networks on batches of the rows; from networks on rows drawn with "
         "replacement; from the variance of the prediction, data part and procedural part; from networks without parts "
         "of the rows; or from networks on halves of the rows, beside kernel regression"),
     COUNT(
-        resamples, "resamples", ESTIMATE, "8", 2, 100000,
+        resamples, "resamples", ESTIMATE | EXPLORE, "8", 2, 100000,
         "bootstrap, jackknife and halves: networks trained on rows drawn with replacement, on all rows but a part, or "
         "on half of them"),
-    COUNT(budget_networks, "budget-networks", ESTIMATE, "0", 0, 1e6,
+    COUNT(budget_networks, "budget-networks", ESTIMATE | EXPLORE, "0", 0, 1e6,
           "trainings that all of it may take, 4 or more: the interval of the expected prediction that they buy (0: as "
           "many as "
           "the other options say)"),

@@ -10,15 +10,16 @@
 
 enum { BLOCK = EPIQP_BLOCK }; /* candidates of one product: their c stays in the cache for all forms */
 
-/* ---- IF's V as a form: V(c) = c'Phi c, Phi = U C G'G C U + diag(excess), U the residuals used, C centring, G sums
+/* ---- IF's V as a form: V(w) = w'Phi w with w the weights of the rows' targets, which a pick changes as it changes c; Phi = U C G'G C U + diag(excess), U the residuals used, C centring, G sums
  * over groups ---- */
 
-static void centre(ptrdiff_t n, double *v)
+static double centre(ptrdiff_t n, double *v)
 {
     double mean = epiqp_mean(v, n);
     for (ptrdiff_t i = 0; i < n; i++) {
         v[i] -= mean;
     }
+    return mean;
 }
 
 /* out = Phi b; excess: with its term. sums: as many doubles as there are groups. */
@@ -64,11 +65,11 @@ static void fill_own(epiqp_belief *b, double *room)
 {
     const epiqp_estimated *e = b->e;
     const epiqp_findings *found = e->found;
-    const ptrdiff_t n = e->problem->n, each = n + e->problem->data->groups;
+    const ptrdiff_t n = e->problem->n, each = 2 * n + e->problem->data->groups;
 #pragma omp parallel for schedule(static) num_threads(e->problem->e.threads)
     for (ptrdiff_t p = 0; p < e->problem->points; p++) {
-        const double *c = e->fit->ridge.c + p * n;
         double *v = room + each * omp_get_thread_num();
+        const double *c = epiqp_target_weights(&e->problem->plan->ran, n, e->fit->ridge.c + p * n, v + each - n);
         apply_form(e, true, c, v + n, v);
         b->form[EPIQP_BELIEF_DATA].own[p] = epiqp_dot(n, c, v);
         apply_form(e, false, c, v + n, v);
@@ -97,9 +98,10 @@ int epiqp_belief_new(const epiqp_estimated *e, ptrdiff_t picks, epiqp_belief *ou
     out->gain = epiqp_room(pb, picks * points, sizeof *out->gain);
     out->right = epiqp_room(pb, EPIQP_BELIEFS * n, sizeof *out->right);
     out->groups = epiqp_room(pb, pb->data->groups, sizeof *out->groups);
+    out->weights = epiqp_room(pb, n, sizeof *out->weights);
     out->scale = epiqp_room(pb, points, sizeof *out->scale);
-    double *room = epiqp_room(pb, (n + pb->data->groups) * pb->e.threads, sizeof *room);
-    bool whole = out->scale && out->picked && out->gain && out->right && out->groups && room;
+    double *room = epiqp_room(pb, (2 * n + pb->data->groups) * pb->e.threads, sizeof *room);
+    bool whole = out->scale && out->picked && out->gain && out->right && out->groups && out->weights && room;
     for (int k = 0; k < EPIQP_BELIEFS && whole; k++) {
         epiqp_form *f = &out->form[k];
         f->own = epiqp_room(pb, k == EPIQP_BELIEF_KERNEL ? 0 : points, sizeof *f->own);
@@ -177,12 +179,17 @@ static void make_columns(epiqp_belief *b, ptrdiff_t p)
     const epiqp_estimated *e = b->e;
     const epiqp_fit *f = e->fit;
     const ptrdiff_t n = e->problem->n, points = e->problem->points;
-    const double *star = f->ridge.c + p * n;
-    double *right = b->right;
+    const epiq_options *o = &e->problem->plan->ran;
+    const double *star = epiqp_target_weights(o, n, f->ridge.c + p * n, b->weights);
+    double *right = b->right, mean[EPIQP_BELIEFS] = {0};
     epiqp_kernel_block(&f->arch, &f->rows, 0, n, &f->at, p, 1, right + EPIQP_BELIEF_KERNEL * n, NULL, n);
     apply_form(e, true, star, b->groups, right + EPIQP_BELIEF_DATA * n);
     apply_form(e, false, star, b->groups, right + EPIQP_BELIEF_UNBIASED * n);
     apply_smoothed(e, star, right + EPIQP_BELIEF_SMOOTHED * n);
+    /* with targets centred w(x)'z = c(x)'(z - mean z) + mean z */
+    for (int k = EPIQP_BELIEF_DATA; o->scale == EPIQ_SCALE_STANDARD && k <= EPIQP_BELIEF_SMOOTHED; k++) {
+        mean[k] = centre(n, right + k * n);
+    }
     bool infinite = !e->found->ev.h && e->found->closed[p].known;
     if (infinite) infinite_right(b, p, right + EPIQP_BELIEF_PROCEDURAL * n);
 #pragma omp parallel for schedule(dynamic) num_threads(e->problem->e.threads)
@@ -193,7 +200,9 @@ static void make_columns(epiqp_belief *b, ptrdiff_t p)
                                some);
         for (int k = 0; k < EPIQP_BELIEFS; k++) {
             column[k] = b->form[k].past + b->picks * points + from;
-            memcpy(column[k], product + k * some, (size_t)some * sizeof *product);
+            for (ptrdiff_t x = 0; x < some; x++) {
+                column[k][x] = product[k * some + x] + mean[k];
+            }
         }
         epiqp_kernel_block(&f->arch, &f->at, from, some, &f->at, p, 1, kernel, NULL, some);
         for (ptrdiff_t x = 0; x < some; x++) { /* P = K(x,x*) - c'k(x*) */

@@ -397,7 +397,7 @@ static void set_variance(const job *j, ptrdiff_t i)
                                o.engine == EPIQ_ENGINE_INFINITE ? EPIQ_BY_INFINITE : EPIQ_BY_IF_EV);
 }
 
-/* A variance that is 0 whatever the data are must not win. */
+/* The variance of a model that cannot learn there must not win. */
 static int warn_of_construction(job *j)
 {
     const epiq_comparison *r = j->r;
@@ -406,11 +406,12 @@ static int warn_of_construction(job *j)
         count += j->h->models[i].by_construction;
     }
     if (!count) return EPIQ_OK;
-    return epiqp_warn(
-        j->c, &j->h->warnings, EPIQ_W_NOT_COMPARED,
-        "%td of %td models have no bias, and one of the points is the scaled origin, where their variance is 0 "
-        "whatever the data are: it is taken as unknown%s; compare at other points, with {--at} row:1 for one",
-        count, r->model_count, count < r->model_count ? ", and none of them is chosen" : ", and errors alone decide");
+    return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_NOT_COMPARED,
+                      "%td of %td models have no bias, and one of the points is the scaled origin, where they are 0 "
+                      "whatever the data are: their variance is taken as unknown%s; compare at other points, with "
+                      "{--at} row:1 for one",
+                      count, r->model_count,
+                      count < r->model_count ? ", and none of them is chosen" : ", and errors alone decide");
 }
 
 /* Where points are rows that are left out, all are, and the networks of the folds have not seen them. */

@@ -28,6 +28,12 @@ static double variance_of(const epiqp_estimated *e, const epiq_candidate *k)
     return k->data.variance + k->procedural.variance / (double)e->problem->plan->ran.ensemble_size;
 }
 
+/* Where an interval of the expected prediction was asked for, its end is the score. */
+static bool by_interval(const epiqp_estimated *e, const epiq_exploration *ask)
+{
+    return ask->rule == EPIQ_RULE_UCB && e->problem->plan->ran.confidence;
+}
+
 static epiq_part bare(epiq_part part)
 {
     return (epiq_part){.known = part.known, .variance = part.variance, .method = part.method};
@@ -40,8 +46,26 @@ static void judge(const epiqp_estimated *e, const epiq_exploration *ask, epiq_ca
         score = (ask->goal == EPIQ_GOAL_MIN ? -1 : 1) * k->prediction + ask->kappa * sqrt(spread);
     }
     k->known = k->data.known && (ask->rule == EPIQ_RULE_DATA || k->procedural.known);
+    if (by_interval(e, ask)) {
+        score = ask->goal == EPIQ_GOAL_MIN ? -k->confidence.lo : k->confidence.hi;
+        k->known = k->confidence.known;
+    }
     k->score = k->known ? score : 0;
     k->known = k->known && isfinite(k->score);
+}
+
+/* The interval as it was before any pick, in the ratio of the standard deviations of both parts. */
+static void narrow(const epiqp_estimated *e, epiq_candidate *k)
+{
+    const epiq_point *first = &e->answer->points[k->row - 1];
+    const epiq_candidate before = {.data = first->data, .procedural = first->procedural};
+    const epiq_confidence *c = &first->confidence;
+    const double from = variance_of(e, &before);
+    if (!c->known || !k->data.known || !k->procedural.known || !(from > 0)) return;
+    const double share = sqrt(variance_of(e, k) / from);
+    k->confidence.lo = c->centre - share * (c->centre - c->lo);
+    k->confidence.hi = c->centre + share * (c->hi - c->centre);
+    k->confidence.variance = share * c->variance * share;
 }
 
 /* With the picks so far taken as observed; the prediction stays. */
@@ -50,6 +74,7 @@ static void look_again(const epiqp_belief *b, const epiq_exploration *ask, epiq_
     double unit2 = b->e->problem->data->y_factor * b->e->problem->data->y_factor;
     if (k->data.known) k->data.variance = unit2 * epiqp_belief_data(b, k->row - 1);
     if (k->procedural.known) k->procedural.variance = unit2 * epiqp_belief_procedural(b, k->row - 1);
+    narrow(b->e, k);
     judge(b->e, ask, k);
 }
 
@@ -67,17 +92,19 @@ typedef struct {
 
 static double sd_of(const epiqp_estimated *e, const epiq_exploration *ask, const epiq_candidate *k)
 {
-    return sqrt(ask->rule == EPIQ_RULE_DATA ? k->data.variance : variance_of(e, k));
+    return sqrt(by_interval(e, ask)           ? k->confidence.variance
+                : ask->rule == EPIQ_RULE_DATA ? k->data.variance
+                                              : variance_of(e, k));
 }
 
 static usual usual_of(const epiqp_estimated *e, const epiq_exploration *ask, const epiq_candidate *first)
 {
     usual u = {0, 0};
     double count = 0;
-    for (ptrdiff_t p = 0; p < e->problem->points; p++) {
+    for (ptrdiff_t p = 0; p < e->problem->asked; p++) {
         count += first[p].known;
     }
-    for (ptrdiff_t p = 0; p < e->problem->points; p++) {
+    for (ptrdiff_t p = 0; p < e->problem->asked; p++) {
         u.prediction += first[p].known ? first[p].prediction / count : 0;
         u.sd += first[p].known ? sd_of(e, ask, &first[p]) / count : 0;
     }
@@ -87,6 +114,7 @@ static usual usual_of(const epiqp_estimated *e, const epiq_exploration *ask, con
 /* What the variance of the first is for. */
 static const char *cause(const epiqp_estimated *e, const epiq_candidate *k)
 {
+    if (!k->data.known || !k->procedural.known) return "as networks on other rows tell";
     double share = variance_of(e, k) > 0 ? k->data.variance / variance_of(e, k) : 0.5;
     return share > 2.0 / 3   ? "mostly for want of data"
            : share < 1.0 / 3 ? "mostly because retraining would change it"
@@ -98,9 +126,10 @@ static char *explain(const epiqp_estimated *e, const epiq_exploration *ask, cons
     epiq_ctx *c = e->problem->e.c;
     epiqp_arena *arena = e->problem->lasting;
     double sd = sd_of(e, ask, k), up = (ask->goal == EPIQ_GOAL_MIN ? -1 : 1) * (k->prediction - u.prediction),
-           wide = ask->kappa * (sd - u.sd);
+           times = by_interval(e, ask) && sd > 0 ? (k->confidence.hi - k->confidence.centre) / sd : ask->kappa,
+           wide = times * (sd - u.sd);
     const char *high = ask->goal == EPIQ_GOAL_MIN ? "low" : "high";
-    if (e->problem->points == 1) {
+    if (e->problem->asked == 1) {
         return epiqp_arena_sentence(c, arena, "Candidate 1 comes first because there is no other.");
     }
     if (ask->rule == EPIQ_RULE_DATA) {
@@ -133,23 +162,29 @@ static int pick_batch(const epiqp_estimated *e, const epiq_exploration *ask, epi
                       epiq_candidate *ranked)
 {
     epiqp_belief belief;
+    const int parts = EPIQ_IF | EPIQ_EV;
+    if (ask->batch > 1 && by_interval(e, ask) && (e->problem->plan->ran.methods & parts) != parts) {
+        return epiqp_fail(e->problem->e.c, EPIQ_E_USAGE,
+                          "picking several takes both parts of the variance, which so few {--budget-networks} or so "
+                          "many rows do not give; use {--batch} 1, or leave {--budget-networks} out");
+    }
     int s = ask->batch > 1 ? epiqp_belief_new(e, ask->batch - 1, &belief) : EPIQ_OK;
     for (ptrdiff_t t = 0; !s && t < ask->batch; t++) {
         epiq_candidate *k = NULL; /* the best of those not picked */
-        for (epiq_candidate *one = now; one < now + e->problem->points; one++) {
+        for (epiq_candidate *one = now; one < now + e->problem->asked; one++) {
             k = !one->pick && one->known && (!k || one->score > k->score) ? one : k;
         }
         if (!k) {
             return epiqp_fail(e->problem->e.c, EPIQ_E_NUMERIC,
                               "only %td of %td candidates have a score, because the variances of the others are not "
                               "known; use a larger {--lambda}%s",
-                              t, e->problem->points, t ? ", or a smaller {--batch}" : "");
+                              t, e->problem->asked, t ? ", or a smaller {--batch}" : "");
         }
         k->pick = t + 1;
         ranked[t] = *k;
         if (t + 1 < ask->batch) {
             epiqp_belief_observe(&belief, k->row - 1);
-            for (ptrdiff_t p = 0; p < e->problem->points; p++) {
+            for (ptrdiff_t p = 0; p < e->problem->asked; p++) {
                 if (!now[p].pick) look_again(&belief, ask, &now[p]);
             }
         }
@@ -168,7 +203,7 @@ static int rank(const epiqp_estimated *e, void *user)
 {
     answer *out = user;
     const epiq_exploration *ask = out->ask;
-    ptrdiff_t count = e->problem->points, rest = ask->batch;
+    ptrdiff_t count = e->problem->asked, rest = ask->batch;
     epiq_candidate *ranked = epiqp_arena_alloc(e->problem->e.c, e->problem->lasting, count, sizeof *ranked);
     epiq_ranking *ranking = epiqp_arena_alloc(e->problem->e.c, e->problem->lasting, 1, sizeof *ranking);
     epiq_exploration *kept = epiqp_arena_alloc(e->problem->e.c, e->problem->lasting, 1, sizeof *kept);
@@ -181,7 +216,8 @@ static int rank(const epiqp_estimated *e, void *user)
         first[p] = (epiq_candidate){.row = p + 1,
                                     .prediction = point->prediction,
                                     .procedural = bare(point->procedural),
-                                    .data = bare(point->data)};
+                                    .data = bare(point->data),
+                                    .confidence = point->confidence};
         judge(e, ask, &first[p]);
     }
     memcpy(now, first, (size_t)count * sizeof *now);
@@ -213,6 +249,13 @@ static int check_ask(epiq_ctx *c, const epiq_options *o, ptrdiff_t points, const
     if (!(ask->kappa >= 0 && ask->kappa <= KAPPA_MOST)) {
         return epiqp_fail(c, EPIQ_E_USAGE, "{--kappa} is %g; it must lie in [0, %g] (the default is %g)", ask->kappa,
                           KAPPA_MOST, KAPPA);
+    }
+    if (ask->rule != EPIQ_RULE_UCB && (o->confidence || o->budget_networks)) {
+        return epiqp_fail(
+            c, EPIQ_E_USAGE,
+            "{--confidence} and {--budget-networks} bound the prediction, which rule %s does not look at; "
+            "use {--rule} ucb, or leave them out",
+            epiq_rule_text(ask->rule));
     }
     if (ask->batch < 1) return epiqp_fail(c, EPIQ_E_USAGE, "{--batch} is %td; it must be at least 1", ask->batch);
     if (ask->batch > 1 && (s = epiqp_options_conflict(c, o, EPIQP_SEVERAL_PICKS))) return s;

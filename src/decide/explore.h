@@ -14,7 +14,7 @@
 
 typedef enum {
     EPIQP_BELIEF_KERNEL,     /* P */
-    EPIQP_BELIEF_DATA,       /* IF's V, as a form in c; of moderated its rowwise part */
+    EPIQP_BELIEF_DATA,       /* IF's V, as a form in the weights of the rows' targets; of moderated its rowwise part */
     EPIQP_BELIEF_UNBIASED,   /* the same for equal noise, under half of which rowwise does not fall */
     EPIQP_BELIEF_SMOOTHED,   /* of moderated: its smoothed part; else 0 */
     EPIQP_BELIEF_PROCEDURAL, /* over starts */
@@ -33,9 +33,10 @@ typedef struct {
     double *gain;      /* picks by points: g */
     ptrdiff_t *picked; /* which candidate each pick was */
     ptrdiff_t picks;
-    double *right;  /* EPIQP_BELIEFS by n: what c is multiplied with for a column of F */
-    double *groups; /* scratch */
-    double *scale;  /* points: the estimate over the mix of its parts, before any pick */
+    double *right;   /* EPIQP_BELIEFS by n: what c is multiplied with for a column of F */
+    double *groups;  /* scratch */
+    double *weights; /* n: scratch, of the rows' targets at one candidate */
+    double *scale;   /* points: the estimate over the mix of its parts, before any pick */
 } epiqp_belief;
 
 /* Room for so many picks, in the problem's memory. The estimate has IF from the factor of the population kernel, and EV

@@ -37,20 +37,23 @@ static int deal(job *j, const epiq_data *t, uint64_t split, ptrdiff_t parts, int
     return s;
 }
 
-/* Sums over the points: of |c|^2, which the data part is proportional to, and of tau^2. */
+/* Sums over the points: of |w|^2, w what the rows' targets weigh, which the data part is proportional to, and of tau^2. */
 static int closed_form(job *j, const epiq_data *t, double *data, double *procedural)
 {
     epiqp_fit f;
     double loss, *tau2 = epiqp_arena_alloc(j->e.c, &j->arena, j->points, sizeof *tau2),
                  *c = epiqp_arena_alloc(j->e.c, &j->arena, j->o.time > 0 ? t->n * j->points : 0, sizeof *c);
-    int s = tau2 && c ? epiqp_fit_new(&j->e, &j->o, t->n, j->d, t->x, t->y, j->points, j->at, &f) : EPIQ_E_NOMEM;
+    double *weight = epiqp_arena_alloc(j->e.c, &j->arena, t->n, sizeof *weight);
+    int s =
+        tau2 && c && weight ? epiqp_fit_new(&j->e, &j->o, t->n, j->d, t->x, t->y, j->points, j->at, &f) : EPIQ_E_NOMEM;
     if (s) return s;
     s = j->o.time > 0 ? epiqp_stopped(&j->e, &f, j->o.time, c, NULL, &loss) : epiqp_fit_solve(&j->e, &f);
     const double *solved = j->o.time > 0 ? c : f.ridge.c;
     if (!s) s = epiqp_infinite_variance(&j->e, &f, solved, tau2);
     *data = *procedural = 0;
     for (ptrdiff_t p = 0; !s && p < j->points; p++) {
-        *data += epiqp_dot(t->n, solved + p * t->n, solved + p * t->n);
+        const double *w = epiqp_target_weights(&j->o, t->n, solved + p * t->n, weight);
+        *data += epiqp_dot(t->n, w, w);
         *procedural += fmax(tau2[p], 0);
     }
     epiqp_fit_free(j->e.c, &f);

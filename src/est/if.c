@@ -1,6 +1,7 @@
 /* if.c - IF, the data variance, by the influence function of the kernel predictor (docs/method.md section 3):
- *     v_i = r_i c_i,   V = sum_i (v_i - mean v)^2
- * with the residuals r corrected for leverage. First what all points share, then each point: V with every correction, the
+ *     v_i = r_i w_i,   V = sum_i (v_i - mean v)^2
+ * with the residuals r corrected for leverage, and w what a row's target weighs in the prediction: c, or more where the mean of the
+ * targets was taken off. First what all points share, then each point: V with every correction, the
  * error that random probes leave in it, the rows whose deletion moves the prediction most, the interval of a new observation.
  */
 #include "est/if.h"
@@ -46,6 +47,19 @@ epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff
     double df = spread > 0 ? fmin(2 * total * total / spread, (double)(groups - 1)) : (double)(groups - 1);
     double V = total * largest * largest;
     return epiq_part_of(largest > 0 && V < DBL_MIN ? -1 : V, df, level, EPIQ_BY_IF);
+}
+
+const double *epiqp_target_weights(const epiq_options *o, ptrdiff_t n, const double *c, double *out)
+{
+    if (o->scale != EPIQ_SCALE_STANDARD) return c;
+    double left = 1;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        left -= c[i];
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out[i] = c[i] + left / (double)n;
+    }
+    return out;
 }
 
 int epiqp_if_room(const epiqp_problem *pb, epiqp_if_findings *found)
@@ -302,25 +316,25 @@ static double moved_without(const shared *w, ptrdiff_t i, ptrdiff_t j, double c)
     return left > 0 ? -w->pb->data->y_factor * c * (r->alpha[j] + c * r->alpha[i]) / left : 0;
 }
 
-/* Returns whether rowwise's variance had to be raised. scratch: 2 n for each thread. */
+/* Returns whether rowwise's variance had to be raised. scratch: 3 n for each thread. */
 static bool at_point(const shared *w, ptrdiff_t p, double *scratch, epiqp_if_findings *found)
 {
     const epiqp_problem *pb = w->pb;
     const int correction = w->pb->plan->ran.correction, thread = omp_get_thread_num();
-    double *v = scratch + 2 * pb->n * thread;
-    const double *c = w->r->c + p * pb->n;
+    double *v = scratch + 3 * pb->n * thread;
+    const double *c = w->r->c + p * pb->n, *weight = epiqp_target_weights(&pb->plan->ran, pb->n, c, v + 2 * pb->n);
     epiq_part *out = found->corrected + p * EPIQ_CORRECTIONS, *chosen = &out[correction];
     epiqp_moderation mixed = {.rowwise = 1};
     bool low = false;
-    correct(w, &found->grouped, c, v, out, &low, &mixed);
+    correct(w, &found->grouped, weight, v, out, &low, &mixed);
     const double share = mixed.floored ? 0 : mixed.rowwise;
     if (found->share) found->share[p] = share;
     if (w->without) {
         const double own = out[EPIQ_CORRECTION_ROWWISE].variance;
-        double mean,
-            error = low && correction == EPIQ_CORRECTION_ROWWISE
-                        ? raised_error(w, c, chosen->variance, v)
-                        : probe_spread(w, c, chosen->variance, epiqp_noise_by_row(correction), own, share, &mean, v);
+        double mean, error = low && correction == EPIQ_CORRECTION_ROWWISE
+                                 ? raised_error(w, weight, chosen->variance, v)
+                                 : probe_spread(w, weight, chosen->variance, epiqp_noise_by_row(correction), own, share,
+                                                &mean, v);
         found->probe_error[p] = error;
         if (chosen->df > 0) { /* a variance of V next to Satterthwaite's 2 V^2/nu; of V itself at most */
             double most = fmin(error, 1), wider = 1 / (1 / chosen->df + most * most / 2);
@@ -358,9 +372,9 @@ static int every_point(const shared *w, ptrdiff_t *floored, epiqp_if_findings *f
 {
     const epiqp_problem *pb = w->pb;
     const ptrdiff_t n = pb->n;
-    double *scratch = epiqp_room(pb, 2 * n * pb->e.threads + pb->points, sizeof *scratch);
+    double *scratch = epiqp_room(pb, 3 * n * pb->e.threads + pb->points, sizeof *scratch);
     if (!scratch) return EPIQ_E_NOMEM;
-    double *variance = scratch + 2 * n * pb->e.threads;
+    double *variance = scratch + 3 * n * pb->e.threads;
     bool moved = true;
     for (int round = 0; moved && round < 2; round++) {
         ptrdiff_t count = 0;

@@ -127,6 +127,10 @@ typedef struct epiqp_if_findings {
  * sums: scratch of `groups` doubles. Unknown if it is too small for a double, but not 0. */
 epiq_part epiqp_if(const double *v, ptrdiff_t n, const ptrdiff_t *group, ptrdiff_t groups, double *sums, double level);
 
+/* What the target of each row weighs in the prediction: c and, where targets were centred by their mean, an equal share of what c
+ * leaves of that. out: n; returned is c itself or out. */
+const double *epiqp_target_weights(const epiq_options *o, ptrdiff_t n, const double *c, double *out);
+
 int epiqp_if_room(const epiqp_problem *pb, epiqp_if_findings *found); /* part, corrected, probe_error */
 /* IF and all that comes with its leverages, at every point. */
 int epiqp_if_from_ridge(const epiqp_problem *pb, const epiqp_solution *sol, epiqp_if_findings *found);

@@ -9,6 +9,25 @@
 
 #include <math.h>
 
+/* Adds to v what comes of targets that were centred by their mean: (w_i - c_i) r_i(t), r the residuals when training stops. V:
+ * eigenvectors; fitted: n, what of each is fitted by then; eta = V'y; room: 2 n. */
+static void add_mean(const epiqp_env *e, const epiqp_fit *f, const double *V, const double *fitted, const double *eta,
+                     const double *c, double *room, double *v)
+{
+    const ptrdiff_t n = f->rows.n;
+    double *residual = room + n;
+    for (ptrdiff_t k = 0; k < n; k++) {
+        room[k] = (1 - fitted[k]) * eta[k];
+    }
+    e->la->gemv('N', n, n, 1, V, n, room, 0, residual);
+    for (ptrdiff_t p = 0; p < f->at.n; p++) {
+        const double *own = c + p * n, *w = epiqp_target_weights(f->o, n, own, room);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            v[i + p * n] += (w[i] - own[i]) * residual[i];
+        }
+    }
+}
+
 /* (exp(-x t) - exp(-y t)) / (y - x), also where x and y nearly coincide */
 static double exp_gap(double x, double y, double t)
 {
@@ -57,6 +76,10 @@ int epiqp_stopped(const epiqp_env *e, const epiqp_fit *f, double t, double *c, d
             G[k] *= V[k] * 2 / size;
         }
         e->la->gemm('N', 'N', n, points, n, 1, G, n, kappa, n, 0, v, n);
+        for (ptrdiff_t k = 0; k < n; k++) { /* fitted, in place of mu */
+            mu[k] = -expm1(-2 * t * mu[k]) * fmax(w[k], 0) / (size * mu[k]);
+        }
+        if (f->o->scale == EPIQ_SCALE_STANDARD) add_mean(e, f, V, mu, eta, c, G, v);
     }
 end:
     epiqp_free(e->c, block);

@@ -58,7 +58,8 @@ int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found)
     epiqp_fit part = {0};
     ptrdiff_t *order = epiqp_alloc(pb->e.c, pb->n, sizeof *order);
     double *x = epiqp_alloc(pb->e.c, (rows + pb->points + asked) * d, sizeof *x), mean = 0;
-    int s = order && x ? epiqp_reference_room(pb, ref) : EPIQ_E_NOMEM;
+    double *weight = epiqp_room(pb, rows, sizeof *weight);
+    int s = order && x && weight ? epiqp_reference_room(pb, ref) : EPIQ_E_NOMEM;
     if (s) goto end;
     gather(pb, rows, asked, order, x);
     if ((s = epiqp_fit_new(&alone, &pb->plan->ran, rows, d, x, pb->data->y, pb->points + asked, x + rows * d, &part))) {
@@ -76,7 +77,8 @@ int epiqp_if_subset(const epiqp_problem *pb, epiqp_if_findings *found)
                            pb->name[p]);
             goto end;
         }
-        double c2 = epiqp_dot(rows, c, c) * (double)rows / (double)pb->n; /* what all rows would have, about */
+        const double *w = p < pb->points ? epiqp_target_weights(&pb->plan->ran, rows, c, weight) : c;
+        double c2 = epiqp_dot(rows, w, w) * (double)rows / (double)pb->n; /* what all rows would have, about */
         if (p < pb->points) {
             found->part[p] = epiq_part_of(c2, (double)(pb->data->groups - 1), pb->plan->ran.level, EPIQ_BY_IF);
         } else {

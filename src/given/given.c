@@ -199,6 +199,7 @@ static epiqp_plan plan_of(const epiqp_problem *pb, const epiq_given *g, const ep
 {
     epiqp_plan plan = {.ran = *o, .seed = o->seed, .hints = &BRING};
     plan.ran.threads = pb->e.threads;
+    plan.ran.scale = EPIQ_SCALE_NONE; /* nothing was taken off the targets here */
     plan.ran.methods =
         (g->gram || g->jacobian ? EPIQ_IF : 0) | (o->members > 1 ? EPIQ_EV : 0) | (o->batches > 1 ? EPIQ_BA : 0);
     plan.ran.ensemble_size = o->ensemble_size ? o->ensemble_size

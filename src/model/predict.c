@@ -289,7 +289,7 @@ static epiq_part influence_alone(const asking *a, ptrdiff_t p, double *v)
     const epiq_model *m = a->m;
     const epiqp_model_parts *k = &m->kept;
     const ptrdiff_t n = m->n;
-    const double *c = a->k0 + p * n;
+    const double *c = epiqp_target_weights(&m->o, n, a->k0 + p * n, v + 2 * n);
     for (ptrdiff_t i = 0; i < n; i++) {
         v[i] = c[i] * k->r_std[i];
     }

@@ -92,8 +92,8 @@ static int warn(const epiqp_problem *pb, const epiq_options *o, const counted *w
                              "to any side of it gives another answer; use {--bias-sd} 1, or ask beside it",
                              w->at_origin, pb->asked)
                 : epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_ZERO_BY_CONSTRUCTION,
-                             "without bias every network is exactly 0 at the scaled origin, so all variances are 0 "
-                             "there (%td of %td points); use {--bias} 1",
+                             "without bias every network is exactly 0 at the scaled origin, so that networks have no "
+                             "variance there (%td of %td points); use {--bias} 1",
                              w->at_origin, pb->asked);
     }
     if (s || !w->outside) return s;

@@ -84,14 +84,30 @@ check 'networks: said to be approximate' says "$out" 'for networks an approximat
 expect_ok "$epiq" explore rows.csv --target y --candidates candidates.csv --rule data --top 1
 check 'rule data trains none' says "$out" 'No network was trained'
 
+# upper confidence bounds: of the closed form, and of few networks
+expect_ok "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 3 --confidence retrain --level 0.8 --json bound.json \
+    --csv bound.csv --report bound.html
+check 'bound: text' says "$out" '^score: the upper end of the 80 % interval of the expected prediction \(if\)$'
+check 'bound: JSON' is_json bound.json
+check 'bound: JSON, how' says bound.json '^  "confidence": {"method": "if", "level": 0.8, "networks": 0},'
+check 'bound: JSON, a candidate' says bound.json "\"pick\": 1, .*\"confidence\": \{\"lo\": $number, \"hi\": $number\}"
+check 'bound: CSV' test "$(head -n 1 bound.csv)" = 'row,pick,score,prediction,procedural,data,confidence_lo,confidence_hi,x1,x2,x3'
+check 'bound: the score is the upper end' awk -F, 'NR > 1 && $3 != $8 { exit 1 }' bound.csv
+check 'bound: page' says bound.html 'From the middle of the interval'
+expect_ok "$epiq" explore rows.csv --target y --width 32 --candidates candidates.csv --budget-networks 6 --goal min --csv low.csv
+check 'bound: what was bought' says "$out" 'interval of the expected prediction \(halves, 6 trainings\), with its sign changed'
+check 'bound: the lower end' awk -F, 'NR > 1 && $3 != -$7 { exit 1 }' low.csv
+expect_ok "$epiq" explore --loop --function decoy --engine network --width 16 --budget-networks 6 --steps 2 --seeds 2 --fresh 20
+check 'bound: loop' says "$out" '^greedy choice '
+
 # closed loops
 rm -f ./*.out ./*.json ./*.html
 expect_ok "$epiq" explore --loop --steps 6 --seeds 4 --json loop.json --csv loop.csv --report loop.html
 check 'loop: JSON' is_json loop.json
-check 'loop: three contenders' test "$(grep -c '"name": "' loop.json)" -eq 3
+check 'loop: four contenders' test "$(grep -c '"name": "' loop.json)" -eq 4
 check 'loop: optimum' says loop.json '"optimum": 2,'
-check 'loop: CSV' test "$(wc -l <loop.csv)" -eq 22
-check 'loop: verdict' says <(tail -n 1 "$out") '^By cumulative regret over 4 seeds, rule ucb is .* random choice .* plain ensemble'
+check 'loop: CSV' test "$(wc -l <loop.csv)" -eq 29
+check 'loop: verdict' says <(tail -n 1 "$out") '^By cumulative regret over 4 seeds, rule ucb is .* random choice .* greedy choice .* plain ensemble'
 check 'loop: page' test "$(grep -c '<svg class="chart"' loop.html)" -eq 2
 expect_ok "$epiq" explore --loop --steps 6 --seeds 4 --threads 1 --csv -
 check 'loop: threads change nothing' cmp "$out" loop.csv
@@ -103,6 +119,7 @@ expect_exit 1 '' "$epiq" explore
 expect_exit 1 '--candidates' "$epiq" explore rows.csv --target y
 expect_exit 1 '--kappa' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --kappa=-1
 expect_exit 1 '--kappa is "x"' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --kappa x
+expect_exit 1 '--kappa' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --confidence retrain --kappa 1
 expect_exit 1 '--rule' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --rule best
 expect_exit 1 '--goal is "up"' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --goal up
 expect_exit 1 '--batch is "0"' "$epiq" explore rows.csv "${quick[@]}" --candidates candidates.csv --batch 0

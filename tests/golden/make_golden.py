@@ -348,6 +348,36 @@ def spread_moderated(r, c, M, K, plain, level):
     return V, nu, nu * V / chi2_quantile(nu, tail, True), nu * V / chi2_quantile(nu, tail)
 
 
+def standardised(X, y, x0, group, depth, beta, bias_sd, lam, level):
+    """V of every correction, in the units of y, of rows single and in groups, when features and target are standardised first: a row's
+    target then also moves the prediction through the mean. Its weight is what the whole procedure makes of the target e_i."""
+    n, y, tables = len(y), exact(y), {}
+    mean = exact(X).sum(axis=0) / n
+    factor = vsqrt(((exact(X) - mean)**2).sum(axis=0) / n)
+    unit = mp.sqrt(sum((y - sum(y) / n)**2) / n)
+    Xs, xs, ys = (exact(X) - mean) / factor, (exact(x0) - mean) / factor, (y - sum(y) / n) / unit
+    K, k0s = kernels(Xs, Xs, depth, beta, bias_sd)[0], kernels(Xs, xs, depth, beta, bias_sd)[0]
+    inv = inverse(K + mp.mpf(lam) * n * np.eye(n, dtype=object))
+    M = mp.mpf(lam) * n * inv
+    r = M @ ys
+    own = [group == g for g in range(group.max() + 1)]
+    in_group = {1: lambda k: inverse(M[k][:, k]) @ r[k], 2: lambda k: inverse_root((M @ M)[k][:, k]) @ r[k]}
+    for t in range(len(x0)):
+        w = np.array([sum(e) / n + k0s[:, t] @ inv @ (e - sum(e) / n) for e in np.eye(n, dtype=object)])
+        used = [r, r / np.diag(M), r / vsqrt((M * M).sum(axis=1))]
+        V = [spread(w * u - sum(w * u) / n, level)[0] for u in used]
+        V += [spread_rowwise(r, w, M, V[2], level)[0], spread_moderated(r, w, M, K, V[2], level)[0]]
+        grouped = []
+        for row, u in enumerate(used):
+            for k in own if row else []:
+                u[k] = in_group[row](k)
+            v = w * u - sum(w * u) / n
+            grouped.append(sum(sum(v[k])**2 for k in own))
+        for key, values in (("standard_V", V), ("standard_group_V", grouped + 2 * grouped[2:])):
+            tables.setdefault(key, []).append(unit**2 * np.array(values))
+    return {key: np.array(value).T for key, value in tables.items()}
+
+
 def make_if():
     rng, level, entries = np.random.default_rng(7), 0.95, {}
     problems = [(1, 0, 1, 1e-3), (1, 1, 1, 1e-3), (2, 1, 0, 1e-2), (3, 0.5, 2, 1e-4)]
@@ -418,13 +448,15 @@ def make_if():
         assert max(errors) < 1e-20
         entries |= {f"p{number}_{key}": value for key, value in dict(
             config=[[depth, beta, bias_sd, lam, level]], X=X, y=y_float, x0=x0, group=group,
-            **{key: np.array(value).T for key, value in columns.items()}, **tables, loo=loo,
+            **{key: np.array(value).T for key, value in columns.items()}, **tables,
+            **standardised(X, y_float, x0, group, depth, beta, bias_sd, lam, level), loo=loo,
             loo_rmse=mp.sqrt(sum(loo**2) / n), noise=(alpha @ alpha) / (inv * inv).sum(),
             group_loo_rmse=mp.sqrt(sum(group_loo**2) / n), group_noise=sum(corrected**2) / n).items()}
     write("if.txt", ["config: depth bias bias_sd lambda level; prediction, tau2: a row for each x0;",
                      "IF, deletion (change of the prediction, ridge lambda n held): n rows, a column for each x0;",
                      "V, nu, lo, hi, group_*: rows none, jackknife, unbiased, rowwise, moderated, a column for each x0;",
-                     "group_*: contributions summed within each label of group before squaring, corrected for whole groups"],
+                     "group_*: contributions summed within each label of group before squaring, corrected for whole groups;",
+                     "standard_*: V when features and target are standardised first"],
           entries)
 
 

@@ -237,7 +237,7 @@ def infinite_variance(c, Q, q0, q00):
 
 
 def stopped(K, k0, y, lam, t):
-    """c and v of gradient flow stopped at time t, in the eigenbasis"""
+    """c, v and the residuals of gradient flow stopped at time t, in the eigenbasis"""
     n = len(y)
     w, V = mp.eigsy(mp.matrix(K))
     V = V.tolist()
@@ -253,4 +253,5 @@ def stopped(K, k0, y, lam, t):
             moved = t * mp.exp(-2 * mu[j] * t) if gap == 0 else mp.exp(-2 * mu[j] * t) * mp.expm1(gap * t) / gap
             part[j][k] = kappa[j] * eta[k] * (a * grown[j] / (2 * mu[j]) + (1 - a) * moved)
     v = [mpf(2) / n * mp.fsum(V[i][j] * dot(V[i], part[j]) for j in range(n)) for i in range(n)]
-    return c, v
+    fitted = times(V, [g * w[k] / (n * m) * h for k, (g, m, h) in enumerate(zip(grown, mu, eta))])
+    return c, v, [a - b for a, b in zip(y, fitted)]

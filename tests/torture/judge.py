@@ -120,7 +120,7 @@ class Exact:
 
     def __init__(self, case):
         how = case.options.get("scale", "standard")
-        self.case, self.level = case, mpf(float(LEVEL))
+        self.case, self.level, self.centred = case, mpf(float(LEVEL)), how == "standard"
         self.columns = [exact.Scaling([r[j] for r in case.x], how) for j in range(len(case.x[0]))]
         self.target = exact.Scaling(case.y, how)
         self.X, self.Z = ([[s.scaled(v) for s, v in zip(self.columns, r)] for r in rows]
@@ -142,6 +142,10 @@ class Exact:
         if "time" in case.options:  # nothing is divided by less than n/2t
             condition = min(condition, max(mp.fsum(abs(a) for a in row) for row in self.K) * 2 * mpf(case.options["time"]))
         self.allowed = FACTOR * EPS * (condition + scaling + direction + self.net[0])
+
+    def weights(self, c):
+        """of the rows' targets: c, and where their mean was taken off a share of what c leaves of it"""
+        return [v + (1 - mp.fsum(c)) / len(c) if self.centred else v for v in c]
 
     def units(self, variance):
         return variance * self.target.factor**2
@@ -173,12 +177,13 @@ def judge_interval(e, report, name, got, part):
 
 
 def judge_data(e, report, got, correction, c):
-    part = e.ridge.data(c, correction)
+    w = e.weights(c)
+    part = e.ridge.data(w, correction)
     if got is None:
         need(not e.held(part.variance), f"the data variance ({correction}) is withheld, and is {part.variance}")
         return
     report.compare("data", f"the data variance ({correction})", got["variance"], e.units(part.variance), e.allowed)
-    plain = e.ridge.data(c, "none").variance
+    plain = e.ridge.data(w, "none").variance
     if e.held(plain):
         report.compare("data", "the uncorrected variance", got["uncorrected"], e.units(plain), e.allowed)
     if part.variance > 0:
@@ -233,7 +238,8 @@ def judge_stopped(desk, e, report):
     answer = desk.ask()
     report.said |= codes(answer)
     for p, point in enumerate(answer["points"]):
-        c, v = exact.stopped(e.K, e.k0[p], e.y, e.lam, mpf(float(desk.case.options["time"])))
+        c, v, r = exact.stopped(e.K, e.k0[p], e.y, e.lam, mpf(float(desk.case.options["time"])))
+        v = [a + (w - b) * x for a, w, b, x in zip(v, e.weights(c), c, r)]
         V, _ = exact.satterthwaite([x - exact.mean(v) for x in v])
         judge_prediction(e, report, point["prediction"], c)
         judge_procedural(e, report, point["procedural"], c, p)
@@ -267,7 +273,7 @@ def judge_empirical(desk, e, report, starts):
         need(codes(answer) & CANNOT, f"no digits of the empirical kernel can be right, and it says {codes(answer)}")
         return
     for point, column in zip(answer["points"], zip(*k0)):
-        V = ridge.data(ridge.weights(list(column)), "rowwise").variance
+        V = ridge.data(e.weights(ridge.weights(list(column))), "rowwise").variance
         if e.held(V) and V:
             report.compare("data", "IF with the empirical kernel", point["data"]["variance"], e.units(V), allowed)
 

@@ -418,7 +418,7 @@ TEST(a_variance_of_zero_by_construction_does_not_win)
        EPIQ_OK);
     EQ(r->choice, 1);
     TRUE(r->models[0]->by_construction && !r->models[0]->variance.known && !r->models[0]->front);
-    TRUE(r->models[0]->data.variance == 0 && r->models[0]->loo.known);
+    TRUE(r->models[0]->procedural.variance == 0 && r->models[0]->loo.known); /* data: the target's mean alone */
     TRUE(!r->models[1]->by_construction && r->models[1]->variance.variance > 0 && r->models[1]->front);
     SAYS_ROUGHLY(told("not_compared")->message, "1 of 2 models");
     SENTENCE_ROUGHLY(r->reason);

@@ -248,6 +248,46 @@ static double correlation(const double *a, const double *b, int count)
     return ab / sqrt(aa * bb);
 }
 
+/* What a pick takes off the data part of its twin is 1 - (1-g)^2 whatever the weights of the targets are, and g is the kernel's: the
+ * same with targets centred (W of docs/method.md) and with the rows standardised by hand. */
+TEST(a_pick_knows_of_the_targets_mean)
+{
+    begin();
+    for (int k = 0; k <= D; k++) {
+        double mean = 0, square = 0;
+        for (int i = 0; i < N; i++) {
+            mean += (k < D ? X[i * D + k] : Y[i]) / N;
+        }
+        for (int i = 0; i < N; i++) {
+            double *v = k < D ? &X[i * D + k] : &Y[i];
+            *v -= mean;
+            square += *v * *v / N;
+        }
+        for (int i = 0; i < N; i++) {
+            *(k < D ? &X[i * D + k] : &Y[i]) /= sqrt(square);
+        }
+    }
+    const double twins[2 * D] = {0.5, -1, 0.3, 0.5, -1, 0.3};
+    double left[2], first[2];
+    for (int scale = 0; scale < 2; scale++) {
+        epiq_options o = usual(EPIQ_ENGINE_INFINITE);
+        o.scale = scale ? EPIQ_SCALE_STANDARD : EPIQ_SCALE_NONE;
+        o.correction = EPIQ_CORRECTION_NONE;
+        o.lambda = 1;
+        epiq_exploration ask = epiq_exploration_default();
+        ask.batch = 2;
+        table t = table_of(N, NULL, 2, twins, &o);
+        epiq_ranking *r = explore(t, &o, &ask);
+        first[scale] = r->ranked[0]->data.variance;
+        left[scale] = r->ranked[1]->data.variance / first[scale];
+        epiq_ranking_free(c, r);
+        table_free(t);
+    }
+    TRUE(first[1] > 1.05 * first[0]); /* the mean's chance */
+    CLOSE(left[1], left[0], 1e-9);
+    end();
+}
+
 TEST(networks_change_much_as_expected)
 {
     begin();
@@ -369,6 +409,74 @@ TEST(the_minimum_is_the_maximum_upside_down)
     for (int k = 0; k < POINTS; k++) {
         EQ(rows[1][k], rows[0][k]);
     }
+    end();
+}
+
+/* With an interval of the expected prediction its end is the score, whatever gives it; a pick makes the intervals near it narrower. */
+TEST(an_interval_of_the_expected_prediction_scores)
+{
+    begin();
+    static const struct {
+        int engine, confidence;
+        ptrdiff_t budget, networks;
+    } WAYS[] = {{EPIQ_ENGINE_INFINITE, EPIQ_CONFIDENCE_RETRAIN, 0, 0},
+                {EPIQ_ENGINE_LINEAR, EPIQ_CONFIDENCE_BOOTSTRAP, 0, 16},
+                {EPIQ_ENGINE_NETWORK, EPIQ_CONFIDENCE_NONE, 6, 6},
+                {EPIQ_ENGINE_NETWORK, EPIQ_CONFIDENCE_NONE, 4, 4}};
+    for (int way = 0; way < 4; way++) {
+        for (int goal = 0; goal < 2; goal++) {
+            epiq_options o = usual(WAYS[way].engine);
+            o.confidence = WAYS[way].confidence;
+            o.budget_networks = WAYS[way].budget;
+            o.members = 8;
+            o.resamples = 8;
+            o.width = 32;
+            epiq_exploration ask = epiq_exploration_default();
+            ask.goal = goal;
+            ask.batch = WAYS[way].budget == 4 ? 1 : 3; /* batches alone do not tell both parts */
+            table t = table_of(N, NULL, POINTS, AT, &o);
+            epiq_ranking *r = NULL;
+            EQ(epiq_explore(c, t.data, t.at, &o, &ask, &r), EPIQ_OK);
+            EQ(r->count, POINTS);
+            for (ptrdiff_t i = 0; i < r->count; i++) {
+                const epiq_candidate *k = r->ranked[i];
+                const epiq_confidence *now = &k->confidence, *first = &r->estimate->points[k->row - 1]->confidence;
+                EQ(k->known, 1);
+                EQ(now->networks, WAYS[way].networks);
+                CLOSE(k->score, goal == EPIQ_GOAL_MIN ? -now->lo : now->hi, 0);
+                CLOSE(now->centre, first->centre, 0);
+                if (k->pick > 1) {
+                    const double V[] = {first->hi - first->lo, now->hi - now->lo};
+                    TRUE(V[1] < V[0]);
+                    CLOSE(now->variance / first->variance, V[1] / V[0] * (V[1] / V[0]), 1e-12);
+                } else {
+                    CLOSE(now->hi, first->hi, 0);
+                }
+                TRUE(i <= ask.batch || k->score <= r->ranked[i - 1]->score);
+            }
+            epiq_ranking_free(c, r);
+            table_free(t);
+        }
+    }
+    end();
+}
+
+TEST(an_interval_must_be_there_to_score)
+{
+    begin();
+    epiq_options o = usual(EPIQ_ENGINE_NETWORK);
+    o.budget_networks = 4;
+    o.width = 32;
+    epiq_exploration ask = epiq_exploration_default();
+    ask.batch = 3;
+    table t = table_of(N, NULL, POINTS, AT, &o);
+    epiq_ranking *r = NULL;
+    EQ(epiq_explore(c, t.data, t.at, &o, &ask, &r), EPIQ_E_USAGE);
+    SAYS_ROUGHLY(epiq_message(c), "both parts");
+    ask.rule = EPIQ_RULE_DATA;
+    EQ(epiq_explore(c, t.data, t.at, &o, &ask, &r), EPIQ_E_USAGE);
+    SAYS_ROUGHLY(epiq_message(c), "confidence");
+    table_free(t);
     end();
 }
 

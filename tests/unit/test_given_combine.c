@@ -210,6 +210,7 @@ static void judge_done(void)
 static void judge(epiq_options *o)
 {
     o->data_by = EPIQ_DATA_BY_IF;
+    o->scale = EPIQ_SCALE_NONE; /* the chance of a mean that was taken off is the judge's alone */
     double x[N * D], y[N];
     judge_done();
     EQ(epiq_ctx_new(&other), EPIQ_OK);

@@ -279,11 +279,9 @@ TEST(without_bias_the_origin_is_zero_by_construction)
         EQ(run(N, D, x, Y, NULL, 1, mean, &o), EPIQ_OK);
         TRUE(warned("zero_by_construction") != NULL);
         NEAR(r->points[0]->procedural.variance, 0, 0);
-        NEAR(r->points[0]->data.variance, 0, 0);
-        NEAR(r->points[0]->ensemble.variance, 0, 0);
-        EQ(r->points[0]->procedural.has_interval + r->points[0]->data.has_interval +
-               r->points[0]->ensemble.has_interval,
-           0);
+        EQ(r->points[0]->procedural.has_interval, 0);
+        /* the prediction is the mean of the target, of which the noise alone has a chance here */
+        TRUE(r->points[0]->data.variance > 0 && r->points[0]->data.variance < epiqp_variance(Y, N) / N);
     }
     done();
 }

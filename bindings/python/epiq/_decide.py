@@ -317,7 +317,8 @@ def explore(
     candidates : array_like, points by features, or a file
         The points to choose from.
     rule : "ucb", "data" or "total"
-        What a candidate is worth: prediction plus ``kappa`` standard deviations, the variance due to the data, or the ensemble's.
+        What a candidate is worth: prediction plus ``kappa`` standard deviations, or with ``confidence`` or ``budget_networks`` the
+        upper end of that interval; the variance due to the data; or the ensemble's.
     goal : "max" or "min"
         Which end of y ucb looks for.
     kappa : float

@@ -63,8 +63,8 @@ class CompareOptions(TypedDict, total=False):
     device: Literal["auto", "gpu", "cpu"]
 
 
-class ExploreOptions(CompareOptions, total=False):
-    """What ``explore`` takes besides the table, the candidates and the rule; ``epiq explore --help`` explains each."""
+class _OneModel(CompareOptions, total=False):
+    """What ``plan`` and ``explore`` take of what ``compare`` has lists for, or does not need."""
 
     data_by: Literal["auto", "if", "retrain"]
     replicates: int
@@ -78,7 +78,15 @@ class ExploreOptions(CompareOptions, total=False):
     state: _arrays.Path
 
 
-class PlanOptions(ExploreOptions, total=False):
+class ExploreOptions(_OneModel, total=False):
+    """What ``explore`` takes besides the table, the candidates and the rule; ``epiq explore --help`` explains each."""
+
+    confidence: Literal["none", "batching", "bootstrap", "retrain", "jackknife", "halves"]
+    resamples: int
+    budget_networks: int
+
+
+class PlanOptions(_OneModel, total=False):
     """What ``plan`` takes besides the table and the prices; ``epiq plan --help`` explains each."""
 
     methods: str | Sequence[str]

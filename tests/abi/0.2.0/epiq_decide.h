@@ -14,8 +14,9 @@ extern "C" {
 
 /* What a candidate is worth. The variance meant is that of the ensemble, data + procedural / ensemble_size. */
 #define EPIQ_RULE_LIST(X)                                                                                              \
-    X(EPIQ_RULE_UCB, "ucb")   /* prediction + kappa deviations; towards the minimum: kappa of them less prediction */  \
-    X(EPIQ_RULE_DATA, "data") /* data alone: where other rows would move the prediction most */                        \
+    X(EPIQ_RULE_UCB, "ucb") /* prediction + kappa deviations, or with options.confidence the upper end of that       \
+                               * interval; towards the minimum: kappa of them less prediction, or less the lower end */ \
+    X(EPIQ_RULE_DATA, "data")   /* data alone: where other rows would move the prediction most */                      \
     X(EPIQ_RULE_TOTAL, "total") /* the ensemble's variance */
 typedef enum {
 #define EPIQ_RULE_ENUM(name, text) name,
@@ -29,7 +30,7 @@ typedef struct {
     size_t size;     /* sizeof(epiq_exploration), as epiq_exploration_default sets it */
     int rule;        /* epiq_rule */
     int goal;        /* epiq_goal: which end of the target ucb looks for */
-    double kappa;    /* standard deviations that ucb adds */
+    double kappa;    /* standard deviations that ucb adds, without options.confidence */
     ptrdiff_t batch; /* candidates to pick, each as if those before it had been observed to be as predicted */
 } epiq_exploration;
 EPIQ_API void epiq_exploration_init(epiq_exploration *x, size_t size); /* size: sizeof *x */
@@ -47,6 +48,7 @@ typedef struct {
     double score;               /* when it was picked, or before any pick, as are the numbers below; larger is better */
     double prediction;          /* target units */
     epiq_part procedural, data; /* variances without intervals: estimate has those, before any pick */
+    epiq_confidence confidence; /* narrower by as much as picks make the standard deviation smaller */
 } epiq_candidate;
 
 typedef struct {
