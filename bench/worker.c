@@ -197,8 +197,8 @@ static void time_gradient(const epiqp_net *net)
     double *theta = room(2 * p, sizeof *theta), least = INFINITY, rate = 0;
     epiqp_task task = {net, data->n, data->x, data->y, options.lambda, theta};
     epiqp_pass pass;
-    demand(epiqp_task_pass(&e, &task, &pass));
     epiqp_net_init(net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta);
+    demand(epiqp_task_pass(&e, &task, &pass)); /* the weights decide on its precision */
     for (int k = 0; k < TURNS; k++) {
         rate = fmax(rate, sgemm_rate());
         for (int again = 0; again < 2; again++) { /* the first has to fill the cache */
