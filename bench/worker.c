@@ -221,12 +221,16 @@ static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const cha
     double *starts = room(count * p, sizeof *starts);
     member *list = gather(net, count, batches, batch);
     double began = epiqp_now();
+    epiqp_left left = {0}; /* networks on the same rows share it */
+    if (!batches) demand(epiqp_left_new(&e, net, data->n, list[0].x, &left));
     products = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(e.threads)
     for (ptrdiff_t k = 0; k < count; k++) {
+        if (!batches) list[k].task.left = &left;
         demand(epiqp_minimise(&e, &list[k].task, 0, list[k].theta, &list[k].report));
     }
     double seconds = epiqp_now() - began;
+    epiqp_left_free(ctx, &left);
     for (ptrdiff_t k = 0; k < count; k++) {
         memcpy(starts + k * p, list[k].theta0, (size_t)p * sizeof *starts);
         list[k].loss = loss_at(&e, &list[k].task, list[k].theta, &list[k].mean);

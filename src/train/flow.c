@@ -219,15 +219,18 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     const ptrdiff_t limit = most_steps > 0 ? most_steps : most_steps < 0 ? -most_steps : MOST_GRADIENTS;
     bool strayed = false;
     double time = 0, checked_time = 0, checked_loss = INFINITY;
-    f.curvature = epiqp_leading_first(&f, theta);
     f.rough = f.pass.single;
-    report->loss = epiqp_flow_loss(&f, theta, f.grad, &report->gradient_rel);
-    report->iterations = 1;
-    if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
     if (most_steps >= 0 && how.implicit && levels == 1 && !f.remote && epiqp_implicit_worth(t->net, t->n)) {
         if ((status = epiqp_implicit_flow(e, &f, limit, theta, &time, report))) goto end;
     }
-    if (f.implicit) time = INFINITY; /* it has come to the end of the flow */
+    if (f.implicit) {
+        time = INFINITY; /* it has come to the end of the flow */
+    } else {
+        f.curvature = epiqp_leading_first(&f, theta);
+        report->loss = epiqp_flow_loss(&f, theta, f.grad, &report->gradient_rel);
+        report->iterations++;
+        if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
+    }
     while (!report->converged && report->iterations < limit && time * t->lambda < how.until) {
         double h = fmax(FIRST / f.curvature, how.growth * fmin(time, 1 / t->lambda));
         bool worth = f.leads && stages(&f, h) > 2 && how.pace / time < f.curvature / 4;

@@ -17,7 +17,7 @@ static const double FIRST = 1;     /* first step, in units of the time of the fa
 static const double GROWTH = 8;    /* steps over elapsed time */
 static const double LONGEST = 0.1; /* step, in units of 1/lambda: longer ones jump to and fro over kinks */
 static const double UNTIL = 1;     /* end of the flow in these units, or */
-static const double LITTLE = 0.02; /* after a longest step that lowered the loss by less than this fraction */
+static const double LITTLE = 0.3; /* after a longest step that lowered the loss by less than this fraction */
 static const double SHORTER = 4;   /* a step that raises the loss is taken again so many times as short, */
 enum { TAKEN_BACK = 4 };           /* so many times in all */
 enum { GRADIENTS = 2 };            /* that a step counts as, with its share of a kernel */
@@ -106,10 +106,10 @@ static void solve(const epiqp_env *e, const epiqp_implicit *m, double *v)
     }
 }
 
-void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const double *g, double *of)
+void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const float *g, double *of)
 {
     const ptrdiff_t n = m->jacobian.n;
-    epiqp_jacobian_push(&m->jacobian, g, of);
+    epiqp_jacobian_push_single(&m->jacobian, g, of);
     memcpy(of + n, of, (size_t)n * sizeof *of);
     solve(e, m, of + n);
 }
@@ -144,6 +144,42 @@ static void step(const epiqp_env *e, const epiqp_flow *f, epiqp_implicit *m, con
     epiqp_flow_step(f, end, theta, 1 / m->curvature, moved);
 }
 
+/* Quasi-Newton steps begin at theta, where look was last; the gradient is that of the Jacobian at hand. */
+static void hand_over(epiqp_flow *f, epiqp_implicit *m, const double *theta, epiqp_training *report)
+{
+    const epiqp_task *t = f->task;
+    double data = 0, moved = 0, gradient = 0;
+    m->start = (void *)f->old;
+    m->moved = (void *)f->y;
+    m->gradient = (void *)f->grad;
+    m->direction = (void *)f->before;
+    for (ptrdiff_t i = 0; i < t->n; i++) {
+        m->pushed[i] = 2 / (double)t->n * m->residual[i];
+    }
+    const float *pulled = epiqp_jacobian_pull_single(&m->jacobian, m->pushed);
+    for (ptrdiff_t k = 0; k < f->p; k++) {
+        const double w = theta[k] - t->theta0[k], g = (double)pulled[k] + 2 * t->lambda * w;
+        data += (double)pulled[k] * (double)pulled[k];
+        moved += w * w;
+        gradient += g * g;
+        m->start[k] = (float)t->theta0[k];
+        m->moved[k] = (float)w;
+        m->gradient[k] = (float)g;
+    }
+    report->gradient_rel = epiqp_gradient_rel(t->lambda, sqrt(data), moved, sqrt(gradient));
+    memset(f->image, 0, (size_t)(EPIQP_PAIRS * f->p) * sizeof *f->image); /* the pairs: all are read, with 0 as factor */
+    f->implicit = m;
+}
+
+void epiqp_implicit_end(epiq_ctx *c, epiqp_flow *f, double *theta)
+{
+    for (ptrdiff_t k = 0; k < f->p; k++) {
+        theta[k] = f->task->theta0[k] + (double)f->implicit->moved[k];
+    }
+    epiqp_implicit_free(c, f->implicit);
+    f->implicit = NULL;
+}
+
 int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, double *theta, double *time,
                         epiqp_training *report)
 {
@@ -152,10 +188,11 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
     epiqp_implicit *m = NULL;
     int status = implicit_new(e, t, &m);
     if (status) return status;
-    double *moved = f->before, *end = f->y, h = fmin(FIRST / f->curvature, LONGEST / t->lambda),
-           loss = look(f, m, theta, moved);
+    double *moved = f->before, *end = f->y, loss = look(f, m, theta, moved),
+           /* the largest curvature, of infinitely wide networks: the first step may be longer or shorter than planned */
+        h = fmin(FIRST / (f->left->curvature[0] + 2 * t->lambda), LONGEST / t->lambda);
     int taken_back = 0;
-    bool leads = true, done = false;
+    bool leads = loss <= EPIQP_LARGEST_LOSS, done = false;
     while (leads && !done && report->iterations + GRADIENTS < limit && loss >= f->pass.least) {
         if (!(leads = factor(e, t, h, m))) break;
         step(e, f, m, theta, moved, end);
@@ -174,10 +211,10 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
             if (leads) look(f, m, theta, moved);
         }
     }
-    report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
-    report->iterations++;
     if (done && !status && factor(e, t, LONGEST / t->lambda, m)) {
-        f->implicit = m;
+        report->loss = loss;
+        report->iterations++;
+        hand_over(f, m, theta, report);
     } else {
         epiqp_implicit_free(e->c, m);
     }
