@@ -254,19 +254,19 @@ static EPIQP_VERSIONS double dot(ptrdiff_t n, const float *x, const float *y)
     return sum;
 }
 
-/* All s, and then all y, lie one behind the other. */
-enum { FOUR = 4, ALL_PAIRS = 2 * EPIQP_PAIRS };
-_Static_assert(ALL_PAIRS % FOUR == 0, "vectors of pairs are taken four at a time");
+/* Pairs after implicit steps: 6, 20 and 40 need 2 % fewer gradients, and to read them takes longer. All s, and then all y, lie one
+ * behind the other, and are taken four at a time. */
+enum { FOUR = 4, FEW_PAIRS = 4, FEW_VECTORS = 2 * FEW_PAIRS };
 
 /* The direction from x, which is solved()'s; returns its product with the gradient. */
 static double direct_single(const memory *m, const double *alpha, const double *more, double *x)
 {
     epiqp_implicit *of = m->f->implicit;
-    float by[ALL_PAIRS];
+    float by[FEW_VECTORS];
     double slope = 0;
-    for (int j = 0; j < EPIQP_PAIRS; j++) {
+    for (int j = 0; j < FEW_PAIRS; j++) {
         by[j] = (float)more[j];
-        by[EPIQP_PAIRS + j] = (float)(-m->gamma * alpha[j]);
+        by[FEW_PAIRS + j] = (float)(-m->gamma * alpha[j]);
     }
     for (ptrdiff_t i = 0; i < rows_of(m); i++) {
         x[i] *= -m->gamma;
@@ -276,7 +276,7 @@ static double direct_single(const memory *m, const double *alpha, const double *
         const ptrdiff_t some = epiqp_min(SPAN, m->p - k);
         float *to = of->direction + k;
         scaled_sum(some, (float)m->gamma, of->gradient + k, pulled + k, to);
-        for (int j = 0; j < ALL_PAIRS; j += FOUR) {
+        for (int j = 0; j < FEW_VECTORS; j += FOUR) {
             epiqp_axpy_four(some, by + j, m->s + j * m->p + k, m->p, to);
         }
         slope += dot(some, to, of->gradient + k);
@@ -309,13 +309,13 @@ static void pair_single(memory *m, double length, float *s, float *y, double *sy
     const epiqp_implicit *of = f->implicit;
     const double lambda = f->task->lambda;
     float step[SPAN], change[SPAN];
-    double products_of[ALL_PAIRS] = {0}, data = 0, gradient = 0;
+    double products_of[FEW_VECTORS] = {0}, data = 0, gradient = 0;
     for (ptrdiff_t k = 0; k < m->p; k += SPAN) {
         const ptrdiff_t some = epiqp_min(SPAN, m->p - k);
         const float *from = f->pass.chunk32.grad + k;
         float *g = of->gradient + k;
         advance(some, (float)length, of->direction + k, (float)(2 * lambda), from, of->moved + k, g, step, change);
-        for (int j = 0; j < ALL_PAIRS; j += FOUR) { /* of the oldest pair too, whose place the new one may take */
+        for (int j = 0; j < FEW_VECTORS; j += FOUR) { /* of the oldest pair too, whose place the new one may take */
             epiqp_dot_four(some, m->s + j * m->p + k, m->p, g, products_of + j);
         }
         *sy += dot(some, step, change);
@@ -327,8 +327,8 @@ static void pair_single(memory *m, double length, float *s, float *y, double *sy
         memcpy(s + k, step, (size_t)some * sizeof *s);
         memcpy(y + k, change, (size_t)some * sizeof *y);
     }
-    memcpy(m->sg, products_of, sizeof m->sg);
-    memcpy(m->yg, products_of + EPIQP_PAIRS, sizeof m->yg);
+    memcpy(m->sg, products_of, FEW_PAIRS * sizeof *m->sg);
+    memcpy(m->yg, products_of + FEW_PAIRS, FEW_PAIRS * sizeof *m->yg);
     m->rel = epiqp_gradient_rel(lambda, sqrt(data), m->moved, sqrt(gradient));
     push_gradient(m);
 }
@@ -548,7 +548,7 @@ static void take_more_rows(memory *m, const double *theta, epiqp_training *repor
 int epiqp_finish(const epiqp_env *e, epiqp_flow *f, ptrdiff_t levels, double settled, ptrdiff_t limit, bool on,
                  double *theta, epiqp_training *report)
 {
-    memory m = {.e = e, .f = f, .p = f->p, .room = EPIQP_PAIRS};
+    memory m = {.e = e, .f = f, .p = f->p, .room = f->implicit ? FEW_PAIRS : EPIQP_PAIRS};
     m.s = (void *)f->image; /* the search for leading directions is over */
     m.y = m.s + m.room * f->p;
     forget(&m);

@@ -43,8 +43,6 @@ typedef struct {
 } manner;
 static const manner SHALLOW = {0.7, 9.8, 100, 1, false, 1e-3}, DEEP = {0.7, 9.8, 100, 0.1, true, 1e-3};
 static const manner CAREFUL = {0.4, 10, 12, 1, false, 2e-4}, FINE = {0.1, 10, 6, 3, false, 0};
-static const double AFTER_IMPLICIT =
-    0.6; /* a quasi-Newton step gains more there: the loss is to settle so much better */
 /* Curvatures fall off fast if this one, counted from 0, is below a fraction FALLEN of the largest. */
 enum { TYPICAL = 12 };
 static const double FALLEN = 0.01;
@@ -273,8 +271,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     }
     if (how.settled == 0) report->converged = report->iterations < limit;
     if (!report->converged || levels > 1) {
-        status = epiqp_finish(e, &f, levels, how.settled * (f.implicit ? AFTER_IMPLICIT : 1), limit, most_steps < 0,
-                              theta, report);
+        status = epiqp_finish(e, &f, levels, how.settled, limit, most_steps < 0, theta, report);
     }
     if (!status && f.remote) status = epiqp_there_end(&f, given);
 end:

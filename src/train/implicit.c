@@ -92,17 +92,29 @@ static bool factor(const epiqp_env *e, const epiqp_task *t, double h, epiqp_impl
     return e->la->potrf32(n, m->factor, n) == 0;
 }
 
-/* v <- (kappa I + J J')^-1 v */
+/* v <- (kappa I + J J')^-1 v, block by block: trsm of one right-hand side copies what it reads. */
 static void solve(const epiqp_env *e, const epiqp_implicit *m, double *v)
 {
+    enum { BLOCK = 32 };
     const ptrdiff_t n = m->jacobian.n;
+    float *x = m->solve;
     for (ptrdiff_t i = 0; i < n; i++) {
-        m->solve[i] = (float)v[i];
+        x[i] = (float)v[i];
     }
-    e->la->trsm32('L', 'N', n, 1, m->factor, n, m->solve, n);
-    e->la->trsm32('L', 'T', n, 1, m->factor, n, m->solve, n);
+    for (ptrdiff_t at = 0; at < n; at += BLOCK) {
+        const ptrdiff_t some = epiqp_min(BLOCK, n - at), below = at + some;
+        const float *l = m->factor + at * (n + 1);
+        e->la->trsm32('L', 'N', some, 1, l, n, x + at, n);
+        if (below < n) e->la->gemv32('N', n - below, some, -1, l + some, n, x + at, 1, x + below);
+    }
+    for (ptrdiff_t at = (n - 1) / BLOCK * BLOCK; at >= 0; at -= BLOCK) {
+        const ptrdiff_t some = epiqp_min(BLOCK, n - at), below = at + some;
+        const float *l = m->factor + at * (n + 1);
+        if (below < n) e->la->gemv32('T', n - below, some, -1, l + some, n, x + below, 1, x + at);
+        e->la->trsm32('L', 'T', some, 1, l, n, x + at, n);
+    }
     for (ptrdiff_t i = 0; i < n; i++) {
-        v[i] = (double)m->solve[i];
+        v[i] = (double)x[i];
     }
 }
 
