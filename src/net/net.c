@@ -401,6 +401,25 @@ void epiqp_jacobian_at(epiqp_jacobian *j, const double *theta, double *h)
     }
 }
 
+/* a: layers by rows by length; of each layer's rows the first of `every` remain, `kept` in all. */
+static void thin(ptrdiff_t layers, ptrdiff_t rows, ptrdiff_t every, ptrdiff_t kept, ptrdiff_t length, float *a)
+{
+    for (ptrdiff_t i = 1; i < layers * kept; i++) {
+        memmove(a + i * length, a + (i / kept * rows + i % kept * every) * length, (size_t)length * sizeof *a);
+    }
+}
+
+void epiqp_jacobian_thin(epiqp_jacobian *j, ptrdiff_t every)
+{
+    const epiqp_net *net = j->chunk.net;
+    const ptrdiff_t kept = (j->n + every - 1) / every;
+    if (every < 2) return;
+    thin(net->depth, j->n, every, kept, net->width, j->delta);
+    thin(net->depth, j->n, every, kept, net->width, j->chunk.g);
+    thin(1, j->n, every, kept, net->d, j->chunk.x);
+    j->n = kept;
+}
+
 void epiqp_jacobian_push(epiqp_jacobian *j, const double *v, double *out)
 {
     to_single(epiqp_net_params(j->chunk.net), v, j->chunk.grad);

@@ -107,6 +107,8 @@ void epiqp_jacobian_pull(epiqp_jacobian *j, const double *u, double *grad); /* g
 /* The same with vectors of weights in single precision; J'u is scratch that the next call overwrites. */
 void epiqp_jacobian_push_single(epiqp_jacobian *j, const float *v, double *out);
 const float *epiqp_jacobian_pull_single(epiqp_jacobian *j, const double *u);
+/* Leaves one of `every` rows, from the first. */
+void epiqp_jacobian_thin(epiqp_jacobian *j, ptrdiff_t every);
 /* The lower triangle of k = J J', n by n, and some of the upper one; scratch: twice n by EPIQP_KERNEL_PANEL. */
 enum { EPIQP_KERNEL_PANEL = 128 };
 void epiqp_jacobian_kernel(const epiqp_jacobian *j, float *k, float *scratch);

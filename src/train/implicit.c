@@ -23,8 +23,9 @@ enum { TAKEN_BACK = 4 };           /* so many times in all */
 enum { GRADIENTS = 2 };            /* that a step counts as, with its share of a kernel */
 
 /* A kernel costs 2/3 n/width gradients with two layers, its factor less while rows are few times the width. Narrow
- * networks have so many kinks to pass at the end that the kernel spares little there. */
-enum { MOST_WIDTHS = 2, MOST_ROWS = 8192, FEWEST_UNITS = 128 };
+ * networks have so many kinks to pass at the end that the kernel spares little there. In the quasi-Newton steps at most
+ * MOST_GUIDES widths of rows, evenly spread, make up the first guess: more spare fewer gradients than they cost. */
+enum { MOST_WIDTHS = 4, MOST_GUIDES = 2, MOST_ROWS = 8192, FEWEST_UNITS = 128 };
 
 bool epiqp_implicit_worth(const epiqp_net *net, ptrdiff_t n)
 {
@@ -82,7 +83,7 @@ static int implicit_new(const epiqp_env *e, const epiqp_task *t, epiqp_implicit 
 /* The kernel where the Jacobian is, and the factor for steps of length h; false: it has none in single precision. */
 static bool factor(const epiqp_env *e, const epiqp_task *t, double h, epiqp_implicit *m)
 {
-    const ptrdiff_t n = t->n;
+    const ptrdiff_t n = m->jacobian.n;
     m->curvature = 2 * t->lambda + 1 / h;
     m->shift = (double)n * m->curvature / 2;
     epiqp_jacobian_kernel(&m->jacobian, m->factor, m->panel);
@@ -223,12 +224,18 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
             if (leads) look(f, m, theta, moved);
         }
     }
-    if (done && !status && factor(e, t, LONGEST / t->lambda, m)) {
+    if (done && !status) {
         report->loss = loss;
         report->iterations++;
         hand_over(f, m, theta, report);
-    } else {
+        const ptrdiff_t guides = MOST_GUIDES * t->net->width;
+        epiqp_jacobian_thin(&m->jacobian, (t->n + guides - 1) / guides);
+        leads = factor(e, t, LONGEST / t->lambda, m);
+    }
+    if (!f->implicit) {
         epiqp_implicit_free(e->c, m);
+    } else if (!leads) {
+        epiqp_implicit_end(e->c, f, theta);
     }
     return status;
 }
