@@ -426,20 +426,20 @@ void epiqp_jacobian_push(epiqp_jacobian *j, const double *v, double *out)
     epiqp_jacobian_push_single(j, j->chunk.grad, out);
 }
 
-void epiqp_jacobian_push_single(epiqp_jacobian *j, const float *along, double *out)
+void epiqp_jacobian_push_single(epiqp_jacobian *j, const float *v, double *out)
 {
     epiqp_chunk32 *c = &j->chunk;
     const epiqp_net *net = c->net;
     const ptrdiff_t n = j->n, L = net->depth, width = net->width, last = weights_at(net, L + 1);
     const float beta = (float)net->beta;
     float *top = c->back;
-    c->la->gemv32('T', width, n, 1, layer_float(c, L, n, c->x), width, along + last, 0, top);
+    c->la->gemv32('T', width, n, 1, layer_float(c, L, n, c->x), width, v + last, 0, top);
     for (ptrdiff_t i = 0; i < n; i++) {
-        out[i] = (double)(top[i] + beta * along[last + width]);
+        out[i] = (double)(top[i] + beta * v[last + width]);
     }
     for (ptrdiff_t l = 1; l <= L; l++) {
-        const float *delta = j->delta + (l - 1) * n * width, *b = along + biases_at(net, l);
-        times_weights_float(c, l, along, layer_float(c, l - 1, n, c->x), n, 0, c->t);
+        const float *delta = j->delta + (l - 1) * n * width, *b = v + biases_at(net, l);
+        times_weights_float(c, l, v, layer_float(c, l - 1, n, c->x), n, 0, c->t);
         for (ptrdiff_t i = 0; i < n; i++) {
             out[i] += (double)tangent_dot(width, beta, b, c->t + i * width, delta + i * width);
         }

@@ -1,7 +1,8 @@
 /* finish.c - the end of training: quasi-Newton steps (limited-memory BFGS, Nocedal and Wright, section 7.2), whose first
  * guess of the inverse Hessian is gamma P, P = I - sum_l c_l v_l v_l' with the leading directions v_l slowed down as
- * along the flow, or after implicit steps P = I - J'(kappa I + J J')^-1 J, with J where these ended. All that one step computes with long vectors are the products of the gradient with each s_j, y_j and
- * v_l, and one sum of them; the rest is done with the products of pairs, which are kept.
+ * along the flow, or after implicit steps P = I - J'(kappa I + J J')^-1 J, with J where these ended. All that one step computes
+ * with long vectors are the products of the gradient with each s_j, y_j and v_l, and one sum of them; the rest is done with the
+ * products of pairs, which are kept. The vectors are here in double; on a device; or, after implicit steps, in single precision.
  */
 #include "train/flow.h"
 
@@ -30,7 +31,8 @@ typedef struct {
     /* On a device: |gradient|^2; and of the last step that was tried, the products of its gradient with all that is
      * kept, and with the direction and the change from the last gradient (try_there). */
     double gg, of_next[MOST_KEPT], of_pair[4], square;
-    double moved, rel; /* after implicit steps, of the last step that was tried: |theta - theta0|^2; gradient_rel if taken */
+    /* After implicit steps: |theta - theta0|^2 of the last step that was tried; gradient_rel of the last one taken. */
+    double moved, rel;
 } memory;
 
 static void forget(memory *m)
@@ -293,8 +295,8 @@ static double try_single(memory *m, double length)
     float *theta = f->pass.chunk32.theta;
     m->moved = 0;
     for (ptrdiff_t k = 0; k < m->p; k += SPAN) {
-        m->moved += lead(epiqp_min(SPAN, m->p - k), (float)length, of->direction + k, of->moved + k, of->start + k,
-                         theta + k);
+        m->moved +=
+            lead(epiqp_min(SPAN, m->p - k), (float)length, of->direction + k, of->moved + k, of->start + k, theta + k);
     }
     const double squares = epiqp_net_squares_single(&f->pass, t->n, t->x, t->y, 2 / (double)t->n),
                  loss = squares / (double)t->n + t->lambda * m->moved;

@@ -17,7 +17,7 @@ static const double FIRST = 1;     /* first step, in units of the time of the fa
 static const double GROWTH = 8;    /* steps over elapsed time */
 static const double LONGEST = 0.1; /* step, in units of 1/lambda: longer ones jump to and fro over kinks */
 static const double UNTIL = 1;     /* end of the flow in these units, or */
-static const double LITTLE = 0.3; /* after a longest step that lowered the loss by less than this fraction */
+static const double LITTLE = 0.3;  /* after a longest step that lowered the loss by less than this fraction */
 static const double SHORTER = 4;   /* a step that raises the loss is taken again so many times as short, */
 enum { TAKEN_BACK = 4 };           /* so many times in all */
 enum { GRADIENTS = 2 };            /* that a step counts as, with its share of a kernel */
@@ -180,7 +180,8 @@ static void hand_over(epiqp_flow *f, epiqp_implicit *m, const double *theta, epi
         m->gradient[k] = (float)g;
     }
     report->gradient_rel = epiqp_gradient_rel(t->lambda, sqrt(data), moved, sqrt(gradient));
-    memset(f->image, 0, (size_t)(EPIQP_PAIRS * f->p) * sizeof *f->image); /* the pairs: all are read, with 0 as factor */
+    /* pairs that are not there yet are read too, with 0 as their factor */
+    memset(f->image, 0, (size_t)(EPIQP_PAIRS * f->p) * sizeof *f->image);
     f->implicit = m;
 }
 
@@ -201,9 +202,10 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
     epiqp_implicit *m = NULL;
     int status = implicit_new(e, t, &m);
     if (status) return status;
-    double *moved = f->before, *end = f->y, loss = look(f, m, theta, moved),
-           /* the largest curvature, of infinitely wide networks: the first step may be longer or shorter than planned */
-        h = fmin(FIRST / (f->left->curvature[0] + 2 * t->lambda), LONGEST / t->lambda);
+    /* that of infinitely wide networks is near enough for the first step */
+    const double largest = f->left->curvature[0] + 2 * t->lambda;
+    double *moved = f->before, *end = f->y, h = fmin(FIRST / largest, LONGEST / t->lambda),
+           loss = look(f, m, theta, moved);
     int taken_back = 0;
     bool leads = loss <= EPIQP_LARGEST_LOSS, done = false;
     while (leads && !done && report->iterations + GRADIENTS < limit && loss >= f->pass.least) {
