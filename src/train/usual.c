@@ -18,7 +18,7 @@ static const double FIRST = 50, LAMBDA_FACTOR = 1, LAMBDA_POWER = 0.59, DEPTH_PO
 static const double GROWING = 3.5, OF_ALL = 2;
 /* Where implicit steps are taken (implicit.c), the gradients are so many times the root of these, with a power of the rows over
  * the width; kernels, J g and J'u beside them take as long as BESIDE_IMPLICIT times as many. Seven settings of depth 2 and 3,
- * widths 128 to 512, lambda 1e-2 and 1e-3, took 0.8 to 1.4 times that. */
+ * widths 128 to 512, lambda 1e-2 and 1e-3, took 0.8 to 1.3 times that. */
 static const double IMPLICIT = 4.4, ROWS_POWER = 0.4, BESIDE_IMPLICIT = 0.4;
 static const double PRODUCTS = 18, STRONG = 0.1, PRODUCTS_POWER = 0.14, PRODUCTS_DEPTH = 0.35;
 

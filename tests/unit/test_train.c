@@ -315,7 +315,7 @@ TEST(a_jacobian_of_fewer_rows_is_that_of_these_rows)
     EQ(j.n, KEPT);
     epiqp_jacobian_push(&j, v, some);
     for (ptrdiff_t i = 0; i < KEPT; i++) {
-        NEAR(some[i], all[EVERY * i], 1e-5 * sqrt((double)net.width)); /* products of fewer columns may be summed otherwise */
+        NEAR(some[i], all[EVERY * i], 1e-5 * sqrt((double)net.width)); /* fewer columns may be summed otherwise */
     }
     epiqp_jacobian_free(e.c, &j);
     free(theta);
