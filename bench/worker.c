@@ -197,8 +197,8 @@ static void time_gradient(const epiqp_net *net)
     double *theta = room(2 * p, sizeof *theta), least = INFINITY, rate = 0;
     epiqp_task task = {net, data->n, data->x, data->y, options.lambda, theta};
     epiqp_pass pass;
-    demand(epiqp_task_pass(&e, &task, &pass));
     epiqp_net_init(net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta);
+    demand(epiqp_task_pass(&e, &task, &pass)); /* the weights decide on its precision */
     for (int k = 0; k < TURNS; k++) {
         rate = fmax(rate, sgemm_rate());
         for (int again = 0; again < 2; again++) { /* the first has to fill the cache */
@@ -221,12 +221,16 @@ static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const cha
     double *starts = room(count * p, sizeof *starts);
     member *list = gather(net, count, batches, batch);
     double began = epiqp_now();
+    epiqp_left left = {0}; /* networks on the same rows share it */
+    if (!batches) demand(epiqp_left_new(&e, net, data->n, list[0].x, &left));
     products = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(e.threads)
     for (ptrdiff_t k = 0; k < count; k++) {
+        if (!batches) list[k].task.left = &left;
         demand(epiqp_minimise(&e, &list[k].task, 0, list[k].theta, &list[k].report));
     }
     double seconds = epiqp_now() - began;
+    epiqp_left_free(ctx, &left);
     for (ptrdiff_t k = 0; k < count; k++) {
         memcpy(starts + k * p, list[k].theta0, (size_t)p * sizeof *starts);
         list[k].loss = loss_at(&e, &list[k].task, list[k].theta, &list[k].mean);

@@ -132,6 +132,16 @@ static EPIQP_VERSIONS float tangent_dot(ptrdiff_t n, float beta, const float *re
     return sum;
 }
 
+/* out = a x; sum += b out */
+static EPIQP_VERSIONS void scale_and_add(ptrdiff_t n, float a, const float *restrict x, float *restrict out, float b,
+                                         float *restrict sum)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out[i] = a * x[i];
+        sum[i] += b * out[i];
+    }
+}
+
 /* ---- one chunk in the precision of the pass ---- */
 
 static ptrdiff_t at_once(const epiqp_pass *w)
@@ -257,12 +267,12 @@ void epiqp_net_forward(epiqp_pass *w, const double *theta, ptrdiff_t n, const do
     }
 }
 
-double epiqp_net_squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *y,
-                         double scale, double *h, double *grad)
+/* Between begin and end. */
+static double squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *y, double scale,
+                      double *h, double *grad)
 {
     const ptrdiff_t most = at_once(w);
     double sum = 0;
-    begin(w, theta);
     for (ptrdiff_t i = 0; i < n; i += most, x += most * w->net->d) {
         ptrdiff_t rows = epiqp_min(most, n - i);
         double u[CHUNK32];
@@ -275,8 +285,23 @@ double epiqp_net_squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const 
         }
         reverse(w, theta, rows, x, u, grad);
     }
+    return sum;
+}
+
+double epiqp_net_squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *y,
+                         double scale, double *h, double *grad)
+{
+    begin(w, theta);
+    const double sum = squares(w, theta, n, x, y, scale, h, grad);
     end(w, grad);
     return sum;
+}
+
+double epiqp_net_squares_single(epiqp_pass *w, ptrdiff_t n, const double *x, const double *y, double scale)
+{
+    memset(w->chunk32.grad, 0, (size_t)epiqp_net_params(w->net) * sizeof *w->chunk32.grad);
+    w->chunk32.rows_summed = -n; /* however many there are, they stay in single precision */
+    return squares(w, NULL, n, x, y, scale, NULL, NULL);
 }
 
 void epiqp_net_vjp(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *u, double *grad)
@@ -376,21 +401,45 @@ void epiqp_jacobian_at(epiqp_jacobian *j, const double *theta, double *h)
     }
 }
 
+/* a: layers by rows by length; of each layer's rows the first of `every` remain, `kept` in all. */
+static void thin(ptrdiff_t layers, ptrdiff_t rows, ptrdiff_t every, ptrdiff_t kept, ptrdiff_t length, float *a)
+{
+    for (ptrdiff_t i = 1; i < layers * kept; i++) {
+        memmove(a + i * length, a + (i / kept * rows + i % kept * every) * length, (size_t)length * sizeof *a);
+    }
+}
+
+void epiqp_jacobian_thin(epiqp_jacobian *j, ptrdiff_t every)
+{
+    const epiqp_net *net = j->chunk.net;
+    const ptrdiff_t kept = (j->n + every - 1) / every;
+    if (every < 2) return;
+    thin(net->depth, j->n, every, kept, net->width, j->delta);
+    thin(net->depth, j->n, every, kept, net->width, j->chunk.g);
+    thin(1, j->n, every, kept, net->d, j->chunk.x);
+    j->n = kept;
+}
+
 void epiqp_jacobian_push(epiqp_jacobian *j, const double *v, double *out)
+{
+    to_single(epiqp_net_params(j->chunk.net), v, j->chunk.grad);
+    epiqp_jacobian_push_single(j, j->chunk.grad, out);
+}
+
+void epiqp_jacobian_push_single(epiqp_jacobian *j, const float *v, double *out)
 {
     epiqp_chunk32 *c = &j->chunk;
     const epiqp_net *net = c->net;
     const ptrdiff_t n = j->n, L = net->depth, width = net->width, last = weights_at(net, L + 1);
     const float beta = (float)net->beta;
-    float *along = c->grad, *top = c->back;
-    to_single(epiqp_net_params(net), v, along);
-    c->la->gemv32('T', width, n, 1, layer_float(c, L, n, c->x), width, along + last, 0, top);
+    float *top = c->back;
+    c->la->gemv32('T', width, n, 1, layer_float(c, L, n, c->x), width, v + last, 0, top);
     for (ptrdiff_t i = 0; i < n; i++) {
-        out[i] = (double)(top[i] + beta * along[last + width]);
+        out[i] = (double)(top[i] + beta * v[last + width]);
     }
     for (ptrdiff_t l = 1; l <= L; l++) {
-        const float *delta = j->delta + (l - 1) * n * width, *b = along + biases_at(net, l);
-        times_weights_float(c, l, along, layer_float(c, l - 1, n, c->x), n, 0, c->t);
+        const float *delta = j->delta + (l - 1) * n * width, *b = v + biases_at(net, l);
+        times_weights_float(c, l, v, layer_float(c, l - 1, n, c->x), n, 0, c->t);
         for (ptrdiff_t i = 0; i < n; i++) {
             out[i] += (double)tangent_dot(width, beta, b, c->t + i * width, delta + i * width);
         }
@@ -399,14 +448,19 @@ void epiqp_jacobian_push(epiqp_jacobian *j, const double *v, double *out)
 
 void epiqp_jacobian_pull(epiqp_jacobian *j, const double *u, double *grad)
 {
+    add_single(epiqp_net_params(j->chunk.net), epiqp_jacobian_pull_single(j, u), grad);
+}
+
+const float *epiqp_jacobian_pull_single(epiqp_jacobian *j, const double *u)
+{
     epiqp_chunk32 *c = &j->chunk;
     const epiqp_net *net = c->net;
     const ptrdiff_t n = j->n, L = net->depth, width = net->width, last = weights_at(net, L + 1);
     const float beta = (float)net->beta;
     float *by = c->back, *sum = c->grad;
-    memset(sum, 0, (size_t)epiqp_net_params(net) * sizeof *sum);
     to_single(n, u, by);
     c->la->gemv32('N', width, n, 1, layer_float(c, L, n, c->x), width, by, 0, sum + last);
+    sum[last + width] = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         sum[last + width] += beta * by[i];
     }
@@ -414,15 +468,14 @@ void epiqp_jacobian_pull(epiqp_jacobian *j, const double *u, double *grad)
         const ptrdiff_t k = inputs(net, l);
         const float *delta = j->delta + (l - 1) * n * width;
         float *b = sum + biases_at(net, l);
-        memset(c->t, 0, (size_t)(n * width) * sizeof *c->t);
+        memset(b, 0, (size_t)width * sizeof *b);
         for (ptrdiff_t i = 0; i < n; i++) {
-            add_float(width, by[i], delta + i * width, c->t + i * width);
-            add_float(width, beta, c->t + i * width, b);
+            scale_and_add(width, by[i], delta + i * width, c->t + i * width, beta, b);
         }
         c->la->gemm32('N', 'T', k, width, n, 1, layer_float(c, l - 1, n, c->x), k, c->t, width, 0,
                       sum + weights_at(net, l), k);
     }
-    add_single(epiqp_net_params(net), sum, grad);
+    return sum;
 }
 
 /* k += (inner + beta^2) outer */

@@ -56,6 +56,9 @@ void epiqp_net_forward(epiqp_pass *w, const double *theta, ptrdiff_t n, const do
 /* Data part of the loss: returns sum_i (h_i - y_i)^2, sets h if not NULL, and adds scale * J'(h - y) to grad. */
 double epiqp_net_squares(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *y,
                          double scale, double *h, double *grad);
+/* The same by matrix products in single precision without the copies: for the weights in w->chunk32.theta; the gradient
+ * is left in w->chunk32.grad. */
+double epiqp_net_squares_single(epiqp_pass *w, ptrdiff_t n, const double *x, const double *y, double scale);
 
 /* grad += J' u, and tangent = J v: J the n by p Jacobian at theta */
 void epiqp_net_vjp(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const double *u, double *grad);
@@ -101,6 +104,11 @@ double epiqp_jacobian_bytes(const epiqp_net *net, ptrdiff_t n);
 void epiqp_jacobian_at(epiqp_jacobian *j, const double *theta, double *h); /* moves it to theta; h: the outputs there */
 void epiqp_jacobian_push(epiqp_jacobian *j, const double *v, double *out); /* out = J v */
 void epiqp_jacobian_pull(epiqp_jacobian *j, const double *u, double *grad); /* grad += J'u */
+/* The same with vectors of weights in single precision; J'u is scratch that the next call overwrites. */
+void epiqp_jacobian_push_single(epiqp_jacobian *j, const float *v, double *out);
+const float *epiqp_jacobian_pull_single(epiqp_jacobian *j, const double *u);
+/* Leaves one of `every` rows, from the first. */
+void epiqp_jacobian_thin(epiqp_jacobian *j, ptrdiff_t every);
 /* The lower triangle of k = J J', n by n, and some of the upper one; scratch: twice n by EPIQP_KERNEL_PANEL. */
 enum { EPIQP_KERNEL_PANEL = 128 };
 void epiqp_jacobian_kernel(const epiqp_jacobian *j, float *k, float *scratch);

@@ -43,8 +43,8 @@ typedef struct {
 } manner;
 static const manner SHALLOW = {0.7, 9.8, 100, 1, false, 1e-3}, DEEP = {0.7, 9.8, 100, 0.1, true, 1e-3};
 static const manner CAREFUL = {0.4, 10, 12, 1, false, 2e-4}, FINE = {0.1, 10, 6, 3, false, 0};
-static const double AFTER_IMPLICIT =
-    0.6; /* a quasi-Newton step gains more there: the loss is to settle so much better */
+/* A quasi-Newton step that half of the rows guide (implicit.c) gains less: the loss is to settle so much better. */
+static const double GUIDED_BY_HALF = 0.7;
 /* Curvatures fall off fast if this one, counted from 0, is below a fraction FALLEN of the largest. */
 enum { TYPICAL = 12 };
 static const double FALLEN = 0.01;
@@ -221,15 +221,18 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     const ptrdiff_t limit = most_steps > 0 ? most_steps : most_steps < 0 ? -most_steps : MOST_GRADIENTS;
     bool strayed = false;
     double time = 0, checked_time = 0, checked_loss = INFINITY;
-    f.curvature = epiqp_leading_first(&f, theta);
     f.rough = f.pass.single;
-    report->loss = epiqp_flow_loss(&f, theta, f.grad, &report->gradient_rel);
-    report->iterations = 1;
-    if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
     if (most_steps >= 0 && how.implicit && levels == 1 && !f.remote && epiqp_implicit_worth(t->net, t->n)) {
         if ((status = epiqp_implicit_flow(e, &f, limit, theta, &time, report))) goto end;
     }
-    if (f.implicit) time = INFINITY; /* it has come to the end of the flow */
+    if (f.implicit) {
+        time = INFINITY; /* it has come to the end of the flow */
+    } else {
+        f.curvature = epiqp_leading_first(&f, theta);
+        report->loss = epiqp_flow_loss(&f, theta, f.grad, &report->gradient_rel);
+        report->iterations++;
+        if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
+    }
     while (!report->converged && report->iterations < limit && time * t->lambda < how.until) {
         double h = fmax(FIRST / f.curvature, how.growth * fmin(time, 1 / t->lambda));
         bool worth = f.leads && stages(&f, h) > 2 && how.pace / time < f.curvature / 4;
@@ -272,8 +275,9 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     }
     if (how.settled == 0) report->converged = report->iterations < limit;
     if (!report->converged || levels > 1) {
-        status = epiqp_finish(e, &f, levels, how.settled * (f.implicit ? AFTER_IMPLICIT : 1), limit, most_steps < 0,
-                              theta, report);
+        const bool half = f.implicit && f.implicit->jacobian.n < t->n;
+        status = epiqp_finish(e, &f, levels, how.settled * (half ? GUIDED_BY_HALF : 1), limit, most_steps < 0, theta,
+                              report);
     }
     if (!status && f.remote) status = epiqp_there_end(&f, given);
 end:

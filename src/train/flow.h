@@ -22,6 +22,9 @@ typedef struct {
     double *output, *residual, *pushed; /* n each; output begins the block of all below */
     double *of_gradient, *before; /* 2 by n each: J g and (kappa + J J')^-1 J g, of this gradient and the last one */
     double *of_change;            /* EPIQP_PAIRS by 2 by n: of changes of the gradient */
+    /* p each, of the quasi-Newton steps, in the flow's vectors: theta0, theta - theta0, the gradient, the direction. In single
+     * precision like the gradients: what these steps do with them is to read and write memory. */
+    float *start, *moved, *gradient, *direction;
 } epiqp_implicit;
 
 typedef struct {
@@ -95,12 +98,14 @@ void epiqp_leading_apply(const epiqp_flow *f, double *g);
 bool epiqp_implicit_worth(const epiqp_net *net, ptrdiff_t n);
 double epiqp_implicit_bytes(const epiqp_net *net, ptrdiff_t n);
 /* Follows the flow from theta. At its end f->implicit is set. Elsewhere it stops where single precision, shorter steps
- * or the limit of gradients lead no further; *time then is that of theta. The gradient there is in f->grad. */
+ * or the limit of gradients lead no further; *time then is that of theta. */
 int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, double *theta, double *time,
                         epiqp_training *report);
 void epiqp_implicit_free(epiq_ctx *c, epiqp_implicit *m);
 /* of (2 by n) = J g and (kappa + J J')^-1 J g */
-void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const double *g, double *of);
+void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const float *g, double *of);
+/* Leaves f->implicit: theta in double, as it stands in f->implicit->moved. */
+void epiqp_implicit_end(epiq_ctx *c, epiqp_flow *f, double *theta);
 
 /* Quasi-Newton steps from theta, whose gradient is in f->grad, until the loss falls by less than a fraction `settled`,
  * or `limit` gradients are spent in all; on: go on to the limit. levels: f->task is the first of so many, with more and

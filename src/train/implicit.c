@@ -17,14 +17,15 @@ static const double FIRST = 1;     /* first step, in units of the time of the fa
 static const double GROWTH = 8;    /* steps over elapsed time */
 static const double LONGEST = 0.1; /* step, in units of 1/lambda: longer ones jump to and fro over kinks */
 static const double UNTIL = 1;     /* end of the flow in these units, or */
-static const double LITTLE = 0.02; /* after a longest step that lowered the loss by less than this fraction */
+static const double LITTLE = 0.3;  /* after a longest step that lowered the loss by less than this fraction */
 static const double SHORTER = 4;   /* a step that raises the loss is taken again so many times as short, */
 enum { TAKEN_BACK = 4 };           /* so many times in all */
 enum { GRADIENTS = 2 };            /* that a step counts as, with its share of a kernel */
 
 /* A kernel costs 2/3 n/width gradients with two layers, its factor less while rows are few times the width. Narrow
- * networks have so many kinks to pass at the end that the kernel spares little there. */
-enum { MOST_WIDTHS = 2, MOST_ROWS = 8192, FEWEST_UNITS = 128 };
+ * networks have so many kinks to pass at the end that the kernel spares little there. In the quasi-Newton steps at most
+ * MOST_GUIDES widths of rows, evenly spread, make up the first guess: more spare fewer gradients than they cost. */
+enum { MOST_WIDTHS = 4, MOST_GUIDES = 2, MOST_ROWS = 8192, FEWEST_UNITS = 128 };
 
 bool epiqp_implicit_worth(const epiqp_net *net, ptrdiff_t n)
 {
@@ -82,7 +83,7 @@ static int implicit_new(const epiqp_env *e, const epiqp_task *t, epiqp_implicit 
 /* The kernel where the Jacobian is, and the factor for steps of length h; false: it has none in single precision. */
 static bool factor(const epiqp_env *e, const epiqp_task *t, double h, epiqp_implicit *m)
 {
-    const ptrdiff_t n = t->n;
+    const ptrdiff_t n = m->jacobian.n;
     m->curvature = 2 * t->lambda + 1 / h;
     m->shift = (double)n * m->curvature / 2;
     epiqp_jacobian_kernel(&m->jacobian, m->factor, m->panel);
@@ -92,24 +93,36 @@ static bool factor(const epiqp_env *e, const epiqp_task *t, double h, epiqp_impl
     return e->la->potrf32(n, m->factor, n) == 0;
 }
 
-/* v <- (kappa I + J J')^-1 v */
+/* v <- (kappa I + J J')^-1 v, block by block: trsm of one right-hand side copies what it reads. */
 static void solve(const epiqp_env *e, const epiqp_implicit *m, double *v)
 {
+    enum { BLOCK = 32 };
     const ptrdiff_t n = m->jacobian.n;
+    float *x = m->solve;
     for (ptrdiff_t i = 0; i < n; i++) {
-        m->solve[i] = (float)v[i];
+        x[i] = (float)v[i];
     }
-    e->la->trsm32('L', 'N', n, 1, m->factor, n, m->solve, n);
-    e->la->trsm32('L', 'T', n, 1, m->factor, n, m->solve, n);
+    for (ptrdiff_t at = 0; at < n; at += BLOCK) {
+        const ptrdiff_t some = epiqp_min(BLOCK, n - at), below = at + some;
+        const float *l = m->factor + at * (n + 1);
+        e->la->trsm32('L', 'N', some, 1, l, n, x + at, n);
+        if (below < n) e->la->gemv32('N', n - below, some, -1, l + some, n, x + at, 1, x + below);
+    }
+    for (ptrdiff_t at = (n - 1) / BLOCK * BLOCK; at >= 0; at -= BLOCK) {
+        const ptrdiff_t some = epiqp_min(BLOCK, n - at), below = at + some;
+        const float *l = m->factor + at * (n + 1);
+        if (below < n) e->la->gemv32('T', n - below, some, -1, l + some, n, x + below, 1, x + at);
+        e->la->trsm32('L', 'T', some, 1, l, n, x + at, n);
+    }
     for (ptrdiff_t i = 0; i < n; i++) {
-        v[i] = (double)m->solve[i];
+        v[i] = (double)x[i];
     }
 }
 
-void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const double *g, double *of)
+void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const float *g, double *of)
 {
     const ptrdiff_t n = m->jacobian.n;
-    epiqp_jacobian_push(&m->jacobian, g, of);
+    epiqp_jacobian_push_single(&m->jacobian, g, of);
     memcpy(of + n, of, (size_t)n * sizeof *of);
     solve(e, m, of + n);
 }
@@ -144,6 +157,43 @@ static void step(const epiqp_env *e, const epiqp_flow *f, epiqp_implicit *m, con
     epiqp_flow_step(f, end, theta, 1 / m->curvature, moved);
 }
 
+/* Quasi-Newton steps begin at theta, where look was last; the gradient is that of the Jacobian at hand. */
+static void hand_over(epiqp_flow *f, epiqp_implicit *m, const double *theta, epiqp_training *report)
+{
+    const epiqp_task *t = f->task;
+    double data = 0, moved = 0, gradient = 0;
+    m->start = (void *)f->old;
+    m->moved = (void *)f->y;
+    m->gradient = (void *)f->grad;
+    m->direction = (void *)f->before;
+    for (ptrdiff_t i = 0; i < t->n; i++) {
+        m->pushed[i] = 2 / (double)t->n * m->residual[i];
+    }
+    const float *pulled = epiqp_jacobian_pull_single(&m->jacobian, m->pushed);
+    for (ptrdiff_t k = 0; k < f->p; k++) {
+        const double w = theta[k] - t->theta0[k], g = (double)pulled[k] + 2 * t->lambda * w;
+        data += (double)pulled[k] * (double)pulled[k];
+        moved += w * w;
+        gradient += g * g;
+        m->start[k] = (float)t->theta0[k];
+        m->moved[k] = (float)w;
+        m->gradient[k] = (float)g;
+    }
+    report->gradient_rel = epiqp_gradient_rel(t->lambda, sqrt(data), moved, sqrt(gradient));
+    /* pairs that are not there yet are read too, with 0 as their factor */
+    memset(f->image, 0, (size_t)(EPIQP_PAIRS * f->p) * sizeof *f->image);
+    f->implicit = m;
+}
+
+void epiqp_implicit_end(epiq_ctx *c, epiqp_flow *f, double *theta)
+{
+    for (ptrdiff_t k = 0; k < f->p; k++) {
+        theta[k] = f->task->theta0[k] + (double)f->implicit->moved[k];
+    }
+    epiqp_implicit_free(c, f->implicit);
+    f->implicit = NULL;
+}
+
 int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, double *theta, double *time,
                         epiqp_training *report)
 {
@@ -152,10 +202,12 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
     epiqp_implicit *m = NULL;
     int status = implicit_new(e, t, &m);
     if (status) return status;
-    double *moved = f->before, *end = f->y, h = fmin(FIRST / f->curvature, LONGEST / t->lambda),
+    /* that of infinitely wide networks is near enough for the first step */
+    const double largest = f->left->curvature[0] + 2 * t->lambda;
+    double *moved = f->before, *end = f->y, h = fmin(FIRST / largest, LONGEST / t->lambda),
            loss = look(f, m, theta, moved);
     int taken_back = 0;
-    bool leads = true, done = false;
+    bool leads = loss <= EPIQP_LARGEST_LOSS, done = false;
     while (leads && !done && report->iterations + GRADIENTS < limit && loss >= f->pass.least) {
         if (!(leads = factor(e, t, h, m))) break;
         step(e, f, m, theta, moved, end);
@@ -174,12 +226,18 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
             if (leads) look(f, m, theta, moved);
         }
     }
-    report->loss = epiqp_flow_loss(f, theta, f->grad, &report->gradient_rel);
-    report->iterations++;
-    if (done && !status && factor(e, t, LONGEST / t->lambda, m)) {
-        f->implicit = m;
-    } else {
+    if (done && !status) {
+        report->loss = loss;
+        report->iterations++;
+        hand_over(f, m, theta, report);
+        const ptrdiff_t guides = MOST_GUIDES * t->net->width;
+        epiqp_jacobian_thin(&m->jacobian, (t->n + guides - 1) / guides);
+        leads = factor(e, t, LONGEST / t->lambda, m);
+    }
+    if (!f->implicit) {
         epiqp_implicit_free(e->c, m);
+    } else if (!leads) {
+        epiqp_implicit_end(e->c, f, theta);
     }
     return status;
 }

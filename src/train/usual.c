@@ -16,9 +16,10 @@ static const double FIRST = 50, LAMBDA_FACTOR = 1, LAMBDA_POWER = 0.59, DEPTH_PO
 /* Many rows begin with a part of them (flow.c), which grows: so many times its share of the gradients, and of all rows so many times
  * their root. Ten settings of 150,000 to a million rows took 0.7 to 1.6 times that. */
 static const double GROWING = 3.5, OF_ALL = 2;
-/* Implicit steps (implicit.c) take so many times the gradients of explicit ones, and kernels, J g and J'u beside them that take
- * as long as so many times the gradients left. Five settings, depth 2 and 3, took 0.6 to 1.1 times that. */
-static const double IMPLICIT = 0.5, BESIDE_IMPLICIT = 0.5;
+/* Where implicit steps are taken (implicit.c), the gradients are so many times the root of these, with a power of the rows over
+ * the width; kernels, J g and J'u beside them take as long as BESIDE_IMPLICIT times as many. Seven settings of depth 2 and 3,
+ * widths 128 to 512, lambda 1e-2 and 1e-3, took 0.8 to 1.3 times that. */
+static const double IMPLICIT = 4.4, ROWS_POWER = 0.4, BESIDE_IMPLICIT = 0.4;
 static const double PRODUCTS = 18, STRONG = 0.1, PRODUCTS_POWER = 0.14, PRODUCTS_DEPTH = 0.35;
 
 epiqp_effort epiqp_usual_effort(const epiqp_net *net, ptrdiff_t n, double lambda)
@@ -30,7 +31,8 @@ epiqp_effort epiqp_usual_effort(const epiqp_net *net, ptrdiff_t n, double lambda
     const double share = (double)epiqp_part_rows(n) / (double)epiqp_max(n, 1), all = fmin(gradients, MOST),
                  products = PRODUCTS * pow(fmax(1, STRONG / small), PRODUCTS_POWER) * pow(depth, PRODUCTS_DEPTH);
     if (epiqp_implicit_worth(net, n)) {
-        return (epiqp_effort){.gradients = IMPLICIT * all, .products = BESIDE_IMPLICIT * IMPLICIT * all};
+        const double taken = IMPLICIT * sqrt(all) * pow((double)n / (double)net->width, ROWS_POWER);
+        return (epiqp_effort){.gradients = taken, .products = BESIDE_IMPLICIT * taken};
     }
     return (epiqp_effort){.gradients = share < 1 ? fmin(all, OF_ALL * sqrt(all) + GROWING * share * all) : all,
                           .products = share * products};

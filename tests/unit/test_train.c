@@ -296,6 +296,31 @@ TEST(a_jacobian_that_is_kept_agrees_with_passes_in_double)
     }
 }
 
+/* With one row in three left, J v is what it was at these rows. */
+TEST(a_jacobian_of_fewer_rows_is_that_of_these_rows)
+{
+    epiqp_env e = env();
+    const epiqp_net net = {3, 64, 2, 0.7, 1};
+    enum { N = 100, EVERY = 3, KEPT = 34 };
+    const ptrdiff_t p = epiqp_net_params(&net);
+    double *theta = malloc((size_t)(2 * p) * sizeof *theta), *v = theta + p, x[N * 3], all[N], some[N];
+    epiqp_net_init(&net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta);
+    epiqp_net_init(&net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 1}, v);
+    epiqp_normals((epiqp_stream){1, EPIQP_FOR_SYNTH_X, 0}, N * 3, x);
+    epiqp_jacobian j;
+    EQ(epiqp_jacobian_new(&e, &net, N, x, &j), EPIQ_OK);
+    epiqp_jacobian_at(&j, theta, all);
+    epiqp_jacobian_push(&j, v, all);
+    epiqp_jacobian_thin(&j, EVERY);
+    EQ(j.n, KEPT);
+    epiqp_jacobian_push(&j, v, some);
+    for (ptrdiff_t i = 0; i < KEPT; i++) {
+        NEAR(some[i], all[EVERY * i], 1e-5 * sqrt((double)net.width)); /* fewer columns may be summed otherwise */
+    }
+    epiqp_jacobian_free(e.c, &j);
+    free(theta);
+}
+
 /* Little is left to gain where training ends, half a percent of the loss at most: not by the flow itself going on for
  * ten times as many gradients, nor by as many steps of plain descent. With two layers training takes implicit steps, and what
  * goes on from the start for a given number of gradients takes explicit ones: the mean loss of four networks, which end in
