@@ -173,7 +173,8 @@ static void ensembles_agree(ptrdiff_t n, ptrdiff_t d, ptrdiff_t width, ptrdiff_t
         judge(fabs(r[0]->training->loss_max / r[2]->training->loss_max - 1), depth > 1 ? 2e-2 : 1e-3, "largest loss");
         /* twins of one layer end together; those of several may part, and means of strangers are 1.4 apart at a typical point */
         judge(mean, depth > 1 ? 2 : 1, "means at 20 points, over their standard error");
-        judge(fabs(variance), 0.1, "variances, mean logarithm of their ratio");
+        /* likewise: two variances of 200 strangers are 0.14 apart in logarithm at a point */
+        judge(fabs(variance), depth > 1 ? 0.3 : 0.1, "variances, mean logarithm of their ratio");
     }
     for (int k = 0; k < 3; k++) {
         epiq_result_free(c, r[k]);
@@ -201,7 +202,7 @@ void training_agrees(bool ensembles)
     }
     if (!ensembles) return;
     ensembles_agree(506, 13, 1024, 1, 50, true);
-    ensembles_agree(300, 4, 128, 2, 20, true);
+    ensembles_agree(300, 4, 128, 2, 200, true);
     ensembles_agree(200, 60, 64, 1, 20, true);
     ensembles_agree(506, 13, 1024, 1, 1000, false);
 }
