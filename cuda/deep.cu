@@ -173,11 +173,7 @@ __global__ static void gate_sum(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width,
     if (own_unit() >= width) return;
     const T more = beta * b[own_unit()];
     over_rows<T>(
-        rows, each, width,
-        [&](ptrdiff_t e, ptrdiff_t) {
-            const T gate = g[e], v = t.hi[e]; /* both are read before the gate is known: one wait for memory, not two */
-            return gate > 0 ? s * (v + more) : 0;
-        },
+        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return g[e] > 0 ? s * (t.hi[e] + more) : 0; },
         [&](ptrdiff_t e, ptrdiff_t, T v) { put(t, e, v); });
 }
 
@@ -208,11 +204,7 @@ __global__ static void mask(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, con
     if (own_unit() >= width) return;
     T all = 0;
     over_rows<T>(
-        rows, each, width,
-        [&](ptrdiff_t e, ptrdiff_t) {
-            const T gate = g[e], v = delta.hi[e];
-            return gate > 0 ? v : 0;
-        },
+        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return g[e] > 0 ? delta.hi[e] : 0; },
         [&](ptrdiff_t e, ptrdiff_t, T v) {
             all += v;
             put(delta, e, v);
