@@ -88,7 +88,7 @@ def test_a_jacobian_gives_the_kernel_of_the_library(rows, depth, jacobian, dtype
 
     np.testing.assert_allclose(brought.data, inside.data, rtol=tolerance)
     np.testing.assert_allclose(brought.data_interval, inside.data_interval, rtol=10 * tolerance)
-    np.testing.assert_allclose(brought.prediction, inside.prediction, rtol=tolerance)
+    np.testing.assert_allclose(brought.prediction, inside.prediction, atol=tolerance)  # the target's spread is 1, and some are near 0
 
 
 def test_the_gram_matrix_does_as_well_as_the_jacobian(rows):
