@@ -334,7 +334,8 @@ template <class T> struct worker {
         delta = take(&c, layer_size, layer_size);
         back = take(&c, layer_size, layer_size);
         u = c.take<T>(rows);
-        sums = c.take<T>(2 * tiles_of(rows, s.width).parts * s.width);
+        /* a thread has STAGE rows at least; the last chunk, which has fewer rows, may be divided into more parts than others */
+        sums = c.take<T>(2 * (rows / STAGE + THREADS / 32) * s.width);
         h = c.take<double>(s.n);
         square = c.take<double>(blocks);
         sum = c.take<double>(blocks);

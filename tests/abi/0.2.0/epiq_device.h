@@ -134,7 +134,7 @@ typedef struct epiq_device {
     ptrdiff_t split;
 } epiq_device;
 
-/* Opens the device. NULL: there is none, and `why` says so in a sentence; an empty one where nobody could expect one. */
+/* Opens the device. NULL: there is none, and `why` says so in a sentence; an empty one where no device is to be expected. */
 typedef const epiq_device *(*epiq_device_open)(void *user, char *why, size_t room);
 
 /* Called when a run first needs a device; the table must live as long as the context. NULL: there is none. */
