@@ -1,11 +1,11 @@
-"""bench/results.md from the figures in bench/out/*.jsonl."""
+"""report.py FOLDER RESULT: the page RESULT from the figures in FOLDER/*.jsonl, which bench/run has left there."""
 import json
 import math
 import statistics
+import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-OUT = HERE / "out"
+OUT, RESULT = map(Path, sys.argv[1:])
 TITLES = {
     "roofline": "What the machine can do, and how near epiq comes",
     "blas": "The kernels that OpenBLAS uses",
@@ -258,4 +258,4 @@ def lines():
         yield "Time taken: " + ", ".join(f"{r['part']} {r['values'][0]:.0f} s" for r in took) + "."
 
 
-(HERE / "results.md").write_text("\n".join(lines()) + "\n")
+RESULT.write_text("\n".join(lines()) + "\n")
