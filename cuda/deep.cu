@@ -165,6 +165,12 @@ __global__ static void relu(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, T s
         [&](ptrdiff_t e, ptrdiff_t, T v) { put(f, e, v > 0 ? s * v : 0); });
 }
 
+/* v where g > 0, else 0. Both are read before either is looked at: reading v only where g lets it through waits twice. */
+template <class T> __device__ static T gated(T g, T v)
+{
+    return g > 0 ? v : 0;
+}
+
 /* t = s (t + beta b) where g > 0, else 0 */
 template <class T>
 __global__ static void gate_sum(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, T s, T beta, const T *b, const T *g,
@@ -173,7 +179,7 @@ __global__ static void gate_sum(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width,
     if (own_unit() >= width) return;
     const T more = beta * b[own_unit()];
     over_rows<T>(
-        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return g[e] > 0 ? s * (t.hi[e] + more) : 0; },
+        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return gated(g[e], s * (t.hi[e] + more)); },
         [&](ptrdiff_t e, ptrdiff_t, T v) { put(t, e, v); });
 }
 
@@ -204,7 +210,7 @@ __global__ static void mask(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, con
     if (own_unit() >= width) return;
     T all = 0;
     over_rows<T>(
-        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return g[e] > 0 ? delta.hi[e] : 0; },
+        rows, each, width, [&](ptrdiff_t e, ptrdiff_t) { return gated(g[e], delta.hi[e]); },
         [&](ptrdiff_t e, ptrdiff_t, T v) {
             all += v;
             put(delta, e, v);
@@ -212,14 +218,21 @@ __global__ static void mask(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, con
     if (sum) sum[own_part(width)] = all;
 }
 
-/* to = by times the sums of these parts, of which each unit has as many */
+/* to = by times the sums of these parts, of which each unit has as many. The threads down a block share those of a unit. */
+enum { SHARERS = THREADS / 32 };
 template <class T> __global__ static void sum_parts(ptrdiff_t parts, ptrdiff_t width, const T *part, double by, T *to)
 {
-    const ptrdiff_t unit = INDEX;
-    if (unit >= width) return;
+    __shared__ double share[SHARERS][32];
+    const ptrdiff_t unit = own_unit();
     double all = 0;
-    for (ptrdiff_t k = 0; k < parts; k++) {
+    for (ptrdiff_t k = threadIdx.y; unit < width && k < parts; k += SHARERS) {
         all += (double)part[k * width + unit];
+    }
+    share[threadIdx.y][threadIdx.x] = all;
+    __syncthreads();
+    if (threadIdx.y > 0 || unit >= width) return;
+    for (int k = 1; k < SHARERS; k++) {
+        all += share[k][threadIdx.x];
     }
     to[unit] = (T)(by * all);
 }
@@ -412,7 +425,8 @@ template <class T> struct worker {
         T *sum_g = sums + tile.parts * s.width;
         split<T> own = delta, above = back;
         const auto add_up = [&](const T *parts, double by, T *where) {
-            sum_parts<<<blocks(s.width), THREADS, 0, g->stream>>>(tile.parts, s.width, parts, by, where);
+            const dim3 grid((unsigned)((s.width + 31) / 32)), block(32, SHARERS);
+            sum_parts<<<grid, block, 0, g->stream>>>(tile.parts, s.width, parts, by, where);
         };
         for (ptrdiff_t l = s.depth; l >= 1; l--) {
             const ptrdiff_t k = inputs(l);
