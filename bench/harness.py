@@ -19,6 +19,15 @@ def say(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
+def commit(folder):
+    """That of this tree, or of which the programs in folder were made elsewhere (tools/gpu-carry)."""
+    carried = folder / "commit"
+    if carried.exists():
+        return carried.read_text().strip()
+    return subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True, text=True,
+                          check=False).stdout.strip()
+
+
 @functools.cache
 def environment():
     """The peers' virtual environment; None, or why there is none."""

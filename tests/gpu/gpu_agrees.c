@@ -1,7 +1,7 @@
 /* gpu_agrees.c - what libepiq_cuda.so computes on this machine's GPU against the library's own code on its processor (matrices.c,
  * training.c, predictions.c), the same bits when asked again, and how long it takes (times.c). It is no part of `make check`, which
  * has no GPU: tools/check-gpu runs it. Usage: gpu_agrees LIBRARY [most rows of a timed matrix; 0: training alone; -1: every kind
- * of step once, for compute-sanitizer; -2: predictions alone]
+ * of step once, for compute-sanitizer; -2: predictions alone; -3: how long steps and matrices take, alone]
  */
 #include "cuda/epiq_cuda.h"
 #include "gpu/agree.h"
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: gpu_agrees libepiq_cuda.so [most rows]\n");
         return 2;
     }
-    const ptrdiff_t most = argc > 2 ? atol(argv[2]) : 50000;
+    const ptrdiff_t most = argc > 2 ? atol(argv[2]) : 50000, largest = most == -3 ? 20000 : most;
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
@@ -167,11 +167,11 @@ int main(int argc, char **argv)
     epiq_ctx_on_device(c, open_gpu, NULL);
     time_programs();
     if (most >= -1) training_agrees(most >= 0);
-    if (most >= 0) all_rates();
+    if (most >= 0 || most == -3) all_rates();
     if (most == -1) matrices_once();
     if (most > 0 || most == -2) predictions_agree();
     if (most > 0) kernels_and_matrices();
-    for (ptrdiff_t n = 10000; n <= most; n = n < 20000 ? 20000 : n < 50000 ? 50000 : 2 * n) {
+    for (ptrdiff_t n = 10000; n <= largest; n = n < 20000 ? 20000 : n < 50000 ? 50000 : 2 * n) {
         large(n);
     }
     epiqp_run_end();
