@@ -134,7 +134,7 @@ def commands(part, epiq, boston):
         got = epiq(case, "50 networks", rows, "--target", "y", *usual, "--depth", depth, "--members", 50)
         peers(part, case, rows, epiq.result, got)
     epiq("n = 1000000, d = 10", "50 networks, folds and retraining", epiq.table(1000000, 10), "--target", "y", "--at", "mean",
-         "--methods", "if,ev", "--data-by", "retrain", "--width", 1024)
+         "--width", 1024)
 
 
 def peers(part, case, rows, result, got):

@@ -83,6 +83,21 @@ template <class T> __global__ static void divide(ptrdiff_t n, const T *from, spl
     if (INDEX < n) put(to, INDEX, from[INDEX]);
 }
 
+/* to = from', both n by n: a block turns a square of SQUARE numbers a side, SQUARE by DOWN of them at once. */
+enum { SQUARE = 32, DOWN = 8 };
+template <class T> __global__ static void transpose(ptrdiff_t n, const T *from, T *to)
+{
+    __shared__ T square[SQUARE][SQUARE + 1]; /* one more: its columns are in different banks */
+    const ptrdiff_t x = (ptrdiff_t)blockIdx.x * SQUARE, y = (ptrdiff_t)blockIdx.y * SQUARE, i = threadIdx.x;
+    for (ptrdiff_t j = threadIdx.y; j < SQUARE; j += DOWN) {
+        if (x + i < n && y + j < n) square[j][i] = from[(y + j) * n + x + i];
+    }
+    __syncthreads();
+    for (ptrdiff_t j = threadIdx.y; j < SQUARE; j += DOWN) {
+        if (y + i < n && x + j < n) to[(x + j) * n + y + i] = square[i][j];
+    }
+}
+
 template <class T> __global__ static void set(ptrdiff_t n, T value, T *to)
 {
     if (INDEX < n) to[INDEX] = value;
@@ -285,6 +300,7 @@ template <class T> struct worker {
     bool low;                           /* with second parts */
     T *theta, *v, *grad, *x, *u, *sums; /* sums: partial ones, of two things at once */
     split<T> theta2, v2;                /* theta and v again, if tensor */
+    split<T> turned;                    /* and theta with each matrix between hidden layers transposed */
     split<T> act, t, delta, back;       /* the last layer is whole, as is what belongs to the first */
     double *h, *square, *sum, *part;
     loss_job *loss;
@@ -340,6 +356,7 @@ template <class T> struct worker {
         if (tensor) {
             theta2 = take(&c, s.p, s.p);
             v2 = take(&c, s.p, s.p);
+            turned = take(&c, s.p, s.p);
         }
         x = c.take<T>(rows * s.d);
         act = take(&c, layer_size * s.depth, layer_size * (s.depth - 1));
@@ -417,7 +434,25 @@ template <class T> struct worker {
         return EPIQ_OK;
     }
 
-    /* to += J'u of these rows, but for the last bias. */
+    /* c = s W'above, W the matrix between layers l - 1 and l. Tensor cores are a third faster where both factors lie along the sum. */
+    int back_through(ptrdiff_t l, ptrdiff_t some, split<T> above, T *c)
+    {
+        return gemm(g, tensor, false, s.width, some, s.width, slope(), weights(theta, tensor ? turned : theta2, l),
+                    s.width, above, s.width, (T)0, c, s.width);
+    }
+
+    void turn_weights()
+    {
+        const unsigned across = (unsigned)((s.width + SQUARE - 1) / SQUARE);
+        for (ptrdiff_t l = 2; l <= s.depth; l++) {
+            const ptrdiff_t at = weights_at(l);
+            const dim3 grid(across, across), block(SQUARE, DOWN);
+            transpose<<<grid, block, 0, g->stream>>>(s.width, theta2.hi + at, turned.hi + at);
+            if (low) transpose<<<grid, block, 0, g->stream>>>(s.width, theta2.lo + at, turned.lo + at);
+        }
+    }
+
+    /* to = J'u of these rows, but for the last bias; added to what is there, where they are not all. */
     int reverse(ptrdiff_t some, double *to)
     {
         const ptrdiff_t last = weights_at(s.depth + 1);
@@ -437,9 +472,7 @@ template <class T> struct worker {
                                                                      layer(l, some).hi, here, sum_g, sums);
                 add_up(sum_g, 1, grad + last);
             } else {
-                status = gemm(g, false, false, s.width, some, s.width, slope(), weights(theta, theta2, l + 1), s.width,
-                              above, s.width, (T)0, own.hi, s.width);
-                if (status) return status;
+                if ((status = back_through(l + 1, some, above, own.hi))) return status;
                 mask<<<tile.grid, tile.block, 0, g->stream>>>(some, tile.each, s.width, layer(l, some).hi, here, sums);
             }
             add_up(sums, s.beta, grad + biases_at(l));
@@ -452,7 +485,11 @@ template <class T> struct worker {
             own = above;
             above = kept;
         }
-        add_to<<<blocks(s.p - 1), THREADS, 0, g->stream>>>(s.p - 1, grad, to);
+        if (some == s.n) {
+            convert<<<blocks(s.p - 1), THREADS, 0, g->stream>>>(s.p - 1, grad, to);
+        } else {
+            add_to<<<blocks(s.p - 1), THREADS, 0, g->stream>>>(s.p - 1, grad, to);
+        }
         CUDA(cudaGetLastError());
         return EPIQ_OK;
     }
@@ -478,7 +515,10 @@ template <class T> struct worker {
         }
         if (tensor) divide<<<blocks(s.p), THREADS, 0, g->stream>>>(s.p, theta, theta2);
         if (op != EPIQ_DEVICE_FORWARD) {
-            CUDA(cudaMemsetAsync(to, 0, (size_t)(vectors * s.p) * sizeof(double), g->stream));
+            if (tensor) turn_weights();
+            const size_t row = (size_t)s.p * sizeof *to,
+                         each = rows < s.n ? row : sizeof *to; /* the last bias is always added to */
+            CUDA(cudaMemset2DAsync((char *)to + row - each, row, 0, each, (size_t)vectors, g->stream));
         }
         ptrdiff_t parts = 0;
         for (ptrdiff_t i = 0; !status && i < s.n; i += rows) {

@@ -14,7 +14,14 @@ int matrix_new(void *user, ptrdiff_t n, epiq_device_matrix **out)
     *out = NULL;
     int status = start_libraries(of(user));
     if (status) return status;
-    CUDA(cudaMalloc(&a, (size_t)n * (size_t)n * sizeof *a));
+    const size_t bytes = (size_t)n * (size_t)n * sizeof *a;
+    CUDA(cudaMalloc(&a, bytes));
+    /* cuSOLVER and copies of whole blocks read what lies above the diagonal too; nothing depends on it */
+    const cudaError_t error = cudaMemsetAsync(a, 0, bytes, of(user)->stream);
+    if (error != cudaSuccess) {
+        cudaFree(a);
+        return failed_cuda(error, "cudaMemsetAsync");
+    }
     *out = new epiq_device_matrix{n, a, false};
     return EPIQ_OK;
 }

@@ -113,8 +113,8 @@ static int train(const epiqp_maker *m, const char *stage, ptrdiff_t first, ptrdi
  * wait for each other: where one launch serves a whole group (cuda/shallow.cu) small ones cost launches, elsewhere a device
  * takes one network after the other of each group. */
 enum { MOST_PLACES = 128, MOST_GROUPS = 8, LEAST_GROUP = 16, LEAST_GROUP_DEEP = 2, SHALLOW_FEATURES = 32 };
-/* Numbers that all groups may have beside their networks' places: copies of weights, of which a group has three. */
-static const double COPIES = 1e8;
+/* Numbers that all groups may have beside their networks' places: copies of weights, of which a group has COPIES_EACH at most. */
+static const double COPIES = 2.5e8, COPIES_EACH = 9;
 /* Seconds that training these would take on the processor, from which a device that is open already gains. A core does
  * some 2e10 operations in a second. */
 static const double WORTH = 0.3, PER_CORE = 2e10;
@@ -158,7 +158,7 @@ static crowd crowd_there(const epiqp_maker *m, ptrdiff_t count, const epiqp_assi
                        "for all, and %.2f may be used there; use {--device} auto or cpu, or a smaller {--width}",
                        params, out.bytes / 1e9, BESIDE / 1e9, SHARE * free / 1e9);
     }
-    out.groups = (ptrdiff_t)fmin(fmin((double)(out.places / least), MOST_GROUPS), COPIES / (3 * params));
+    out.groups = (ptrdiff_t)fmin(fmin((double)(out.places / least), MOST_GROUPS), COPIES / (COPIES_EACH * params));
     out.groups = epiqp_max(1, out.groups);
     return out;
 }

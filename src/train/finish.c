@@ -15,7 +15,7 @@ enum { WINDOW = 10, LONGEST_WINDOW = 64 }; /* gradients over which the loss is t
 static const double OF_PART =
     4; /* the loss of a part of the rows is to settle so many times as well: it costs little */
 static const double ENOUGH = 1e-4; /* of the fall that the slope promises (Armijo) */
-enum { AFTER_COARSE = 4 };         /* steps at least, where the loss has settled in rough ones */
+enum { AFTER_COARSE = 2 };         /* steps at least, where the loss has settled in rough ones */
 
 typedef struct {
     const epiqp_env *e;

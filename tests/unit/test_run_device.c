@@ -323,13 +323,14 @@ static void compare_trained(epiq_options o, double near, double near_loss)
 }
 
 /* Over hundreds of gradients rounding may turn a step that just fails into one that just does not, and another kink is
- * passed, which moves a network by less than networks differ. tests/unit/test_train_device.c compares fewer gradients. */
+ * passed, which moves a network by less than networks differ; with two layers the largest loss too, by 0.13 % with some of OpenBLAS's
+ * kernels. tests/unit/test_train_device.c compares fewer gradients. */
 TEST(networks_trained_with_a_device_are_those_without)
 {
     for (int depth = 1; depth < 3; depth++) {
         epiq_options o = trained();
         o.depth = depth;
-        compare_trained(o, 0.3 * depth, 1e-3);
+        compare_trained(o, 0.3 * depth, depth == 1 ? 1e-3 : 5e-3);
     }
 }
 
