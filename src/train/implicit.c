@@ -39,7 +39,7 @@ static ptrdiff_t floats(ptrdiff_t n)
 
 static ptrdiff_t doubles(ptrdiff_t n)
 {
-    return n * (3 + 2 * (2 + EPIQP_PAIRS));
+    return n * (3 + 2 * (2 + EPIQP_IMPLICIT_PAIRS));
 }
 
 double epiqp_implicit_bytes(const epiqp_net *net, ptrdiff_t n)
@@ -180,14 +180,12 @@ static void hand_over(epiqp_flow *f, epiqp_implicit *m, const double *theta, epi
         m->gradient[k] = (float)g;
     }
     report->gradient_rel = epiqp_gradient_rel(t->lambda, sqrt(data), moved, sqrt(gradient));
-    /* pairs that are not there yet are read too, with 0 as their factor */
-    memset(f->image, 0, (size_t)(EPIQP_PAIRS * f->p) * sizeof *f->image);
     f->implicit = m;
 }
 
 void epiqp_implicit_end(epiq_ctx *c, epiqp_flow *f, double *theta)
 {
-    for (ptrdiff_t k = 0; k < f->p; k++) {
+    for (ptrdiff_t k = 0; f->implicit && k < f->p; k++) {
         theta[k] = f->task->theta0[k] + (double)f->implicit->moved[k];
     }
     epiqp_implicit_free(c, f->implicit);
