@@ -23,7 +23,7 @@ static const epiqp_lbfgs_way *way_of(const epiqp_flow *f)
 static void forget(epiqp_lbfgs *m)
 {
     m->count = m->at = 0;
-    m->gamma = 1 / (m->f->implicit ? m->f->implicit->curvature : m->f->curvature);
+    m->gamma = 1 / m->f->curvature;
 }
 
 /* ---- the first guess where leading directions are slowed down ---- */

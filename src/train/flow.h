@@ -32,7 +32,7 @@ typedef struct {
     const epiqp_left *left;
     ptrdiff_t p;
     int leads;                       /* number of leading directions */
-    double curvature;                /* the largest curvature of R after slowing down */
+    double curvature;                /* the largest curvature of R after slowing down, or of what J leaves */
     double margin;                   /* safety factor contained in curvature */
     double searched;                 /* time at which the leading directions were last computed */
     double own[EPIQP_LEADING];       /* their curvatures, in descending order */
@@ -104,7 +104,7 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
 void epiqp_implicit_free(epiq_ctx *c, epiqp_implicit *m);
 /* of (2 by n) = J g and (kappa + J J')^-1 J g */
 void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const float *g, double *of);
-/* Where f->implicit is set: leaves it, with theta in double as it stands in f->implicit->moved. */
+/* Where f->implicit is set: leaves it, with theta in double as it stands in f->implicit->moved, and f->curvature of R itself. */
 void epiqp_implicit_end(epiq_ctx *c, epiqp_flow *f, double *theta);
 
 /* Quasi-Newton steps from theta, whose gradient is in f->grad, until the loss falls by less than a fraction `settled`,
