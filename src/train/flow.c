@@ -138,13 +138,20 @@ static int part_new(const epiqp_env *e, const epiqp_task *t, ptrdiff_t n, epiqp_
     return EPIQ_OK;
 }
 
+/* Pairs of the quasi-Newton steps; implicit: the flow has ended with implicit steps, which is not known before. */
+static int pairs_of(const epiqp_task *t, bool there, bool implicit)
+{
+    if (implicit) return EPIQP_IMPLICIT_PAIRS;
+    return t->net->depth > 1 && (there || !epiqp_implicit_worth(t->net, t->n)) ? EPIQP_MOST_PAIRS : EPIQP_PAIRS;
+}
+
 /* all: the rows that it ends with, which decide on the precision. */
 static int flow_new(const epiqp_env *e, const epiqp_task *t, const epiqp_task *all, const epiqp_left *left,
                     const double *theta, epiqp_flow *f)
 {
     const bool there = e->remote && t->left;
     *f = (epiqp_flow){.task = t, .left = left, .p = epiqp_net_params(t->net), .leads = leads(t, left, there)};
-    f->pairs = t->net->depth > 1 && (there || !epiqp_implicit_worth(t->net, t->n)) ? EPIQP_MOST_PAIRS : EPIQP_PAIRS;
+    f->pairs = pairs_of(t, there, false);
     const ptrdiff_t count = f->leads, images = epiqp_max(count, f->pairs);
     if (there) return epiqp_there_begin(e, f, images, theta);
     f->grad = epiqp_alloc(e->c, (4 + images) * f->p + (count + 2) * f->p / 2, sizeof(double));
@@ -227,6 +234,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     }
     if (f.implicit) {
         time = INFINITY; /* it has come to the end of the flow */
+        f.pairs = pairs_of(t, false, true);
     } else {
         f.curvature = epiqp_leading_first(&f, theta);
         report->loss = epiqp_flow_loss(&f, theta, f.grad, &report->gradient_rel);

@@ -1,6 +1,6 @@
 /* flow.h - what the files of one training to the minimum share: flow.c follows gradient flow, leading.c finds the
  * directions of largest curvature and slows them down, implicit.c takes linearly implicit steps, finish.c ends with
- * quasi-Newton steps.
+ * quasi-Newton steps (lbfgs.h).
  */
 #ifndef EPIQP_FLOW_H
 #define EPIQP_FLOW_H
@@ -8,9 +8,9 @@
 #include "train/remote.h"
 #include "train/train.h"
 
-/* Pairs of finish.c. With one hidden layer, and after implicit steps, 8 and 12 need no fewer gradients; several layers
- * after explicit ones need a sixth fewer with 12. */
-enum { EPIQP_PAIRS = 6, EPIQP_MOST_PAIRS = 12 };
+/* Pairs of finish.c. With one hidden layer 8 and 12 need no fewer gradients than 6; several layers need a sixth fewer with 12; after
+ * implicit steps 6, 20 and 40 need 2 % fewer than 4, and to read them takes longer. */
+enum { EPIQP_IMPLICIT_PAIRS = 4, EPIQP_PAIRS = 6, EPIQP_MOST_PAIRS = 12 };
 
 /* The Jacobian J at some theta with the factor of kappa I + J J' (implicit.c), and room for products of it. */
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
     float *panel, *solve;               /* scratch of epiqp_jacobian_kernel; n */
     double *output, *residual, *pushed; /* n each; output begins the block of all below */
     double *of_gradient, *before; /* 2 by n each: J g and (kappa + J J')^-1 J g, of this gradient and the last one */
-    double *of_change;            /* EPIQP_PAIRS by 2 by n: of changes of the gradient */
+    double *of_change;            /* EPIQP_IMPLICIT_PAIRS by 2 by n: of changes of the gradient */
     /* p each, of the quasi-Newton steps, in the flow's vectors: theta0, theta - theta0, the gradient, the direction. In single
      * precision like the gradients: what these steps do with them is to read and write memory. */
     float *start, *moved, *gradient, *direction;
@@ -32,7 +32,7 @@ typedef struct {
     const epiqp_left *left;
     ptrdiff_t p;
     int leads;                       /* number of leading directions */
-    double curvature;                /* the largest curvature of R after slowing down */
+    double curvature;                /* the largest curvature of R after slowing down, or of what J leaves */
     double margin;                   /* safety factor contained in curvature */
     double searched;                 /* time at which the leading directions were last computed */
     double own[EPIQP_LEADING];       /* their curvatures, in descending order */
@@ -104,7 +104,7 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
 void epiqp_implicit_free(epiq_ctx *c, epiqp_implicit *m);
 /* of (2 by n) = J g and (kappa + J J')^-1 J g */
 void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const float *g, double *of);
-/* Leaves f->implicit: theta in double, as it stands in f->implicit->moved. */
+/* Where f->implicit is set: leaves it, with theta in double as it stands in f->implicit->moved, and f->curvature of R itself. */
 void epiqp_implicit_end(epiq_ctx *c, epiqp_flow *f, double *theta);
 
 /* Quasi-Newton steps from theta, whose gradient is in f->grad, until the loss falls by less than a fraction `settled`,

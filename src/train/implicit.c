@@ -39,7 +39,7 @@ static ptrdiff_t floats(ptrdiff_t n)
 
 static ptrdiff_t doubles(ptrdiff_t n)
 {
-    return n * (3 + 2 * (2 + EPIQP_PAIRS));
+    return n * (3 + 2 * (2 + EPIQP_IMPLICIT_PAIRS));
 }
 
 double epiqp_implicit_bytes(const epiqp_net *net, ptrdiff_t n)
@@ -180,16 +180,22 @@ static void hand_over(epiqp_flow *f, epiqp_implicit *m, const double *theta, epi
         m->gradient[k] = (float)g;
     }
     report->gradient_rel = epiqp_gradient_rel(t->lambda, sqrt(data), moved, sqrt(gradient));
-    /* pairs that are not there yet are read too, with 0 as their factor */
-    memset(f->image, 0, (size_t)(EPIQP_PAIRS * f->p) * sizeof *f->image);
     f->implicit = m;
+}
+
+/* The largest curvature of R: that of infinitely wide networks is near enough for the length of a first step. */
+static double largest(const epiqp_flow *f)
+{
+    return f->left->curvature[0] + 2 * f->task->lambda;
 }
 
 void epiqp_implicit_end(epiq_ctx *c, epiqp_flow *f, double *theta)
 {
+    if (!f->implicit) return;
     for (ptrdiff_t k = 0; k < f->p; k++) {
         theta[k] = f->task->theta0[k] + (double)f->implicit->moved[k];
     }
+    f->curvature = largest(f);
     epiqp_implicit_free(c, f->implicit);
     f->implicit = NULL;
 }
@@ -202,9 +208,7 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
     epiqp_implicit *m = NULL;
     int status = implicit_new(e, t, &m);
     if (status) return status;
-    /* that of infinitely wide networks is near enough for the first step */
-    const double largest = f->left->curvature[0] + 2 * t->lambda;
-    double *moved = f->before, *end = f->y, h = fmin(FIRST / largest, LONGEST / t->lambda),
+    double *moved = f->before, *end = f->y, h = fmin(FIRST / largest(f), LONGEST / t->lambda),
            loss = look(f, m, theta, moved);
     int taken_back = 0;
     bool leads = loss <= EPIQP_LARGEST_LOSS, done = false;
@@ -233,6 +237,7 @@ int epiqp_implicit_flow(const epiqp_env *e, epiqp_flow *f, ptrdiff_t limit, doub
         const ptrdiff_t guides = MOST_GUIDES * t->net->width;
         epiqp_jacobian_thin(&m->jacobian, (t->n + guides - 1) / guides);
         leads = factor(e, t, LONGEST / t->lambda, m);
+        f->curvature = m->curvature;
     }
     if (!f->implicit) {
         epiqp_implicit_free(e->c, m);

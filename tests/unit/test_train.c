@@ -365,6 +365,37 @@ TEST(where_training_ends_little_is_left_to_gain)
     NEAR(ends, later_ends, 1e-2 * later_ends);
 }
 
+/* Where lambda is so small that the loss becomes too small for single precision only after the implicit steps, quasi-Newton
+ * steps in double go on: they end well below that loss, about where explicit steps are after as many gradients. */
+TEST(after_implicit_steps_double_goes_on_where_single_precision_ends)
+{
+    epiqp_env e = env();
+    enum { N = 480, D = 6 };
+    const epiqp_net net = {D, 128, 2, 1, 1};
+    const ptrdiff_t p = epiqp_net_params(&net);
+    double *x = malloc(sizeof *x * N * (D + 1)), *y = x + N * D, *theta0 = malloc((size_t)p * 16), *theta = theta0 + p,
+           least;
+    epiqp_normals((epiqp_stream){3, 0, 5}, N * D, x);
+    epiqp_normals((epiqp_stream){3, 0, 6}, N, y);
+    for (ptrdiff_t i = 0; i < N; i++) {
+        const double *at = x + i * D;
+        y[i] = sin(at[0]) + at[0] * at[D - 1] / 2 + y[i] / 10;
+    }
+    TRUE(epiqp_minimise_rows_bytes(&net, N) > 0); /* it takes implicit steps */
+    TRUE(epiqp_rows_single(&e, &net, N, x, y, &least));
+    epiqp_net_init(&net, (epiqp_stream){3, 1, 0}, theta0);
+    memcpy(theta, theta0, (size_t)p * sizeof *theta);
+    epiqp_task task = {&net, N, x, y, 5e-8, theta0, NULL, false, false};
+    epiqp_training ended, other;
+    EQ(epiqp_minimise(&e, &task, 0, theta, &ended), EPIQ_OK);
+    TRUE(ended.converged && ended.loss < 0.6 * least);
+    memcpy(theta, theta0, (size_t)p * sizeof *theta);
+    EQ(epiqp_minimise(&e, &task, -ended.iterations, theta, &other), EPIQ_OK);
+    NEAR(ended.loss, other.loss, 0.3 * other.loss); /* both still fall, slowly */
+    free(x);
+    free(theta0);
+}
+
 /* Many rows begin with a part of them: the loss and the distance from the function that was planted are those of training on all
  * rows from the start, for less than half of the work. The part is of rows all over the table, here sorted by a feature. */
 TEST(many_rows_begin_with_a_part_of_them)
