@@ -142,7 +142,7 @@ static int part_new(const epiqp_env *e, const epiqp_task *t, ptrdiff_t n, epiqp_
 static int pairs_of(const epiqp_task *t, bool there, bool implicit)
 {
     if (implicit) return EPIQP_IMPLICIT_PAIRS;
-    return t->net->depth > 1 && (there || !epiqp_implicit_worth(t->net, t->n)) ? EPIQP_MOST_PAIRS : EPIQP_PAIRS;
+    return t->net->depth > 1 && !there && !epiqp_implicit_worth(t->net, t->n) ? EPIQP_MOST_PAIRS : EPIQP_PAIRS;
 }
 
 /* all: the rows that it ends with, which decide on the precision. */

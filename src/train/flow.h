@@ -8,8 +8,9 @@
 #include "train/remote.h"
 #include "train/train.h"
 
-/* Pairs of finish.c. With one hidden layer 8 and 12 need no fewer gradients than 6; several layers need a sixth fewer with 12; after
- * implicit steps 6, 20 and 40 need 2 % fewer than 4, and to read them takes longer. */
+/* Pairs of finish.c. With one hidden layer 8 and 12 need no fewer gradients than 6. Several layers need a sixth fewer with 12, but not
+ * on a device, where there are more leading directions. After implicit steps 6, 20 and 40 need 2 % fewer than 4, and to read them
+ * takes longer. */
 enum { EPIQP_IMPLICIT_PAIRS = 4, EPIQP_PAIRS = 6, EPIQP_MOST_PAIRS = 12 };
 
 /* The Jacobian J at some theta with the factor of kappa I + J J' (implicit.c), and room for products of it. */
