@@ -101,9 +101,10 @@ static int warn(const epiqp_problem *pb, const epiq_options *o, const counted *w
     const double least = pb->table->least[first->feature], most = pb->table->most[first->feature];
 #define FAR "networks extrapolate there, and far outside no prediction interval is given"
     return pb->asked == 1
-               ? epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_RANGE,
-                            "%s lies outside the range of the rows (its %s is %.6g and not in [%.6g, %.6g]): " FAR,
-                            pb->name[first->point], feature, first->value, least, most)
+               ? epiqp_warn(
+                     pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_RANGE,
+                     "the point %s lies outside the range of the rows (its %s is %.6g and not in [%.6g, %.6g]): " FAR,
+                     pb->name[first->point], feature, first->value, least, most)
                : epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_RANGE,
                             "%td of %td points lie outside the range of the rows (first: %s, whose %s is %.6g and not "
                             "in [%.6g, %.6g]): " FAR,
