@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Lists of columns: typing the flag again adds to the list. */
 static const char *const LISTS[] = {"features", "drop", "onehot", "na", NULL};
@@ -78,15 +79,21 @@ const flag *verb_flag(const verb *v, ptrdiff_t index)
 
 /* ---- near misses ---- */
 
+static const char *without_dashes(const char *name)
+{
+    return name + strspn(name, "-");
+}
+
 const char *near_miss(const char *name, const char *(*candidate)(const void *from, ptrdiff_t index), const void *from,
                       const char *dashes, const char *otherwise)
 {
     static char text[128];
-    const char *best = NULL, *other;
-    int fewest = epiqp_edits_likely(name) + 1;
+    const char *best = NULL, *other, *typed = without_dashes(name);
+    int fewest = epiqp_edits_likely(typed) + 1;
     for (ptrdiff_t i = 0; (other = candidate(from, i)); i++) {
         /* typing only the beginning is as near as can be */
-        int edits = *name && strncmp(name, other, strlen(name)) == 0 ? 0 : epiqp_edit_distance(name, other);
+        const char *whole = without_dashes(other);
+        int edits = *typed && strncasecmp(typed, whole, strlen(typed)) == 0 ? 0 : epiqp_edit_distance(typed, whole);
         if (edits < fewest) {
             fewest = edits;
             best = other;
@@ -96,10 +103,11 @@ const char *near_miss(const char *name, const char *(*candidate)(const void *fro
     return text;
 }
 
+/* Those of the table, and --help, which every verb has. */
 static const char *flag_name(const void *from, ptrdiff_t index)
 {
     const flag *f = verb_flag(from, index);
-    return f ? f->name : NULL;
+    return f ? f->name : !index || verb_flag(from, index - 1) ? "help" : NULL;
 }
 
 /* ---- values ---- */
@@ -149,9 +157,9 @@ static int one_flag(cli *c, char **argv, int argc, int *at)
     }
     if (!f) {
         typed[2 + (typed[1] == '-' ? length : 0)] = '\0';
-        return complain(CODE_USAGE, "epiq %s has no flag %s; %s", c->verb->name, typed,
-                        near_miss(typed + strspn(typed, "-"), flag_name, c->verb, "--",
-                                  phrase_of("epiq %s --help lists them", c->verb->name).text));
+        return complain(
+            CODE_USAGE, "epiq %s has no flag %s; %s", c->verb->name, typed,
+            near_miss(typed, flag_name, c->verb, "--", phrase_of("epiq %s --help lists them", c->verb->name).text));
     }
     if (!f->metavar) {
         if (name[length]) return complain(CODE_USAGE, "--%s takes no value", f->name);

@@ -66,10 +66,16 @@ int exit_code(int status)
                                                             : CODE_NUMERIC;
 }
 
-static const char *verb_name(const void *from, ptrdiff_t index)
+/* What may stand first: the verbs, and two flags. */
+static const char *first_word(const void *from, ptrdiff_t index)
 {
-    const verb *v = ((const verb *const *)from)[index];
-    return v ? v->name : NULL;
+    static const char *const FLAGS[] = {"--version", "--help", NULL};
+    const verb *const *v = from;
+    while (*v && index) {
+        v++;
+        index--;
+    }
+    return *v ? (*v)->name : FLAGS[index];
 }
 
 static const verb *find_verb(const char *name)
@@ -88,7 +94,9 @@ static int not_a_verb(const char *name)
         return complain(CODE_USAGE, "\"%s\" is not a verb of epiq; did you mean epiq estimate %s?", name, name);
     }
     return complain(CODE_USAGE, "\"%s\" is not a verb of epiq; %s", name,
-                    near_miss(name, verb_name, VERBS, "", "epiq --help lists them"));
+                    near_miss(name, first_word, VERBS, "",
+                              *name == '-' ? "a verb comes first, as in epiq estimate DATA --target COL"
+                                           : "epiq --help lists them"));
 }
 
 static bool is_help(const char *word)
@@ -146,11 +154,11 @@ static int dispatch(int argc, char **argv)
         printf("epiq %s\n", epiq_version());
         return wants_details(argc, argv) ? print_details() : CODE_OK;
     }
-    if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) {
+    bool help = is_help(argv[1]) || strcmp(argv[1], "help") == 0;
+    if (help && argc == 2) {
         help_all();
         return CODE_OK;
     }
-    bool help = strcmp(argv[1], "help") == 0;
     const char *name = argv[help ? 2 : 1];
     const verb *v = find_verb(name);
     if (!v) return not_a_verb(name);

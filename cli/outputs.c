@@ -24,6 +24,13 @@ static int check_paths(const char *const *path)
     return CODE_OK;
 }
 
+/* ".pdf" and the like, in any case. */
+static bool ends_in(const char *path, const char *ending)
+{
+    const char *own = path ? strrchr(path, '.') : NULL;
+    return own && strcasecmp(own, ending) == 0;
+}
+
 int outputs_open(outputs *o, const cli *c, const char *page)
 {
     const char *path[OUTPUT_KINDS];
@@ -36,14 +43,19 @@ int outputs_open(outputs *o, const cli *c, const char *page)
     o->count = OUTPUT_KINDS;
     o->text = !o->quiet;
     int code = check_paths(path);
+    if (!code && ends_in(path[OUTPUT_PAGE], ".pdf")) {
+        code = complain(CODE_USAGE,
+                        "--report writes a page of HTML, which %s would not be opened as; name a file that "
+                        "ends in .html, which a browser prints as PDF",
+                        path[OUTPUT_PAGE]);
+    }
     for (int k = 0; !code && k < OUTPUT_KINDS; k++) {
         code = path[k] ? output_open(&o->files[k], path[k], c) : CODE_OK;
         o->text = o->text && o->files[k].file != stdout;
     }
     code = code ? code : pictures_prepare(o);
     for (int k = 0; !code && o->folder && k < OUTPUT_KINDS; k++) {
-        const char *ending = path[k] ? strrchr(path[k], '.') : NULL;
-        if (ending && (!strcasecmp(ending, ".svg") || !strcasecmp(ending, ".png")) && lies_in(path[k], o->folder)) {
+        if ((ends_in(path[k], ".svg") || ends_in(path[k], ".png")) && lies_in(path[k], o->folder)) {
             code = complain(CODE_USAGE, "--%s names %s, where --pictures may put a picture; name another file",
                             FLAG_OF[k], path[k]);
         }

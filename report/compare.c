@@ -263,13 +263,14 @@ static void write_table(doc *d, const epiq_comparison *r, const ptrdiff_t *order
             "  kernel regression: %s error of infinitely wide networks, the same for every width\n"
             "  std dev: of the mean of %td networks' predictions; its parts: data, and retraining (of one network)\n\n",
             loo_name(r), r->ensemble_size);
-    doc_note(d,
-             "After ± stands one standard error. %s is that of infinitely wide networks, the same for every width. "
-             "The standard deviation is that of the mean of %td networks' predictions at the points asked about; "
-             "retraining (of one network) and data are its two parts, as standard deviations.",
-             r->by_group ? "Kernel regression's error, each row predicted without its whole group,"
-                         : "Kernel regression's leave-one-out error",
-             r->ensemble_size);
+    doc_note(
+        d,
+        "After ± stands one standard error. %s is that of infinitely wide networks, the same for every width. "
+        "The standard deviation is that of the mean of %td networks' predictions at the points asked "
+        "about" UNLESS_FOLDED("; retraining (of one network) and data are its two parts, as standard deviations") ".",
+        r->by_group ? "Kernel regression's error, each row predicted without its whole group,"
+                    : "Kernel regression's leave-one-out error",
+        r->ensemble_size);
 }
 
 static void write_head(doc *d, const epiq_comparison *r)

@@ -101,6 +101,7 @@ void doc_warnings(doc *d);
 void doc_notes(doc *d); /* for information */
 
 enum { DOC_LEFT = 1, DOC_NAME = 2, DOC_FOLD = 4 }; /* aligned left; says what the row is about; not on a phone */
+#define UNLESS_FOLDED(words) "<span class=\"fold\">" words "</span>" /* markup: where such columns are */
 typedef struct {
     const char *head;         /* on the page; NULL: not there */
     const char *plain;        /* in the text; NULL: not there */

@@ -197,11 +197,13 @@ static void write_table(doc *d, const epiq_ranking *r, ptrdiff_t shown)
     doc_table_close(d);
     doc_when(d, shown < r->count, "... and %td more; {--top} N shows more, {--csv} and {--json} have all.\n",
              r->count - shown);
-    doc_note(
-        d, "Data and retraining are standard deviations in units of the target, retraining that of one network%s%s.",
-        r->ask->batch > 1 ? "; each pick after the first is shown as if those before it had been observed as predicted"
-                          : "",
-        r->count > TABLE_MAX ? "; only the best 200 are listed, the files hold all" : "");
+    doc_note(d,
+             "Standard deviations are in units of the target, std dev that of the score" UNLESS_FOLDED(
+                 ", retraining that of one network") "%s%s.",
+             r->ask->batch > 1
+                 ? "; each pick after the first is shown as if those before it had been observed as predicted"
+                 : "",
+             r->count > TABLE_MAX ? "; only the best 200 are listed, the files hold all" : "");
 }
 
 /* In the text: what to measure, a line for each pick. */

@@ -140,8 +140,8 @@ static void write_table(doc *d)
     const doc_column columns[] = {
         {"", "", DOC_LEFT | DOC_NAME, .gap = 2, .width = -20},
         {"cost", "cost", 0, 6, 6, .width = 12},
-        {"rows", "rows", .width = 10},
-        {"networks", "networks", .width = 10},
+        {"rows", "rows", .gap = 1, .width = 9},
+        {"networks", "networks", .gap = 1, .width = 9},
         {level.text, level.text, .gap = 3, .width = -24, .plain_digits = 3, .name = "sd"},
         {goal ? "chance" : NULL, goal ? "chance" : NULL, .width = 6, .name = "chance"},
     };

@@ -312,6 +312,11 @@ def look(path):
                           "[...document.querySelector('iframe').contentDocument.querySelectorAll('.box')]"
                           ".filter(b => !b.closest('details') && b.scrollWidth > b.clientWidth + 1).map(b => b.ariaLabel).join(' and ')")
            for width in (PHONE, DESK)}
+    about = wrapped(path, f"<iframe style='width:{PHONE}px;height:900px;border:0' src='{address}'></iframe>",
+                    "[...document.querySelector('iframe').contentDocument.querySelectorAll('.box + .small')]"
+                    ".flatMap(p => [...p.previousElementSibling.querySelectorAll('thead .fold')].map(head => head.textContent)"
+                    ".filter(head => p.innerText.toLowerCase().includes(head))).join(' and ')")
+    check(f"{name}: on a phone no note is about a column left out there, but: {about}", about == "")
     check(f"{name}: on a desk every table is whole, but not: {cut[DESK]}", cut[DESK] == "" or name == "odd")
     check(f"{name}: on a phone every table is whole, but not: {cut[PHONE]}", cut[PHONE] == "" or name in ("odd", "study"))
 

@@ -59,13 +59,14 @@ int epiqp_columns_choose(epiq_ctx *c, epiqp_table *t, const epiq_options *o, epi
 {
     int *marks = epiqp_arena_alloc(c, &t->arena, t->columns, sizeof *marks);
     if (!marks) return EPIQ_E_NOMEM;
+    int status;
     if (!o->target && !t->bare) {
+        if ((status = epiqp_foreign_refuse_prose(c, t))) return status;
         return epiqp_fail(c, EPIQ_E_USAGE, "{--target} is needed: name the column to predict; the file has %s",
                           epiqp_table_list(t, &(epiqp_list){0}));
     }
     bool by_column = o->group && (strcmp(o->group, EPIQP_SAME_FEATURES) != 0 ||
                                   epiqp_keys_find(&t->names, o->group, (ptrdiff_t)strlen(o->group)) >= 0);
-    int status;
     if ((status = mark_name(c, t, o->target ? o->target : "y", 0, marks)) ||
         (by_column && (status = mark_name(c, t, o->group, 1, marks))) ||
         (status = mark_list(c, t, o->features, 2, marks)) || (status = mark_list(c, t, o->drop, 3, marks)) ||

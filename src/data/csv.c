@@ -102,16 +102,21 @@ static int next(epiq_ctx *c, scanner *s, field *f)
     return EPIQ_OK;
 }
 
-/* The most frequent of the three in the first line, outside quotes; a comma if there is none. */
-static char delimiter_of(const char *p)
+ptrdiff_t epiqp_csv_count(const char *p, const char *end, char separator)
 {
-    ptrdiff_t comma = 0, semicolon = 0, tab = 0;
-    for (bool open = false; *p && (open || (*p != '\n' && *p != '\r')); p++) {
+    ptrdiff_t count = 0;
+    for (bool open = false; p < end && *p && (open || (*p != '\n' && *p != '\r')); p++) {
         open ^= *p == '"';
-        comma += !open && *p == ',';
-        semicolon += !open && *p == ';';
-        tab += !open && *p == '\t';
+        count += !open && *p == separator;
     }
+    return count;
+}
+
+/* The most frequent of the three in the first line; a comma if there is none. */
+static char delimiter_of(const char *p, const char *end)
+{
+    const ptrdiff_t comma = epiqp_csv_count(p, end, ','), semicolon = epiqp_csv_count(p, end, ';'),
+                    tab = epiqp_csv_count(p, end, '\t');
     return comma >= semicolon && comma >= tab ? ',' : semicolon >= tab ? ';' : '\t';
 }
 
@@ -279,6 +284,11 @@ static int read_names(epiq_ctx *c, epiqp_table *t, scanner *s)
                             t->in.name);
 }
 
+ptrdiff_t epiqp_csv_mark(const epiqp_table *t)
+{
+    return t->in.size >= 3 && !memcmp(t->in.bytes, "\xEF\xBB\xBF", 3) ? 3 : 0;
+}
+
 int epiqp_csv_open(epiq_ctx *c, epiqp_table *t)
 {
     int status;
@@ -288,8 +298,8 @@ int epiqp_csv_open(epiq_ctx *c, epiqp_table *t)
     }
     char *start = (char *)t->in.bytes;
     const ptrdiff_t size = t->in.size;
-    char *first = start + (size >= 3 && !memcmp(start, "\xEF\xBB\xBF", 3) ? 3 : 0);
-    scanner s = {first, start + size, first, 1, delimiter_of(first), t->in.name};
+    char *first = start + epiqp_csv_mark(t);
+    scanner s = {first, start + size, first, 1, delimiter_of(first, start + size), t->in.name};
     if (finished(&s)) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s: the file is empty; it needs %s", t->in.name,
                           t->matrix ? "rows" : "a header and rows");

@@ -71,6 +71,7 @@ epiqp_column *epiqp_table_column(epiq_ctx *c, epiqp_table *t, const char *name, 
                    t->in.name, shown.text);
         return NULL;
     }
+    if (epiqp_foreign_refuse_prose(c, t)) return NULL;
     char near[EPIQP_SHOWN + 32] = "";
     int best = epiqp_edits_likely(shown.text) + 1;
     for (ptrdiff_t j = 0; j < t->columns; j++) {

@@ -162,6 +162,8 @@ int epiqp_whatif(epiq_ctx *c, const epiq_data *data, const char *text, double *x
 /* ---- foreign.c ---- */
 
 int epiqp_foreign_refuse(epiq_ctx *c, const epiqp_table *t); /* fails if the file is of a format that is not read */
+/* Once columns were looked for and not found: fails if the lines after the header are sentences, and no rows. */
+int epiqp_foreign_refuse_prose(epiq_ctx *c, const epiqp_table *t);
 
 /* ---- ordinary.c: what is made, unasked, of columns that hold other things than numbers ---- */
 
@@ -175,6 +177,8 @@ int epiqp_table_row(epiq_ctx *c, epiqp_table *t);                         /* mak
 int epiqp_table_put(epiq_ctx *c, epiqp_table *t, ptrdiff_t line, ptrdiff_t j, epiqp_cell cell); /* a cell of that row */
 int epiqp_table_copy(epiq_ctx *c, epiqp_table *t, ptrdiff_t j, const char *text, ptrdiff_t length); /* of that row */
 int epiqp_csv_open(epiq_ctx *c, epiqp_table *t);
+ptrdiff_t epiqp_csv_mark(const epiqp_table *t); /* bytes of the mark of UTF-8 at the beginning: 3, or 0 */
+ptrdiff_t epiqp_csv_count(const char *p, const char *end, char separator); /* on the line at p, outside quotes */
 int epiqp_csv_more(epiq_ctx *c, epiqp_table *t); /* drops the records that were read, reads at least one more */
 int epiqp_npy_open(epiq_ctx *c, epiqp_table *t);
 int epiqp_npz_open(epiq_ctx *c, epiqp_table *t); /* makes room for the arrays, and adds each */

@@ -436,6 +436,8 @@ static int prepare(job *j)
     j->o.state = NULL; /* it keeps the members of one model on one set of rows */
     j->o.influential = 0;
     j->o.sweep = 0;
+    j->o.confidence = EPIQ_CONFIDENCE_NONE; /* no interval of the expected prediction is compared */
+    j->o.budget_networks = 0;               /* the grid says what is trained */
     j->o.ensemble_size = j->o.ensemble_size > 0 ? j->o.ensemble_size : j->o.batches;
     int s = check_grid(j);
     if (s) return s;
@@ -598,6 +600,7 @@ int epiq_compare_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points 
         seconds += sum_of(&j, &j.expected[i]);
     }
     if (!s) s = epiqp_forecast_of(c, most, EPIQP_STARTING + seconds);
+    if (!s) ((epiqp_answer *)most)->ran.engine = j.o.engine; /* the largest may be the kernel's part, in closed form */
     epiqp_arena_free(c, &j.scratch);
     epiq_comparison_free(c, j.r);
     if (s) epiq_result_free(c, most);

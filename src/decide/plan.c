@@ -396,10 +396,34 @@ static const char *nothing_to_buy(const job *j, const char *interval)
         j->effort->price_training + (train ? 0 : j->effort->price_row));
 }
 
+/* Rows after a step, over those there are. */
+static double times_of(const job *j, const epiq_plan_step *b)
+{
+    return (double)b->rows / j->market.n;
+}
+
+/* "12", or "more than 1000". */
+typedef struct {
+    char text[40];
+} many;
+static many how_many(double times)
+{
+    enum { COUNTED = 1000 };
+    many out;
+    snprintf(out.text, sizeof out.text, times > COUNTED ? "more than %.0f" : "%.0f", fmin(times, COUNTED));
+    return out;
+}
+
+/* A goal that takes rows of which nothing is known: no plan. */
+static bool is_out_of_reach(const job *j, const epiq_plan_step *b)
+{
+    return j->effort->kind == EPIQ_PLAN_GOAL && times_of(j, b) > MANY;
+}
+
 /* Noise, and what these rows leave unlearned, after a step. */
 static double noise_after(const job *j, const epiq_plan_step *b)
 {
-    const double times = fmin((double)b->rows / j->market.n, MANY); /* of more nothing is known */
+    const double times = fmin(times_of(j, b), MANY); /* of more nothing is known */
     return fmax(j->noise, 0) * pow(times, -j->learning);
 }
 
@@ -416,6 +440,14 @@ static const char *sentence(const job *j)
     char interval[80], chance[64] = "", unseen[64] = "";
     put_interval(&b->variance, interval, sizeof interval);
     if (b->cost == 0) return nothing_to_buy(j, interval);
+    if (is_out_of_reach(j, b)) {
+        return epiqp_arena_sentence(j->c, j->arena,
+                                    "None: by these estimates a standard deviation of %.3g would take %s times the "
+                                    "rows there are (it is %.3g now), of which nothing is known from so few. Choose a "
+                                    "larger goal, or look for other features.",
+                                    sqrt(j->effort->amount), how_many(times_of(j, b)).text,
+                                    sqrt(j->plan->now.variance.variance));
+    }
     if (b->chance.known) {
         snprintf(chance, sizeof chance, "; it reaches %.3g with a chance of %.0f %%", sqrt(j->effort->amount),
                  100 * b->chance.value);
@@ -439,14 +471,13 @@ static const char *sentence(const job *j)
 /* Why not to rely on it; "": nothing against it; NULL: no memory. */
 static const char *doubt_of(const job *j, const epiq_plan_step *b)
 {
-    const double times = (double)b->rows / j->market.n;
-    if (times > MANY) {
+    const bool budget = j->effort->kind == EPIQ_PLAN_BUDGET;
+    if (budget && times_of(j, b) > MANY) {
         return epiqp_arena_sentence(j->c, j->arena,
-                                    " It takes %.3g times the rows there are, of which nothing is known from so few: "
-                                    "take the goal for out of reach.",
-                                    times);
+                                    " That is %s times the rows there are, of which nothing is known from so few.",
+                                    how_many(times_of(j, b)).text);
     }
-    if (j->effort->kind == EPIQ_PLAN_BUDGET || j->plan->plan.likely) return "";
+    if (budget || is_out_of_reach(j, b) || j->plan->plan.likely) return ""; /* out of reach: sentence */
     return " No plan is known to reach it with a chance of 80 %: the parts are known too roughly, or it takes too many "
            "rows.";
 }
@@ -464,7 +495,7 @@ static const char *notice_of(const job *j)
                                       : "Both more rows and more networks would lower it.";
     const char *doubt = doubt_of(j, b);
     if (noise < 0 || !doubt) return doubt ? epiqp_arena_sentence(j->c, j->arena, "%s%s", parts, doubt) : NULL;
-    if (b->cost == 0) {
+    if (b->cost == 0 || is_out_of_reach(j, b)) {
         return epiqp_arena_sentence(j->c, j->arena,
                                     "%s A new observation misses the prediction by %.3g (standard deviation), of which "
                                     "noise is %.3g.%s",

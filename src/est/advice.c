@@ -38,6 +38,13 @@ static bool is_noticed(const balance *b, double less)
     return b->noise2 > 0 ? epiqp_noticed(now, now - less) : less > 0;
 }
 
+/* Whether point p has both parts, and lies where the data are. */
+static bool is_inside(const epiqp_findings *found, const epiqp_answer *a, ptrdiff_t p)
+{
+    return a->points[p].procedural.known && a->points[p].data.known &&
+           !(found->unseen.is_outside && found->unseen.is_outside[p]);
+}
+
 static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, const epiqp_answer *a)
 {
     const bool trains = !pb->engine || pb->engine->member;
@@ -47,11 +54,11 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
                  .noise2 = a->fit.known ? a->fit.noise_variance : 0};
     bool inside = false; /* points outside the data decide only where there are no others */
     for (ptrdiff_t p = 0; p < pb->asked && !inside; p++) {
-        inside = a->points[p].predictive.known && a->points[p].procedural.known && a->points[p].data.known;
+        inside = is_inside(found, a, p);
     }
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
         const epiq_point *point = &a->points[p];
-        if (point->procedural.known && point->data.known && (point->predictive.known || !inside)) {
+        if (inside ? is_inside(found, a, p) : point->procedural.known && point->data.known) {
             b.points++;
             b.procedural += (point->procedural.variance - b.procedural) / (double)b.points;
             b.data += (point->data.variance - b.data) / (double)b.points;

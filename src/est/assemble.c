@@ -299,6 +299,7 @@ static void write_observation(const epiqp_problem *pb, const epiqp_unseen *u, co
     const epiqp_spread_place here = row ? epiqp_spread_at_row(&u->spread, pb->left_out[p], variance)
                                         : epiqp_spread_at(&u->spread, x, near, variance, of_few);
     const double half = u->factor * here.sd * unit, noise = here.noise_sd * unit * (here.noise_sd * unit);
+    u->is_outside[p] = here.outside;
     if (here.outside) {
         if (!row) w->first_outside = w->outside++ ? w->first_outside : p;
         return;
@@ -470,7 +471,10 @@ int epiqp_assemble(const epiqp_problem *pb, epiqp_findings *f, epiqp_answer *a)
     }
     epiqp_nearby *near = epiqp_room(pb, unseen->known ? pb->points : 0, sizeof *near);
     if (!near) return EPIQ_E_NOMEM;
-    if (unseen->known) trust_data(pb, f, near);
+    if (unseen->known) {
+        if (!(unseen->is_outside = epiqp_room(pb, pb->points, sizeof *unseen->is_outside))) return EPIQ_E_NOMEM;
+        trust_data(pb, f, near);
+    }
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         epiq_point *out = &a->points[p];
         withheld *w = p < pb->asked ? &asked : &swept;

@@ -16,7 +16,8 @@ typedef struct {
     epiqp_spread spread;
     bool enough;   /* rows for the level, */
     double factor; /* with which half the interval's width is this times the standard deviation of a new observation */
-    ptrdiff_t outside; /* points asked about that lie outside the data: assemble.c */
+    bool *is_outside;  /* points: whether they lie outside the data: assemble.c; NULL: that is not known of any */
+    ptrdiff_t outside; /* of the points asked about that are no rows, those that do */
 } epiqp_unseen;
 
 /* Everything the estimators found, in scaled units. */

@@ -97,12 +97,18 @@ static int warn(const epiqp_problem *pb, const epiq_options *o, const counted *w
                              w->at_origin, pb->asked);
     }
     if (s || !w->outside) return s;
-    return epiqp_warn(
-        pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_RANGE,
-        "%td of %td points lie outside the range of the rows (first: %s, whose %s is %.6g and "
-        "not in [%.6g, %.6g]): networks extrapolate there, and far outside no prediction interval is given",
-        w->outside, pb->asked, pb->name[first->point], pb->table->feature[first->feature], first->value,
-        pb->table->least[first->feature], pb->table->most[first->feature]);
+    const char *feature = pb->table->feature[first->feature];
+    const double least = pb->table->least[first->feature], most = pb->table->most[first->feature];
+#define FAR "networks extrapolate there, and far outside no prediction interval is given"
+    return pb->asked == 1
+               ? epiqp_warn(
+                     pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_RANGE,
+                     "the point %s lies outside the range of the rows (its %s is %.6g and not in [%.6g, %.6g]): " FAR,
+                     pb->name[first->point], feature, first->value, least, most)
+               : epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_OUTSIDE_RANGE,
+                            "%td of %td points lie outside the range of the rows (first: %s, whose %s is %.6g and not "
+                            "in [%.6g, %.6g]): " FAR,
+                            w->outside, pb->asked, pb->name[first->point], feature, first->value, least, most);
 }
 
 /* Halfway between two rows drawn at random: places like those of the rows, which no network has seen. u: scratch. */

@@ -65,6 +65,7 @@ expect_exit 1 'time' "$epiq" estimate good.csv --target y --time 1
 estimate 1 '--members' good.csv --membres 3
 estimate 1 '--repot.*--report' good.csv --repot page.html
 estimate 1 '-x' good.csv -x
+estimate 1 '\.html' good.csv --report page.PDF
 estimate 1 '' good.csv good.csv
 estimate 1 '--quiet' good.csv --quiet=yes
 expect_exit 1 '--members' "$epiq" estimate good.csv --members

@@ -42,6 +42,17 @@ expect_exit 1 '' "$epiq"
 expect_exit 1 '' "$epiq" estmate
 expect_exit 1 'epiq --help' "$epiq" xyzzy
 expect_exit 1 'xyzzy' "$epiq" help xyzzy
+for near in version --Version -V ver; do
+    expect_exit 1 '--version' "$epiq" "$near"
+done
+expect_exit 1 'estimate\?' "$epiq" --estimate good.csv
+expect_exit 1 '--help' "$epiq" --hlep
+expect_exit 1 '--help' "$epiq" estimate --halp
+expect_exit 1 'a verb comes first' "$epiq" --target y good.csv
+expect_ok "$epiq" plan --help
+cp "$out" "$work/log/help"
+expect_ok "$epiq" --help plan
+check '--help VERB is VERB --help' cmp "$out" "$work/log/help"
 expect_exit 2 '' sh -c 'exec "$0" --help >/dev/full' "$epiq"
 expect_exit 2 '' sh -c 'exec "$0" --version >&-' "$epiq"
 finish

@@ -536,12 +536,45 @@ TEST(other_formats_are_named)
                  {"{\"a\": [1, 2]}", 13, "JSON"},
                  {" [\n {\"a\": 1}]", 13, "JSON"},
                  {"<!DOCTYPE html>", 15, "HTML"},
+                 {"\xEF\xBB\xBF\n<!doctype html>", 19, "HTML"},
+                 {"<!-- saved -->\n<HTML>", 21, "HTML"},
+                 {"<TABLE><tr><td>a", 16, "HTML"},
+                 {"<?xml version=\"1.0\"?>", 21, "XML"},
+                 {"%PDF-1.7\n", 9, "PDF"},
+                 {"\x89PNG\r\n\x1A\n\0", 9, "picture"},
+                 {"{\\rtf1\\ansi a, b}", 16, "text document"},
+                 {"\x40\1\0\0\0\0\0\0{\"__metadata__\": {", 26, "a model"},
+                 {"| a | y |\n|---|---|\n| 1 | 2 |\n", 30, "Markdown"},
                  {"MATLAB 5.0 MAT-file, ", 21, "MATLAB"}};
     epiq_options o = options();
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
         read_bytes(files[k].bytes, files[k].size, &o);
         EQ(status, EPIQ_E_DATA);
         SAYS(epiq_message(c), files[k].part);
+    }
+}
+
+/* Prose is told from rows by its lines, which differ in words and commas; nothing of the kind is said of a table. */
+TEST(a_text_is_no_table)
+{
+    static const char said[] = "a text and not a table";
+    refused("# A kiln\n\nA made-up table, that comes with it.\n\n- 360 lots of floor tiles\n", said);
+    refused("# A kiln, and more\nTiles.\n\n360 lots of tiles, how they were pressed, and fired\n", said);
+    refused("2024-03-15 10:30 started\n2024-03-15 10:31 nothing, so far, was done\n10:32 ended\n", said);
+    epiq_options o = options();
+    o.target = NULL;
+    read_text("# A kiln\nFloor tiles.\n360 lots of them, pressed\n", &o);
+    EQ(status, EPIQ_E_DATA);
+    SAYS(epiq_message(c), said);
+    static const char *const tables[] = {"# made by hand\na,b,k\n1,2,three or four\n3,4,five\n",
+                                         "# by hand\n# in 2024, twice\na;b;k\n1;2;three or four\n3;4;five\n",
+                                         "a b c d\n1 2 3 4\n5 6 7 8\n",
+                                         "a b c d\n1 0.5 2 3 4\n2 0.5 6 7 8\n",
+                                         "the name\n1\n2\n3\n",
+                                         "<DATE>,<OPEN>\n1,2\n3,4\n",
+                                         "k\nred\ndark blue\n"};
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
+        refused(tables[k], "no column");
     }
 }
 

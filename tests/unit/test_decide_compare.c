@@ -568,6 +568,30 @@ TEST(a_model_that_fails_does_not_take_the_others_along)
     done();
 }
 
+/* What an estimate would train for its own intervals is no part of a comparison, nor of its forecast. */
+TEST(intervals_and_budgets_of_an_estimate_change_nothing)
+{
+    const ptrdiff_t widths[] = {16, 32};
+    const epiq_grid grid = {.size = sizeof grid, .widths = widths, .width_count = 2, .folds = 2};
+    epiq_options o = small();
+    start(NULL, &o);
+    EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_OK);
+    const ptrdiff_t trainings = r->trainings;
+    const double error = r->models[1]->cv.rmse;
+    epiq_comparison_free(c, r);
+    o.confidence = EPIQ_CONFIDENCE_BATCHING;
+    o.budget_networks = 12;
+    EQ(epiq_compare(c, data, at, &o, &grid, &r), EPIQ_OK);
+    EQ(r->trainings, trainings);
+    NEAR(r->models[1]->cv.rmse, error, 0);
+    epiq_result *forecast;
+    EQ(epiq_compare_forecast(c, data, at, &o, &grid, &forecast), EPIQ_OK);
+    EQ(forecast->ran->engine, EPIQ_ENGINE_NETWORK); /* though the kernel's part takes the most memory */
+    EQ(forecast->ran->confidence, EPIQ_CONFIDENCE_NONE);
+    epiq_result_free(c, forecast);
+    done();
+}
+
 TEST(bad_grids_get_a_sentence)
 {
     epiq_options o = small(), infinite = small(), own = small();

@@ -271,6 +271,15 @@ TEST(what_no_mix_reaches_is_said)
     EQ(plan_for(1, &p, 5, &e), EPIQ_E_DATA);
     SAYS(epiq_message(c), "0.316"); /* the root of 5/50: ten times the five networks there are, and rows without end */
     TRUE(!plan);
+    e.amount = 0.03; /* 5/400 of the networks leave 0.0175 to the rows: 16 times those there are, a hope and no plan */
+    EQ(plan_for(1, &p, 40, &e), EPIQ_OK);
+    TRUE(!plan->likely && plan->best->rows > 10 * N);
+    SAYS(plan->text, "None");
+    SENTENCE(plan->notice);
+    e = (epiq_plan_request){sizeof(epiq_plan_request), 1, 1, EPIQ_PLAN_BUDGET, 1e6, 0.95};
+    EQ(plan_for(1, &p, 40, &e), EPIQ_OK); /* who has the money may spend it */
+    TRUE(plan->best->new_rows > 0);
+    SAYS(plan->notice, "nothing is known");
     done();
 }
 

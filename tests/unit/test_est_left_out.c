@@ -430,12 +430,14 @@ TEST(a_point_without_an_interval_need_not_be_outside)
     advise(400, 1, 1, (const double[]){0}, LEVEL);
     TRUE(!r->points[0]->predictive.known);
     EQ(r->advice->action, EPIQ_DO_NOTHING);
+    char inside[512];
+    snprintf(inside, sizeof inside, "%s", r->advice->text);
     done();
     advise(400, 1, 1, (const double[]){50}, LEVEL);
     EQ(r->advice->action, EPIQ_DO_COLLECT);
     CONTAINS(r->advice->text, "outside the data");
     done();
-    advise(400, 1, 2, (const double[]){0, 50}, LEVEL); /* one of two */
-    TRUE(!strstr(r->advice->text, "outside the data"));
+    advise(400, 1, 2, (const double[]){0, 50}, LEVEL); /* one of two, which does not count beside the other */
+    STR(r->advice->text, inside);
     done();
 }
