@@ -174,6 +174,7 @@ typedef struct {
     ptrdiff_t warning_count;
 } epiq_comparison;
 
+/* The lists and members, folds and ensemble_size say what is trained: state, confidence and budget_networks do not count. */
 EPIQ_API int epiq_compare(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                           const epiq_grid *grid, epiq_comparison **out);
 EPIQ_API void epiq_comparison_free(epiq_ctx *c, epiq_comparison *r);
