@@ -37,7 +37,7 @@ class Figures:
 
 
 def peers_and_ceilings(part):
-    """Rates of the device by name."""
+    """Adds the rows of the peers and the ceilings; returns the ceilings, in FLOP/s or byte/s, by name."""
     ceiling, case = {}, f"n = {LARGE}, d = 13"
     got = subprocess.run([sys.executable, HERE / "peer_gpu_kernel.py", str(LARGE), "13"], capture_output=True, text=True, check=True).stdout
     for row in map(json.loads, got.splitlines()):
@@ -52,7 +52,7 @@ def peers_and_ceilings(part):
 
 
 def bound_of(name, depth):
-    """Which ceiling a step of training has: products between hidden layers are made of TF32's where they are not double."""
+    """The ceiling that a step of training is compared with: rough products between hidden layers are TF32 ones."""
     if "slowed" in name or "products" in name or "sum" in name:
         return "copy"
     if "double" in name:
@@ -138,7 +138,7 @@ def commands(part, epiq, boston):
 
 
 def peers(part, case, rows, result, got):
-    """PyTorch's ways to the same loss, a network after the other, the fastest of them."""
+    """The fastest of PyTorch's optimisers to the same loss, one network after the other."""
     what = "a network, to the same loss"
     part.add(case, "epiq", what, got["timing"]["ev"] / got["training"]["members"], note=f"{got['training']['iterations_median']} gradients")
     told = subprocess.run([sys.executable, HERE / "peer_gpu.py", rows, result], capture_output=True, text=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tangent kernel of one hidden layer (docs/method.md section 2) and its Cholesky factor on a GPU, as one writes them with CuPy
-or JAX, in float64; and what the device can do at best, by PyTorch. One JSON object a line: who, what, seconds or a rate.
+"""The tangent kernel of one hidden layer (docs/method.md section 2) and its Cholesky factor on a GPU, in float64, as a user would
+write them with CuPy or JAX; and the device's ceilings, by PyTorch. Prints one JSON object per line: who, what, seconds or a rate.
 
     bench/peer_gpu_kernel.py ROWS FEATURES"""
 import json
@@ -13,7 +13,7 @@ TURNS = 5
 
 
 def least(ask):
-    """Seconds of the fastest of some turns, the first of which warms up."""
+    """Seconds of the fastest of TURNS calls, after one to warm up."""
     taken = []
     for _ in range(TURNS + 1):
         start = time.perf_counter()
@@ -75,7 +75,7 @@ def main():
         try:
             for what, seconds in ask(x):
                 print(json.dumps({"who": who, "what": what, "seconds": seconds}), flush=True)
-        except Exception as error: # a peer that is not there or fails has a row that says so
+        except Exception as error: # a peer that is not installed, or fails, gets a row with the reason
             print(json.dumps({"who": who, "missing": f"{type(error).__name__}: {error}".splitlines()[0][:160]}), flush=True)
 
 

@@ -1,10 +1,10 @@
-/* deep.cu - gradients of networks of any depth and any number of features, by matrix products, one network after the other:
- * the passes of src/net/chunk.h. Matrices are column-major, units by rows. Rows go in chunks, whose gradients are added in
- * double, so that many rows cost no digits.
+/* deep.cu - gradients of networks of any depth and any number of features, by matrix products, one network after the
+ * other: the passes of src/net/chunk.h. Matrices are column-major, units by rows. Rows are processed in chunks, whose
+ * gradients are added in double, so that many rows lose no digits.
  *
- * Products of single precision between hidden layers run on the tensor cores where those are much faster, which multiply
- * numbers of 11 bits. In rough steps (EPIQ_DEVICE_ROUGH) numbers are rounded to as many; otherwise each is the sum of two,
- * and A B = A_hi B_hi + A_hi B_lo + A_lo B_hi but for 2^-22.
+ * On GPUs whose tensor cores are much faster, these compute the products in single precision between hidden layers.
+ * They multiply numbers of 11 bits. In rough steps (EPIQ_DEVICE_ROUGH) the factors are rounded to 11 bits; otherwise
+ * each factor is the sum of two such numbers, and A B = A_hi B_hi + A_hi B_lo + A_lo B_hi up to 2^-22.
  */
 #include "cuda/train.h"
 
@@ -15,9 +15,9 @@ static const double WORK_BYTES = 4e9 / LANES; /* of a chunk; src/store/members.c
 
 /* ---- matrix products ---- */
 
-/* A matrix, whole or for the tensor cores: rounded to 11 bits, or with what that leaves in lo. */
+/* A matrix: plain, or for the tensor cores, with hi rounded to 11 bits and the remainder in lo. */
 template <class T> struct split {
-    T *hi, *lo; /* lo NULL: there is no second part */
+    T *hi, *lo; /* lo NULL: hi alone */
     bool tensor;
 };
 
@@ -30,7 +30,7 @@ static int product(lane *g, bool exact, bool ta, bool tb, ptrdiff_t m, ptrdiff_t
     return EPIQ_OK;
 }
 
-/* C = alpha A B + beta C, A and B transposed if so said */
+/* C = alpha A B + beta C, with A transposed if ta, B if tb */
 static int gemm(lane *g, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha, split<float> a,
                 ptrdiff_t lda, split<float> b, ptrdiff_t ldb, float beta, float *c, ptrdiff_t ldc)
 {
@@ -55,7 +55,7 @@ static int gemm(lane *g, bool ta, bool tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k
 
 #define INDEX ((ptrdiff_t)blockIdx.x * THREADS + threadIdx.x)
 
-/* v to the nearest number of 11 bits; one half goes away from zero. No number here is near the largest. */
+/* v rounded to 11 bits, ties away from zero. No number here is large enough to overflow. */
 __device__ static float rounded(float v)
 {
     return __uint_as_float((__float_as_uint(v) + 0x1000u) & 0xffffe000u);
@@ -83,11 +83,11 @@ template <class T> __global__ static void divide(ptrdiff_t n, const T *from, spl
     if (INDEX < n) put(to, INDEX, from[INDEX]);
 }
 
-/* to = from', both n by n: a block turns a square of SQUARE numbers a side, SQUARE by DOWN of them at once. */
+/* to = from', both n by n. A thread block transposes a tile of SQUARE by SQUARE numbers, SQUARE by DOWN at a time. */
 enum { SQUARE = 32, DOWN = 8 };
 template <class T> __global__ static void transpose(ptrdiff_t n, const T *from, T *to)
 {
-    __shared__ T square[SQUARE][SQUARE + 1]; /* one more: its columns are in different banks */
+    __shared__ T square[SQUARE][SQUARE + 1]; /* padded, so that a column spans all banks */
     const ptrdiff_t x = (ptrdiff_t)blockIdx.x * SQUARE, y = (ptrdiff_t)blockIdx.y * SQUARE, i = threadIdx.x;
     for (ptrdiff_t j = threadIdx.y; j < SQUARE; j += DOWN) {
         if (x + i < n && y + j < n) square[j][i] = from[(y + j) * n + x + i];
@@ -108,8 +108,9 @@ template <class T> __global__ static void add_to(ptrdiff_t n, const T *from, dou
     if (INDEX < n) to[INDEX] += (double)from[INDEX];
 }
 
-/* Units by rows are gone through in tiles: a thread has one unit and some rows, those of a block follow each other, and what
- * is summed over rows has one partial sum for each thread. Few rows are divided among more threads, to keep them all busy. */
+/* Matrices of units by rows are processed in tiles. A thread has one unit and several rows, the rows of a thread block
+ * are contiguous, and a sum over rows has one partial sum per thread. With few rows each thread takes fewer of them, so
+ * that there are enough blocks to keep the GPU busy. */
 enum { MOST_EACH = 64, STAGE = 8, ENOUGH_BLOCKS = 512 };
 struct tiles {
     dim3 grid, block;
@@ -141,7 +142,7 @@ __device__ static ptrdiff_t own_unit()
     return (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-/* put(e, row, take(e, row)) for each number e of this thread, STAGE of them on their way at once. */
+/* put(e, row, take(e, row)) for each number e of this thread, with STAGE loads in flight at once. */
 template <class T, class Take, class Put>
 __device__ static void over_rows(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, const Take &take, const Put &put)
 {
@@ -169,7 +170,7 @@ __device__ static ptrdiff_t own_part(ptrdiff_t width)
     return ((ptrdiff_t)blockIdx.y * blockDim.y + threadIdx.y) * width + own_unit();
 }
 
-/* f = s relu(f + beta b), units by rows. These read what a product left in hi. */
+/* f = s relu(f + beta b), units by rows. This kernel and the kernels below read the result of a product from hi. */
 template <class T>
 __global__ static void relu(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, T s, T beta, const T *b, split<T> f)
 {
@@ -180,7 +181,7 @@ __global__ static void relu(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, T s
         [&](ptrdiff_t e, ptrdiff_t, T v) { put(f, e, v > 0 ? s * v : 0); });
 }
 
-/* v where g > 0, else 0. Both are read before either is looked at: reading v only where g lets it through waits twice. */
+/* v where g > 0, else 0. Both are loaded unconditionally: a load of v that depends on g would wait for memory twice. */
 template <class T> __device__ static T gated(T g, T v)
 {
     return g > 0 ? v : 0;
@@ -218,7 +219,7 @@ __global__ static void first_delta(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t wid
     if (sum) sum[own_part(width)] = of_delta;
 }
 
-/* delta = 0 where g is; partial sums of it over rows */
+/* delta = 0 where g = 0; partial sums of delta over rows */
 template <class T>
 __global__ static void mask(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, const T *g, split<T> delta, T *sum)
 {
@@ -233,7 +234,7 @@ __global__ static void mask(ptrdiff_t rows, ptrdiff_t each, ptrdiff_t width, con
     if (sum) sum[own_part(width)] = all;
 }
 
-/* to = by times the sums of these parts, of which each unit has as many. The threads down a block share those of a unit. */
+/* to = by times the sum of each unit's partial sums, which are divided among the threads of a column of the block. */
 enum { SHARERS = THREADS / 32 };
 template <class T> __global__ static void sum_parts(ptrdiff_t parts, ptrdiff_t width, const T *part, double by, T *to)
 {
@@ -270,7 +271,7 @@ __global__ static void top(ptrdiff_t rows, ptrdiff_t width, const T *g, const T 
     if (threadIdx.x % 32 == 0) h[i] = sum + (double)(constant * *times);
 }
 
-/* u = scale (h - y), y may be NULL; parts of the squared errors' sum and of beta times that of u, one for each block */
+/* u = scale (h - y), y may be NULL; partial sums of (h - y)^2 and of u, one for each block */
 template <class T>
 __global__ static void errors(ptrdiff_t rows, const double *h, const double *y, double scale, T *u, double *square,
                               double *sum)
@@ -295,13 +296,13 @@ __global__ static void last_bias(ptrdiff_t count, const double *sum, double beta
 template <class T> struct worker {
     lane *g;
     shape s;
-    ptrdiff_t rows;                     /* at once */
+    ptrdiff_t rows;                     /* of a chunk */
     bool tensor;                        /* products between hidden layers on the tensor cores */
-    bool low;                           /* with second parts */
-    T *theta, *v, *grad, *x, *u, *sums; /* sums: partial ones, of two things at once */
-    split<T> theta2, v2;                /* theta and v again, if tensor */
-    split<T> turned;                    /* and theta with each matrix between hidden layers transposed */
-    split<T> act, t, delta, back;       /* the last layer is whole, as is what belongs to the first */
+    bool low;                           /* their factors have a part lo */
+    T *theta, *v, *grad, *x, *u, *sums; /* sums: partial sums of two quantities */
+    split<T> theta2, v2;                /* theta and v split, if tensor */
+    split<T> turned;                    /* theta2 with each matrix between hidden layers transposed */
+    split<T> act, t, delta, back;       /* plain at the last layer, and where they belong to the first */
     double *h, *square, *sum, *part;
     loss_job *loss;
     size_t bytes;
@@ -333,7 +334,7 @@ template <class T> struct worker {
         return {divided.hi + at, low ? divided.lo + at : NULL, true};
     }
 
-    /* The same matrix where nothing multiplies it on the tensor cores. */
+    /* The same matrix, for products that do not use the tensor cores. */
     static split<T> whole(split<T> m)
     {
         return {m.hi, NULL, false};
@@ -384,7 +385,7 @@ template <class T> struct worker {
         return (T)sqrt(2.0 / (double)s.width);
     }
 
-    /* Activations, and outputs at h + from. */
+    /* The activations of `some` rows, and their outputs at h + from. */
     int forward(const double *rows_x, ptrdiff_t from, ptrdiff_t some)
     {
         const ptrdiff_t last = weights_at(s.depth + 1);
@@ -405,7 +406,7 @@ template <class T> struct worker {
         return EPIQ_OK;
     }
 
-    /* h + from = J v of the rows that went forward last */
+    /* h + from = J v for the rows of the last call of forward */
     int tangent(ptrdiff_t from, ptrdiff_t some)
     {
         const ptrdiff_t last = weights_at(s.depth + 1);
@@ -434,7 +435,8 @@ template <class T> struct worker {
         return EPIQ_OK;
     }
 
-    /* c = s W'above, W the matrix between layers l - 1 and l. Tensor cores are a third faster where both factors lie along the sum. */
+    /* c = s W'above, W the matrix between layers l - 1 and l. Tensor cores are a third faster if both factors are
+     * contiguous along the index of the sum: hence the transposed weights. */
     int back_through(ptrdiff_t l, ptrdiff_t some, split<T> above, T *c)
     {
         return gemm(g, tensor, false, s.width, some, s.width, slope(), weights(theta, tensor ? turned : theta2, l),
@@ -452,7 +454,7 @@ template <class T> struct worker {
         }
     }
 
-    /* to = J'u of these rows, but for the last bias; added to what is there, where they are not all. */
+    /* to = J'u of these rows, without the last bias; added to `to` if these are not all rows. */
     int reverse(ptrdiff_t some, double *to)
     {
         const ptrdiff_t last = weights_at(s.depth + 1);
@@ -494,7 +496,7 @@ template <class T> struct worker {
         return EPIQ_OK;
     }
 
-    /* u from what is at `numbers`, or h if NULL, less y if not NULL. Returns the parts that its sums have. */
+    /* u = scale (v - y), v being `numbers` or, if NULL, h; y may be NULL. Returns the number of partial sums. */
     ptrdiff_t aim(const double *numbers, const double *y, ptrdiff_t from, ptrdiff_t some, double scale, ptrdiff_t at)
     {
         errors<<<blocks(some), THREADS, 0, g->stream>>>(some, (numbers ? numbers : h) + from, y ? y + from : NULL,
@@ -517,7 +519,7 @@ template <class T> struct worker {
         if (op != EPIQ_DEVICE_FORWARD) {
             if (tensor) turn_weights();
             const size_t row = (size_t)s.p * sizeof *to,
-                         each = rows < s.n ? row : sizeof *to; /* the last bias is always added to */
+                         each = rows < s.n ? row : sizeof *to; /* the last bias is accumulated in any case */
             CUDA(cudaMemset2DAsync((char *)to + row - each, row, 0, each, (size_t)vectors, g->stream));
         }
         ptrdiff_t parts = 0;

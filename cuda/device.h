@@ -1,5 +1,6 @@
-/* device.h - what the files of cuda/ share: the device with its stream and libraries, failing with a message, and memory
- * that is freed with its scope. Matrices have one stream, in the order of the calls; programs (train.cu) several lanes.
+/* device.h - what the files of cuda/ share: the device with its stream and libraries, failing with a message, and
+ * memory that is freed with its scope. The functions for matrices share one stream; training programs (train.cu) use
+ * several lanes.
  */
 #ifndef EPIQ_CUDA_DEVICE_H
 #define EPIQ_CUDA_DEVICE_H
@@ -11,19 +12,19 @@
 #include <cusolverDn.h>
 #include <mutex>
 
-/* Memory that grows and is used again. */
+/* Memory that is reused, and grows as needed. */
 struct buffer {
     void *at;
     size_t bytes;
 };
 
-/* One list of programs at a time is run in a lane, side by side with those of other lanes. */
+/* A stream with its buffers. It runs one list of programs at a time, concurrently with other lanes. */
 struct lane {
     cudaStream_t stream;
     cublasHandle_t blas; /* NULL until it is needed */
-    bool tensor;         /* products of floats of 11 bits are several times as fast as those of whole ones */
+    bool tensor;         /* products of 11-bit floats are several times as fast as of full ones */
     std::mutex busy;
-    buffer sent, staged, scratch, work; /* jobs; what is sent and comes back, here; partial sums; activations */
+    buffer sent, staged, scratch, work; /* jobs; host copies; partial sums; activations */
 };
 enum { LANES = 8 }; /* src/store/members.c makes as many groups at most */
 
@@ -35,15 +36,15 @@ struct device {
     cusolverDnHandle_t solver;
     cusolverDnParams_t params;
     std::mutex busy;     /* held while a function of the table works with matrices */
-    std::mutex counting; /* held while memories is used */
-    int memories;        /* that training has; with the last one the lanes' buffers go */
+    std::mutex counting; /* held while `memories` is read or changed */
+    int memories;        /* allocations of training; the lanes' buffers are freed with the last */
     lane lanes[LANES];
 };
 
 struct epiq_device_matrix {
     ptrdiff_t n;
     double *a;  /* n by n, column-major, on the device */
-    bool whole; /* the upper triangle is the mirror of the lower one */
+    bool whole; /* the upper triangle mirrors the lower one */
 };
 
 /* Keeps the message of a failure for epiq_device.message, and returns the status. */
@@ -96,12 +97,12 @@ static inline device *of(void *user)
     return static_cast<device *>(user);
 }
 
-/* Copies on a stream; the caller waits. */
+/* Asynchronous copies on a stream; wait() synchronises with it. */
 int copy_in(cudaStream_t stream, void *to, const void *from, size_t bytes);
 int copy_out(cudaStream_t stream, void *to, const void *from, size_t bytes);
 int wait(cudaStream_t stream);
 int start_blas(cudaStream_t stream, cublasHandle_t *out);
-int start_libraries(device *d); /* of matrices, when there is the first one: training needs none of them */
+int start_libraries(device *d); /* for matrices, with the first of them: training does not need these */
 
 /* ---- the functions of the table ---- */
 

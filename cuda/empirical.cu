@@ -1,14 +1,12 @@
 /* empirical.cu - the empirical tangent kernel of a network (src/kernel/empirical.c),
  *     K = G_L G_L' + beta^2 + sum_l (G_{l-1} G_{l-1}' + beta^2) o (Delta_l Delta_l'),
- * added to a matrix in strips of columns: two products by cuBLAS for each layer, in double. What each row leaves in the layers
- * is computed first, for all rows and points (deep.cu).
+ * added to a matrix in strips of columns, with two products by cuBLAS for each layer, in double. The G and Delta of all
+ * rows and points are computed first (deep.cu).
  */
 #include "cuda/train.h"
 
-enum {
-    THREADS = 256,
-    WIDE = 512
-}; /* columns of a strip: three such strips are in memory; src/solve/gmat.c counts on it */
+/* WIDE: columns of a strip. Three such strips are in memory: src/solve/gmat.c counts on it. */
+enum { THREADS = 256, WIDE = 512 };
 
 /* out += by (inner + beta2) o outer, rows by cols; outer NULL: all ones. first: out is overwritten. */
 __global__ static void add_term(ptrdiff_t rows, double beta2, double by, bool first, const double *inner,

@@ -1,5 +1,5 @@
-/* epiq_cuda.cu - an epiq_device (epiq_device.h) of the first NVIDIA GPU: whether there is one, its libraries started, the
- * table, messages.
+/* epiq_cuda.cu - an epiq_device (epiq_device.h) of the first NVIDIA GPU: detecting it, starting its libraries, the
+ * table of functions, messages.
  */
 #include "cuda/device.h"
 #include "cuda/epiq_cuda.h"
@@ -84,7 +84,7 @@ static double bytes_free(void *user)
 
 enum { LEAST_CAPABILITY = 80 }; /* what the kernels are compiled for */
 
-/* Whether there is a GPU that can be used. */
+/* Checks that there is a GPU that can be used, and fills in its description. */
 static int look(device *d)
 {
     int count = 0, driver = 0, runtime = 0;
@@ -147,9 +147,9 @@ int start_libraries(device *d)
 
 const epiq_device *epiq_cuda_begin(const char *version, char *why, size_t room)
 {
-    static device here; /* a process has one, and never gives it back: the driver does when it ends */
+    static device here; /* one per process, never released: the driver does that at exit */
     static bool started;
-    static std::mutex one; /* contexts of several threads may open it at once */
+    static std::mutex one; /* contexts of several threads may open it concurrently */
     std::lock_guard<std::mutex> lock(one);
     if (strcmp(version, EPIQ_VERSION) != 0) {
         snprintf(why, room, "libepiq_cuda.so is of version %s and this is %s; build it again with make cuda",

@@ -1,5 +1,5 @@
 /* epiq_cuda.h - what libepiq_cuda.so provides: an epiq_device (epiq_device.h) of CUDA, cuBLAS and cuSOLVER. The command
- * and the Python package load it (load.h) when they are about to use a GPU; no other part of epiq knows of CUDA.
+ * and the Python package load it (load.h) when they are about to use a GPU; no other part of epiq depends on CUDA.
  */
 #ifndef EPIQ_CUDA_H
 #define EPIQ_CUDA_H
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* The first GPU, ready for work. NULL: there is none that can be used, and `why` says so. version: EPIQ_VERSION. */
+/* The first GPU, ready for work. NULL: none can be used, and `why` gives the reason. version: EPIQ_VERSION. */
 EPIQ_API const epiq_device *epiq_cuda_begin(const char *version, char *why, size_t room);
 typedef const epiq_device *(*epiq_cuda_begin_fn)(const char *version, char *why, size_t room);
 

@@ -1,5 +1,5 @@
-/* load.h - the GPU for a program that was built without CUDA: loads libepiq_cuda.so, which alone uses it, when a device is
- * first asked for. Until then nothing of CUDA is in the process.
+/* load.h - gives a program that was built without CUDA the GPU: loads libepiq_cuda.so, the only part that uses CUDA,
+ * when a device is first requested. Until then no library of CUDA is loaded.
  */
 #ifndef EPIQ_CUDA_LOAD_H
 #define EPIQ_CUDA_LOAD_H
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* NULL: there is none, and why says so. */
+/* NULL: there is none, and `why` gives the reason. */
 static inline const epiq_device *cuda_load(const char *path, char *why, size_t room)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL); /* small, beside what libepiq_cuda.so brings along */
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL); /* small beside what libepiq_cuda.so loads */
     if (!driver) {
         snprintf(why, room, "there is no driver for NVIDIA GPUs on this machine");
         return NULL;

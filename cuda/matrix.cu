@@ -156,7 +156,7 @@ int matrix_solve(void *user, const epiq_device_matrix *m, ptrdiff_t cols, double
 
 enum {
     SMALL = 64,   /* diagonal blocks that one thread block inverts, in shared memory */
-    STEP = 8192,  /* rows of a triangle that one call of trsm takes; larger ones go by products */
+    STEP = 8192,  /* rows of a triangle in one call of trsm; larger ones are split, with gemm between */
     HEIGHT = 1024 /* rows of L^-T L^-1 that are made at a time: src/solve/gmat.c counts on their memory */
 };
 
@@ -229,7 +229,7 @@ static int solve_left(device *g, ptrdiff_t rows, ptrdiff_t cols, const double *l
     const double one = 1, minus = -1;
     for (ptrdiff_t i = 0; i < rows; i += STEP) {
         const ptrdiff_t some = least(STEP, rows - i);
-        /* what is above has the sign of the result already */
+        /* the rows above have the sign of the result already */
         if (i > 0) {
             BLAS(cublasDgemm_64(g->blas, CUBLAS_OP_N, CUBLAS_OP_N, some, cols, i, &minus, l + i, ld, b, ld, &minus,
                                 b + i, ld));
@@ -271,8 +271,8 @@ static int invert_below(device *g, ptrdiff_t size, double *a, ptrdiff_t ld)
     return invert_below(g, rest, c, ld);
 }
 
-/* W'W, W lower triangular, in its place: rows i.. of it are W_ii' W_i. and what is below them adds. No later rows read
- * them. The diagonal blocks become whole. */
+/* Overwrites W, lower triangular, with W'W: rows i.. are W_ii' W_i. plus the contribution of the rows of W below them.
+ * Later rows do not depend on rows i.. of W. The diagonal blocks become full squares. */
 static int square(device *g, ptrdiff_t n, double *a)
 {
     const double one = 1, zero = 0;

@@ -1,6 +1,6 @@
 /* pair.h - K and Q of one pair of rows by the recursion of docs/method.md section 2, as src/kernel/population_loops.h
  * computes them for vectors of pairs: in e = 1 - rho, with polynomials for the angle. It is C as well as CUDA, so that
- * `make check` holds it against the library's own without a device.
+ * `make check` compares it with the library's own functions without a device.
  */
 #ifndef EPIQ_CUDA_PAIR_H
 #define EPIQ_CUDA_PAIR_H
@@ -25,7 +25,7 @@ typedef struct {
     double beta2, v; /* beta^2; beta^2 s_b^2 */
 } pair_arch;
 
-/* Pairs whose e, or 1 + rho, is below this compute it from differences of features: population.c says why. */
+/* Pairs whose e, or 1 + rho, is below this compute it from differences of features: the reason is in population.c. */
 #define PAIR_NEAR 0.125
 #define PAIR_TOO_SMALL 1e-290 /* |x|^2 + v: reciprocals would overflow */
 

@@ -1,5 +1,5 @@
 /* population.cu - the closed-form kernels K and Q of many pairs of rows at once (pair.h has one pair), in tiles of 16 by
- * 16 pairs whose features pass through shared memory; and from Q the procedural variance of infinitely wide networks.
+ * 16 pairs whose features are staged in shared memory; and from Q the procedural variance of infinitely wide networks.
  */
 #include "cuda/device.h"
 #include "cuda/pair.h"

@@ -1,8 +1,9 @@
-/* shallow.cu - gradients of many networks with one hidden layer and few features, all in the same launches. One kernel goes
- * over rows: outputs, and for each row and unit a bit that says whether the unit is on. The other goes over units, with
- *     S_ka = sum_i u_i [unit k is on at row i] x_ia,  x_i,d = 1,
+/* shallow.cu - gradients of many networks with one hidden layer and few features, in kernel launches for all of them.
+ * One kernel, over_rows, computes outputs, and for each row and unit a bit: whether the unit is active. The other,
+ * over_units, computes
+ *     S_ka = sum_i u_i [unit k is active at row i] x_ia,  x_i,d = 1,
  * from which J'u follows: s w_k S_ka for W_1, beta s w_k S_kd for b_1, s (sum_a W_ka S_ka + beta b_k S_kd) for w = W_2.
- * Rows and units are in registers or in shared memory; sums over more than 256 rows are double.
+ * Rows and units are held in registers or in shared memory; sums over more than 256 rows are double.
  */
 #include "cuda/train.h"
 
@@ -11,7 +12,7 @@
 enum { MOST_FEATURES = 32 };
 enum { WORD = 32, ROW_THREADS = 128, ROWS_EACH = 2, ROW_BLOCK = ROW_THREADS * ROWS_EACH };
 enum { UNIT_THREADS = 128, CHUNK = 64, SUMMED = 256, LEAST_TILE = 128, MOST_TILES = 64 };
-enum { WANTED = 32 };                         /* blocks of one network, so that some networks fill a GPU */
+enum { WANTED = 32 };                         /* thread blocks of one network, so that a few networks fill a GPU */
 static const double WORK_BYTES = 2e9 / LANES; /* of activations and sums at a time; src/store/members.c counts on it */
 
 bool is_shallow(const shape &s)
@@ -123,7 +124,7 @@ __global__ static void __launch_bounds__(ROW_THREADS) over_rows(const job_of<T> 
     }
 }
 
-/* u from the outputs, by what is asked for; and parts of its sum, and of the squared errors'. */
+/* u from the outputs, as op requires; partial sums of u and of the squared errors. */
 template <class T> __global__ static void outputs(const job_of<T> *jobs, const plan q, int op)
 {
     const job_of<T> job = jobs[blockIdx.y];
@@ -286,7 +287,7 @@ static plan plan_of(const shape &s)
     return q;
 }
 
-/* The memory of one network's step, as parts of c; jobs of its vectors u in `jobs`. */
+/* Takes the memory of one network's step from c, and writes one job for each vector u to `jobs`. */
 template <class T>
 static void lay_out(const plan &q, int op, const gradient &one, carve *c, job_of<T> *jobs, loss_job *loss)
 {
@@ -331,7 +332,7 @@ template <class T> static int gradients(lane *g, const plan &q, int op, ptrdiff_
     std::vector<job_of<T>> jobs((size_t)(count * vectors));
     std::vector<loss_job> losses((size_t)count);
     carve one{NULL, 0};
-    lay_out<T>(q, op, list[0], &one, jobs.data(), losses.data()); /* to know its size */
+    lay_out<T>(q, op, list[0], &one, jobs.data(), losses.data()); /* to compute its size */
     const size_t heads = (size_t)(count * vectors) * sizeof(job_of<T>) + (size_t)count * sizeof(loss_job) + 1024;
     const ptrdiff_t fit = (ptrdiff_t)(WORK_BYTES / (double)one.used), at_once = least(count, fit > 1 ? fit : 1);
     int status = grow(g, &g->work, heads + (size_t)at_once * one.used, false);
@@ -343,7 +344,7 @@ template <class T> static int gradients(lane *g, const plan &q, int op, ptrdiff_
         for (ptrdiff_t j = 0; j < some; j++) {
             lay_out<T>(q, op, list[k + j], &c, &jobs[(size_t)(j * vectors)], &losses[(size_t)j]);
         }
-        /* rows are gone over once for all vectors u: with the first job of each network */
+        /* over_rows runs once for all vectors u, with the first job of each network */
         std::vector<job_of<T>> firsts;
         for (ptrdiff_t j = 0; vectors > 1 && j < some; j++) {
             firsts.push_back(jobs[(size_t)(j * vectors)]);

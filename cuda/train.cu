@@ -1,7 +1,7 @@
-/* train.cu - the programs by which networks are trained (epiq_device.h): what the lists of all networks ask for is put into
- * an order in which as many as possible do the same thing at once, sent in one copy, and launched. Long vectors are double;
- * every sum has one fixed order, which depends on the sizes of one network and not on how many there are. Gradients are in
- * shallow.cu, for one hidden layer and few features, and in deep.cu.
+/* train.cu - runs the programs of networks in training (epiq_device.h). The steps of all programs are grouped into
+ * batches of one kind, as large as possible, sent to the device in one copy, and launched. Long vectors are double;
+ * every sum has one fixed order, which depends on the sizes of one network and not on the number of networks. Gradients
+ * are in shallow.cu, for one hidden layer and few features, and in deep.cu.
  */
 #include "cuda/train.h"
 
@@ -31,7 +31,7 @@ void memory_free(void *user, void *memory)
     cudaFree(memory);
     std::lock_guard<std::mutex> lock(d->counting);
     if (--d->memories > 0) return;
-    for (lane &l : d->lanes) { /* the last of a training: what it worked with goes too */
+    for (lane &l : d->lanes) { /* the last of a training: free the lanes' buffers too */
         std::lock_guard<std::mutex> other(l.busy);
         cudaFree(l.scratch.at);
         cudaFree(l.sent.at);
@@ -127,7 +127,7 @@ __global__ static void product_parts(const vector_job *jobs)
     }
 }
 
-/* One warp for each sum of parts. */
+/* One warp adds up the partial sums of one product. */
 __global__ static void product_sums(const vector_job *jobs)
 {
     const vector_job job = jobs[blockIdx.y];
@@ -163,7 +163,7 @@ __global__ static void slow_down(const vector_job *jobs)
     }
 }
 
-/* grad += 2 lambda (at - start), and parts of |grad before|^2, |at - start|^2, |grad|^2 */
+/* grad += 2 lambda (at - start), and partial sums of |grad before|^2, |at - start|^2, |grad|^2 */
 __global__ static void pull_parts(const loss_job *jobs)
 {
     const loss_job job = jobs[blockIdx.y];
@@ -186,7 +186,7 @@ __global__ static void pull_parts(const loss_job *jobs)
     }
 }
 
-/* out: the squares of the rows' errors, from their parts, and the three sums */
+/* out: the sum of the rows' squared errors, and the three sums above, from their partial sums */
 __global__ static void pull_sums(const loss_job *jobs)
 {
     const loss_job job = jobs[blockIdx.y];
@@ -230,8 +230,8 @@ struct batch {
     ptrdiff_t p, n;  /* weights and rows of the first */
     ptrdiff_t first; /* of `all` */
     ptrdiff_t count;
-    size_t at;       /* where its jobs are in what is sent */
-    ptrdiff_t terms; /* of the step that has most */
+    size_t at;       /* offset of its jobs in the buffer that is sent */
+    ptrdiff_t terms; /* the most that a step has */
 };
 
 static bool same_shape(const one &a, const one &b)
@@ -246,8 +246,9 @@ static bool is_gradient(int op)
     return op == EPIQ_DEVICE_LOSS || op == EPIQ_DEVICE_NORMAL || op == EPIQ_DEVICE_PULLS || op == EPIQ_DEVICE_FORWARD;
 }
 
-/* Which steps are done together, in order: always the first kind of the table that any network is at. Gradients come last,
- * so that networks that do less before theirs wait for the others. */
+/* Groups the steps of all programs into batches, in order. Each batch takes, of the networks' next steps, the kind that
+ * epiq_device.h lists first. Gradients are listed late, so that networks with fewer steps before theirs join the batch
+ * of the others. */
 static void put_in_order(ptrdiff_t count, const epiq_device_program *programs, std::vector<batch> *batches,
                          std::vector<one> *all)
 {
@@ -318,7 +319,7 @@ static int run_locked(lane *g, ptrdiff_t count, const epiq_device_program *progr
     std::vector<char> out;
     put_in_order(count, programs, &batches, &all);
 
-    /* Where everything is: numbers for the caller, then partial sums, which each batch overwrites. */
+    /* The layout of scratch: results for the caller, then partial sums, which each batch overwrites. */
     size_t results = 0, partial = 0;
     for (const batch &b : batches) {
         size_t parts = 0;
@@ -337,7 +338,7 @@ static int run_locked(lane *g, ptrdiff_t count, const epiq_device_program *progr
     int status = grow(g, &g->scratch, vectors, false);
     if (status) return status;
 
-    /* What is sent: the jobs of all batches. Pointers between them are made with the address that they will have. */
+    /* The buffer that is sent: the jobs of all batches. Pointers within it are addresses on the device. */
     size_t terms = 0, jobs_size = 64 * (batches.size() + 1);
     for (const one &o : all) {
         terms += o.step->terms ? (size_t)o.step->count : 0;

@@ -1,4 +1,4 @@
-/* train.h - what the files of cuda/ share that train networks (train.cu). */
+/* train.h - what the files of cuda/ that train networks (train.cu) share. */
 #ifndef EPIQ_CUDA_TRAIN_H
 #define EPIQ_CUDA_TRAIN_H
 
@@ -17,12 +17,12 @@ struct vector_job {
     int count, single;
 };
 
-/* What is done to a gradient when the rows' part is there. */
+/* The penalty's part of a loss and its gradient, added after the rows' part. */
 struct loss_job {
     double *to;
-    const double *at, *start; /* start NULL: nothing */
+    const double *at, *start; /* start NULL: nothing is added */
     double lambda;
-    double *part, *out;    /* pull_parts_of(p) numbers; 4, or NULL: none is wanted */
+    double *part, *out;    /* pull_parts_of(p) numbers; 4 results, or NULL */
     const double *squares; /* parts of the sum of the rows' squared errors */
     ptrdiff_t square_parts, p;
 };
@@ -50,7 +50,7 @@ bool is_shallow(const shape &s);
 int shallow_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
 int deep_gradients(lane *g, const shape &s, int op, int single, ptrdiff_t count, const gradient *list);
 
-/* g and delta of every layer, depth by n by width each: what the empirical kernel is made of. All is on the device. */
+/* g and delta of every layer, depth by n by width each, for the empirical kernel. All arrays are on the device. */
 int deep_features(lane *g, const shape &s, const double *theta, const double *x, double *act, double *delta);
 
 /* The sums of a and of b over a block of COUNT threads, all of which call it; the order of the sum is fixed. */
@@ -76,10 +76,10 @@ template <int COUNT> __device__ static inline void block_sums(double a, double b
     *sum_b = b;
 }
 
-/* At least so many bytes; what it held is lost. here: pinned memory of this process. */
+/* Grows b to at least so many bytes; its contents are lost. here: pinned memory of the host. */
 int grow(lane *g, buffer *b, size_t bytes, bool here);
 
-/* Parts of one block of memory. */
+/* Hands out consecutive parts of one block of memory. */
 struct carve {
     char *at;
     size_t used;

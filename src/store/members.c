@@ -1,4 +1,4 @@
-/* members.c - members.h; threads and ranks take networks from the list in any order, and each comes out the same. */
+/* members.c - see members.h. The order in which threads and ranks train the networks of a list affects none of them. */
 #include "store/members.h"
 #include "train/remote.h"
 
@@ -9,7 +9,7 @@
 
 enum { HEAD = 5 }; /* numbers of a record before its predictions */
 
-/* Numbers of the longest record: folds differ by a row. */
+/* Length of the longest record: the sizes of folds differ by a row. */
 static ptrdiff_t record_size(ptrdiff_t count, const epiqp_assignment *list)
 {
     ptrdiff_t most = 0;
@@ -83,7 +83,7 @@ static void make(const epiqp_maker *m, const epiqp_env *e, const char *stage, pt
             a->done = true;
             *done = epiqp_min(count, *done + (cluster ? cluster->ranks : 1)); /* other ranks are about as fast */
             s = epiqp_report(m->e->c, stage, *done, count);
-            s = *done == count ? EPIQ_OK : s; /* a request to stop has no effect after the last one */
+            s = *done == count ? EPIQ_OK : s; /* a request to stop has no effect after the last network */
         }
         if (s && !*status) { /* the status of the first failure, whose message is kept */
 #pragma omp atomic write
@@ -109,24 +109,25 @@ static int train(const epiqp_maker *m, const char *stage, ptrdiff_t first, ptrdi
 
 /* ---- on a device ---- */
 
-/* Networks at a time: fewer leave a large GPU idle, and each has a thread here that waits for it. In groups, which do not
- * wait for each other: where one launch serves a whole group (cuda/shallow.cu) small ones cost launches, elsewhere a device
- * takes one network after the other of each group. */
+/* Networks at a time: fewer would leave a large GPU idle, and each needs a host thread. They form groups that run
+ * independently. Where one kernel launch serves a whole group (cuda/shallow.cu), small groups cost more launches;
+ * elsewhere the device takes the networks of a group one after the other. */
 enum { MOST_PLACES = 128, MOST_GROUPS = 8, LEAST_GROUP = 16, LEAST_GROUP_DEEP = 2, SHALLOW_FEATURES = 32 };
-/* Numbers that all groups may have beside their networks' places: copies of weights, of which a group has COPIES_EACH at most. */
+/* Numbers that all groups may hold beside their networks' places: at most COPIES_EACH copies of the weights a group. */
 static const double COPIES = 2.5e8, COPIES_EACH = 9;
-/* Seconds that training these would take on the processor, from which a device that is open already gains. A core does
- * some 2e10 operations in a second. */
+/* A device that is open already saves time if training would take WORTH seconds on the processor, at PER_CORE
+ * operations per second and core. */
 static const double WORTH = 0.3, PER_CORE = 2e10;
-/* Of the device's free memory what their places may take, beside BESIDE for their activations; and of this process. */
+/* The places may take a fraction SHARE of the device's free memory, less BESIDE bytes for activations, and HERE bytes
+ * of this process's memory. */
 static const double SHARE = 0.8, BESIDE = 5e9, HERE = 4e9;
 
 typedef struct {
     ptrdiff_t places, groups; /* networks trained at once; 0: none */
-    double bytes;             /* that the place of one takes */
+    double bytes;             /* of the place of one network */
 } crowd;
 
-/* *status: a failure where they must be trained there and cannot be. */
+/* *status: a failure if the device is required and has too little memory. */
 static crowd crowd_there(const epiqp_maker *m, ptrdiff_t count, const epiqp_assignment *list, int *status)
 {
     const epiqp_device *d = m->e->device;
@@ -163,7 +164,7 @@ static crowd crowd_there(const epiqp_maker *m, ptrdiff_t count, const epiqp_assi
     return out;
 }
 
-/* Each thread makes one after another, and what all of them want from the device is done together (train/remote.h). */
+/* Each thread trains one network after another; the lists of a group of threads run together (train/remote.h). */
 static int train_there(const epiqp_maker *m, const char *stage, const crowd *some, ptrdiff_t count, ptrdiff_t *done,
                        epiqp_assignment *list, bool *failed)
 {

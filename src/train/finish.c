@@ -1,19 +1,19 @@
 /* finish.c - the end of training: quasi-Newton steps (limited-memory BFGS, Nocedal and Wright, section 7.2), whose first
  * guess of the inverse Hessian is gamma P, P = I - sum_l c_l v_l v_l' with the leading directions v_l slowed down as
- * along the flow, or after implicit steps P = I - J'(kappa I + J J')^-1 J, with J where these ended. All that one step computes
- * with long vectors are the products of the gradient with each s_j, y_j and v_l, and one sum of them (lbfgs.h). The rest is
- * here, computed from the products of pairs, which are kept.
+ * along the flow, or after implicit steps P = I - J'(kappa I + J J')^-1 J, with the J at which these ended. The only
+ * operations of a step on long vectors are the products of the gradient with each s_j, y_j and v_l, and one linear
+ * combination of these vectors (lbfgs.h). The recurrences are here, in terms of stored products of the pairs.
  */
 #include "train/lbfgs.h"
 
 #include <math.h>
 
-enum { TRIES = 6 };                        /* shorter and shorter steps, before the pairs are given up */
-enum { WINDOW = 10, LONGEST_WINDOW = 64 }; /* gradients over which the loss is to fall: an eighth of all */
-static const double OF_PART =
-    4; /* the loss of a part of the rows is to settle so many times as well: it costs little */
+enum { TRIES = 6 };                        /* ever shorter steps tried before the pairs are dropped */
+enum { WINDOW = 10, LONGEST_WINDOW = 64 }; /* steps over which the loss must fall: an eighth of all so far */
+/* For a part of the rows the fraction `settled` is divided by this: it costs little. */
+static const double OF_PART = 4;
 static const double ENOUGH = 1e-4; /* of the fall that the slope promises (Armijo) */
-enum { AFTER_COARSE = 2 };         /* steps at least, where the loss has settled in rough ones */
+enum { AFTER_COARSE = 2 };         /* fewest further steps after the loss has settled in rough ones */
 
 static const epiqp_lbfgs_way *way_of(const epiqp_flow *f)
 {
@@ -95,8 +95,8 @@ static void take(epiqp_lbfgs *m, double length)
     const epiqp_lbfgs was = *m;
     const ptrdiff_t n = m->at;
     const epiqp_pair_products own = m->way->take(m, length, n);
-    if (!(own.sy > 0 && own.yy > 0)) {       /* not a pair that H can use */
-        if (m->count == m->room) m->count--; /* it has the place of the oldest */
+    if (!(own.sy > 0 && own.yy > 0)) {       /* with it H would not be positive definite */
+        if (m->count == m->room) m->count--; /* it has overwritten the oldest */
         return;
     }
     for (int j = 0; j < m->room; j++) {
@@ -124,8 +124,8 @@ static void look_again(epiqp_lbfgs *m, epiqp_training *report)
     m->way->products(m);
 }
 
-/* Goes on from rough steps of a device in single precision. The pairs stay: what is missing in them is little beside their
- * own changes. */
+/* Switches from rough steps of a device to single precision. The pairs are kept: their rounding errors are small beside
+ * the changes that they hold. */
 static void refine(epiqp_lbfgs *m, epiqp_training *report)
 {
     m->f->coarse = false;
@@ -138,9 +138,9 @@ static int settle(epiqp_lbfgs *m, double settled, ptrdiff_t limit, bool on, epiq
     epiqp_flow *f = m->f;
     double past[LONGEST_WINDOW];
     bool single = f->rough;
-    ptrdiff_t may_end = 0; /* the first step that may be the last: later than this where steps were rough */
+    ptrdiff_t may_end = 0; /* the first step that may be the last; set anew when rough steps end */
     for (ptrdiff_t steps = 0; report->iterations < limit; steps++) {
-        if (single && !f->pass.single) { /* the loss has become too small for it: rounding would look like a rise */
+        if (single && !f->pass.single) { /* the loss is now too small for it: rounding would look like a rise */
             epiqp_implicit_end(m->e->c, f, m->theta);
             m->way = way_of(f);
             forget(m);
@@ -168,7 +168,7 @@ static int settle(epiqp_lbfgs *m, double settled, ptrdiff_t limit, bool on, epiq
             continue;
         }
         if (!lower) {
-            if (m->count == 0 && single == f->pass.single) { /* not even along the gradient: a minimum, or a kink */
+            if (m->count == 0 && single == f->pass.single) { /* not even along the gradient: a minimum or a kink */
                 report->converged = report->iterations < limit && !on;
                 return EPIQ_OK;
             }
@@ -192,8 +192,8 @@ static int settle(epiqp_lbfgs *m, double settled, ptrdiff_t limit, bool on, epiq
     return EPIQ_OK;
 }
 
-/* From the minimum of a part of the rows to more of them. Gradients are counted in those of the rows at hand. The pairs stay: the
- * curvatures are nearly the same. */
+/* Moves from the minimum of one part of the rows to the next part. report->iterations is converted to gradients of the
+ * new number of rows. The pairs are kept, since the curvatures are nearly the same. */
 static void take_more_rows(epiqp_lbfgs *m, epiqp_training *report)
 {
     epiqp_flow *f = m->f;

@@ -1,16 +1,16 @@
 /* flow.c - training to the minimum: first along gradient flow, d theta / dt = -grad R, which plain descent follows with
- * tiny steps, then by quasi-Newton steps (finish.c). Because of the kinks of relu there are many minima, and methods that
- * do not follow the flow up to where it has nearly come to rest end in others (docs/method.md section 5). The flow is
- * integrated by first-order Runge-Kutta-Chebyshev steps: s gradients advance it by a time proportional to s^2, while
+ * tiny steps, then by quasi-Newton steps (finish.c). Because of the kinks of relu there are many minima, and methods
+ * that do not follow the flow up to where it has nearly come to rest end in others (docs/method.md section 5). The flow
+ * is integrated by first-order Runge-Kutta-Chebyshev steps: s gradients advance it by a time proportional to s^2, while
  * descent needs a number of gradients proportional to the time.
  *     w0 = 1 + eps/s^2, w1 = T_s(w0)/T_s'(w0), b_j = 1/T_j(w0)
  *     Y_0 = theta, Y_1 = Y_0 - (w1/w0) h g(Y_0)
  *     Y_j = (1 - mu_j - nu_j) Y_0 + mu_j Y_{j-1} + nu_j Y_{j-2} - m_j h g(Y_{j-1})
  *     mu_j = 2 w0 b_j/b_{j-1}, nu_j = -b_j/b_{j-2}, m_j = 2 w1 b_j/b_{j-1}
- * Stable while h times the largest curvature is below about (2 - 4 eps/3) s^2. The few directions of largest
- * curvature converge long before the others. They are slowed down (leading.c), g -> (I - sum_j c_j v_j v_j') g with
- * c_j = 1 - cap/curvature_j, to a rate that still is many times that of the step, and s shrinks with the square root of
- * the cap. Networks of several layers on few rows take linearly implicit steps instead, as far as they lead (implicit.c).
+ * Stable while h times the largest curvature is below about (2 - 4 eps/3) s^2. The few directions of largest curvature
+ * converge long before the others. They are slowed down (leading.c), g -> (I - sum_j c_j v_j v_j') g with
+ * c_j = 1 - cap/curvature_j, to a rate still many times that of the step, and s shrinks with the square root of cap.
+ * Networks of several layers on few rows take linearly implicit steps first, for as long as they help (implicit.c).
  */
 #include "train/flow.h"
 
@@ -24,26 +24,25 @@ static const double FIRST = 0.1;    /* first steps, in units of the time of the 
 /* Leading directions are computed again when the time has grown by a factor RENEWED or the loss has risen by a fraction
  * STRAYED, which shows that they have changed. */
 static const double RENEWED = 64, STRAYED = 1e-3;
-static const double MOST_MARGIN =
-    100; /* on the largest curvature, before the flow is given up for quasi-Newton steps */
+/* The safety factor on the largest curvature beyond which the flow is abandoned for quasi-Newton steps. */
+static const double MOST_MARGIN = 100;
 
-/* How the flow is followed. Networks whose curvatures fall off fast, as with one or two features or features that are
- * small beside the bias, have few kinks among the rows, and which rows they end at decides much: their flow is followed
- * in shorter steps, for longer, and with less slowing down. An ensemble then has the means and variances of the flow in
- * fine steps within the error of 200 networks. */
+/* How the flow is followed. Curvatures fall off fast with one or two features, or features that are small beside the
+ * bias. Such networks have few kinks among the rows, and much depends on the rows at which these end. Their flow is
+ * followed in shorter steps, for longer, and with less slowing down. The means and variances of an ensemble are then
+ * those of the flow in fine steps, within the error of 200 networks. */
 typedef struct {
-    double growth;  /* step over elapsed time */
-    double pace;    /* leading directions stay so many times as fast as the elapsed time requires, */
-    double slowest; /* and are slowed by this at most: a stage moves by about 2/cap times the gradient and overshoots a
-                     * kink by as much */
+    double growth;  /* length of a step over elapsed time */
+    double pace;    /* slowed directions stay so many times as fast as the elapsed time requires */
+    double slowest; /* the most that a direction is slowed by: a stage moves by about 2/cap times the gradient, and
+                     * overshoots a kink by as much */
     double until;   /* end of the flow, in units of 1/lambda, the time of the slowest directions */
-    bool implicit;  /* by implicit steps, where that is worth it */
-    double
-        settled; /* converged: over some gradients the loss fell by less than this fraction; 0: at the end of the flow */
+    bool implicit;  /* by implicit steps, where these pay */
+    double settled; /* converged: over some gradients the loss fell by less than this fraction; 0: at the flow's end */
 } manner;
 static const manner SHALLOW = {0.7, 9.8, 100, 1, false, 1e-3}, DEEP = {0.7, 9.8, 100, 0.1, true, 1e-3};
 static const manner CAREFUL = {0.4, 10, 12, 1, false, 2e-4}, FINE = {0.1, 10, 6, 3, false, 0};
-/* A quasi-Newton step that half of the rows guide (implicit.c) gains less: the loss is to settle so much better. */
+/* With half of the rows in the first guess (implicit.c) a quasi-Newton step gains less: `settled` is times this. */
 static const double GUIDED_BY_HALF = 0.7;
 /* Curvatures fall off fast if this one, counted from 0, is below a fraction FALLEN of the largest. */
 enum { TYPICAL = 12 };
@@ -61,16 +60,14 @@ static manner manner_of(const epiqp_task *t, const epiqp_left *left)
     return t->fine ? FINE : fast ? CAREFUL : t->net->depth == 1 ? SHALLOW : DEEP;
 }
 
-/* The number of leading directions that costs the fewest gradients. Fitted on tables of 200 to 1000 rows, training takes
- * SHARE sqrt(curvature/lambda) gradients more for the largest curvature beside them; to find one, and to apply it to all
- * gradients, costs what EACH rows cost one gradient. */
+/* The number of leading directions for which training is cheapest. The largest curvature besides them costs SHARE
+ * sqrt(curvature/lambda) gradients (fitted on tables of 200 to 1000 rows). Finding one direction, and applying it to
+ * all gradients, costs EACH/n gradients. */
 static int leads(const epiqp_task *t, const epiqp_left *left, bool there)
 {
-    static const double SHARE = 1.1, EACH = 1000, FEWEST = 50; /* FEWEST: rows that it holds for */
-    enum {
-        FEW_UNITS_LEADS = 8,
-        UNITS_EACH = 16
-    }; /* with fewer units the vectors are those of infinitely many less and less */
+    static const double SHARE = 1.1, EACH = 1000, FEWEST = 50; /* FEWEST: rows from which this holds */
+    /* the fewer the units, the more the eigenvectors differ from those of infinitely wide networks */
+    enum { FEW_UNITS_LEADS = 8, UNITS_EACH = 16 };
     ptrdiff_t most = epiqp_min(left->count, epiqp_leading_most(epiqp_net_params(t->net), there));
     most = epiqp_min(most, epiqp_max(FEW_UNITS_LEADS, t->net->width / UNITS_EACH));
     const double each = EACH / fmax(FEWEST, (double)t->n);
@@ -98,14 +95,14 @@ double epiqp_minimise_bytes(ptrdiff_t params)
 
 /* ---- parts of many rows ---- */
 
-/* Of MANY rows the flow, and the first minimum, are those of a part, of PART rows at least; the next part has GROWS times as many, and
- * so on up to all. The minimum of a part differs from that of the next by what other rows would change in it, so that few gradients of
- * all rows are left to take. */
+/* With MANY rows or more, the flow and the first minimum are computed on a part of at least PART rows. Each further
+ * part has GROWS times as many rows, up to all of them. The minimum of one part differs from that of the next only by
+ * what other rows would change in it, so that few gradients of all rows remain. */
 enum { MANY = 131072, PART = 16384, GROWS = 4, MOST_LEVELS = 24 };
 
 double epiqp_minimise_rows_bytes(const epiqp_net *net, ptrdiff_t n)
 {
-    const double most = 0.5 * GROWS / (GROWS - 1); /* of all rows: the largest is half of them at most */
+    const double most = 0.5 * GROWS / (GROWS - 1); /* of all rows: the largest part is half of them at most */
     if (epiqp_implicit_worth(net, n)) return epiqp_implicit_bytes(net, n);
     return epiqp_part_rows(n) < n ? most * (double)n * (double)(net->d + 2) * (double)sizeof(double) : 0;
 }
@@ -118,7 +115,7 @@ ptrdiff_t epiqp_part_rows(ptrdiff_t n)
     return n;
 }
 
-/* The same task with one row out of each of as many equal parts of the table as it takes; x begins the block of its rows. */
+/* The same task on n rows, a random one out of each of n equal parts of the table; x's allocation holds y as well. */
 static int part_new(const epiqp_env *e, const epiqp_task *t, ptrdiff_t n, epiqp_task *out)
 {
     const ptrdiff_t d = t->net->d;
@@ -138,14 +135,14 @@ static int part_new(const epiqp_env *e, const epiqp_task *t, ptrdiff_t n, epiqp_
     return EPIQ_OK;
 }
 
-/* Pairs of the quasi-Newton steps; implicit: the flow has ended with implicit steps, which is not known before. */
+/* Number of L-BFGS pairs; implicit: the flow has ended with implicit steps, which is not known in advance. */
 static int pairs_of(const epiqp_task *t, bool there, bool implicit)
 {
     if (implicit) return EPIQP_IMPLICIT_PAIRS;
     return t->net->depth > 1 && !there && !epiqp_implicit_worth(t->net, t->n) ? EPIQP_MOST_PAIRS : EPIQP_PAIRS;
 }
 
-/* all: the rows that it ends with, which decide on the precision. */
+/* all: the task with all rows, which decides the precision. */
 static int flow_new(const epiqp_env *e, const epiqp_task *t, const epiqp_task *all, const epiqp_left *left,
                     const double *theta, epiqp_flow *f)
 {
@@ -186,7 +183,7 @@ static void chebyshev_step(const epiqp_env *e, epiqp_flow *f, const double *thet
     epiqp_flow_step(f, f->y, theta, w1 / w0 * h, f->grad);
     for (ptrdiff_t j = 2; j <= s; j++) {
         double t2 = 2 * w0 * t1 - t0, mu = 2 * w0 * t1 / t2, nu = -t0 / t2, m = 2 * w1 * t1 / t2;
-        if (epiqp_cancel_requested(e->c)) return; /* the caller tests this too, and drops the step */
+        if (epiqp_cancel_requested(e->c)) return; /* the caller tests this too, and discards the step */
         epiqp_flow_loss(f, f->y, f->grad, NULL);
         epiqp_leading_apply(f, f->grad);
         epiqp_flow_mix(f, 1 - mu - nu, theta, mu, f->y, nu, f->before, -m * h, f->grad);
@@ -233,7 +230,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
         if ((status = epiqp_implicit_flow(e, &f, limit, theta, &time, report))) goto end;
     }
     if (f.implicit) {
-        time = INFINITY; /* it has come to the end of the flow */
+        time = INFINITY; /* the end of the flow is reached */
         f.pairs = pairs_of(t, false, true);
     } else {
         f.curvature = epiqp_leading_first(&f, theta);
@@ -258,12 +255,12 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
         const bool rough = f.pass.single;
         double rel, loss = epiqp_flow_loss(&f, f.y, f.grad, &rel);
         report->iterations += s;
-        if (!(loss <= 1.01 * report->loss)) { /* the flow only descends, so the curvature must have grown, */
+        if (!(loss <= 1.01 * report->loss)) { /* the flow descends: the curvature has grown, or */
             epiqp_flow_copy(&f, f.grad, f.old);
             strayed = f.slowed && f.searched < time;
-            if (strayed) continue; /* or the slowed directions have changed */
+            if (strayed) continue; /* the slowed directions have changed: find them again */
             f.margin *= 1.5;
-            if (f.margin > MOST_MARGIN) break; /* no curvature: a kink, which shorter steps do not pass */
+            if (f.margin > MOST_MARGIN) break; /* not curvature but a kink, which shorter steps do not pass */
             if (f.searched == 0) f.curvature = f.margin * epiqp_leading_curvature(&f, theta, 0, 5);
             if ((status = epiqp_check_size(e, f.margin * f.curvature <= 1e100))) goto end;
             continue;

@@ -1,12 +1,13 @@
-/* implicit.c - gradient flow of networks of several layers by linearly implicit steps, computed in the space of the rows.
- * With J the n by p Jacobian of the outputs at theta, r the residuals, w = theta - theta0, g = (2/n) J'r + 2 lambda w the
+/* implicit.c - gradient flow of networks of several layers by linearly implicit steps, in the space of the rows. With J
+ * the n by p Jacobian of the outputs at theta, r the residuals, w = theta - theta0, g = (2/n) J'r + 2 lambda w the
  * gradient of R and H = (2/n) J'J + 2 lambda I:
  *     theta <- theta - h (I + h H)^-1 g = theta - (h/c) (J'u + 2 lambda w)
  *     u = (kappa I + J J')^-1 ((2 kappa/n) r - 2 lambda J w),   c = 1 + 2 lambda h,   kappa = c n/(2 h)
- * stable for any h. J J' is the network's own tangent kernel, of a few products of matrices (net.h). J w and J'u cost a
- * third of a gradient each, as do the outputs and the sensitivities, of which J is made: 4/3 of a gradient in all beside
- * the kernel and its factor. (Without a new kernel for each step, steps of three layers diverged.) The last ones are also the first guess of the
- * inverse Hessian of the quasi-Newton steps (finish.c): (H + I/h)^-1 = (h/c) (I - J'(kappa I + J J')^-1 J).
+ * stable for any h. J J' is the network's own tangent kernel, a few matrix products (net.h). J w, J'u, the outputs, and
+ * the sensitivities from which J is made cost a third of a gradient each: 4/3 of a gradient in all, beside the kernel
+ * and its factor. (Networks of three layers diverged without a new kernel for each step.) The last kernel and factor
+ * also make the first guess of the inverse Hessian of the quasi-Newton steps (finish.c):
+ *     (H + I/h)^-1 = (h/c) (I - J'(kappa I + J J')^-1 J).
  */
 #include "train/flow.h"
 
@@ -15,16 +16,16 @@
 
 static const double FIRST = 1;     /* first step, in units of the time of the fastest direction */
 static const double GROWTH = 8;    /* steps over elapsed time */
-static const double LONGEST = 0.1; /* step, in units of 1/lambda: longer ones jump to and fro over kinks */
-static const double UNTIL = 1;     /* end of the flow in these units, or */
-static const double LITTLE = 0.3;  /* after a longest step that lowered the loss by less than this fraction */
-static const double SHORTER = 4;   /* a step that raises the loss is taken again so many times as short, */
-enum { TAKEN_BACK = 4 };           /* so many times in all */
-enum { GRADIENTS = 2 };            /* that a step counts as, with its share of a kernel */
+static const double LONGEST = 0.1; /* longest step, in units of 1/lambda: longer ones oscillate across kinks */
+static const double UNTIL = 1;     /* end of the flow in these units; it ends earlier */
+static const double LITTLE = 0.3;  /* after a longest step that lowers the loss by less than this fraction */
+static const double SHORTER = 4;   /* a step that raises the loss is repeated, shortened by this factor, */
+enum { TAKEN_BACK = 4 };           /* at most this many times in all */
+enum { GRADIENTS = 2 };            /* that a step counts as, including its share of a kernel */
 
-/* A kernel costs 2/3 n/width gradients with two layers, its factor less while rows are few times the width. Narrow
- * networks have so many kinks to pass at the end that the kernel spares little there. In the quasi-Newton steps at most
- * MOST_GUIDES widths of rows, evenly spread, make up the first guess: more spare fewer gradients than they cost. */
+/* With two layers a kernel costs 2/3 n/width gradients, and its factor less while n is a few times the width. Narrow
+ * networks cross so many kinks at the end that the kernel saves little there. The first guess of the quasi-Newton steps
+ * uses at most MOST_GUIDES width rows, evenly spread: more would save fewer gradients than they cost. */
 enum { MOST_WIDTHS = 4, MOST_GUIDES = 2, MOST_ROWS = 8192, FEWEST_UNITS = 128 };
 
 bool epiqp_implicit_worth(const epiqp_net *net, ptrdiff_t n)
@@ -80,7 +81,7 @@ static int implicit_new(const epiqp_env *e, const epiqp_task *t, epiqp_implicit 
     return EPIQ_OK;
 }
 
-/* The kernel where the Jacobian is, and the factor for steps of length h; false: it has none in single precision. */
+/* The kernel of the current Jacobian, and its factor for steps of length h; false: none exists in single precision. */
 static bool factor(const epiqp_env *e, const epiqp_task *t, double h, epiqp_implicit *m)
 {
     const ptrdiff_t n = m->jacobian.n;
@@ -93,7 +94,7 @@ static bool factor(const epiqp_env *e, const epiqp_task *t, double h, epiqp_impl
     return e->la->potrf32(n, m->factor, n) == 0;
 }
 
-/* v <- (kappa I + J J')^-1 v, block by block: trsm of one right-hand side copies what it reads. */
+/* v <- (kappa I + J J')^-1 v, block by block: trsm with one right-hand side would copy the factor. */
 static void solve(const epiqp_env *e, const epiqp_implicit *m, double *v)
 {
     enum { BLOCK = 32 };
@@ -127,7 +128,7 @@ void epiqp_implicit_products(const epiqp_env *e, epiqp_implicit *m, const float 
     solve(e, m, of + n);
 }
 
-/* Moves the Jacobian to theta; the loss there, with the residuals, and w in `moved`. */
+/* Computes the Jacobian, the residuals and w (`moved`) at theta; returns the loss there. */
 static double look(const epiqp_flow *f, epiqp_implicit *m, const double *theta, double *moved)
 {
     const epiqp_task *t = f->task;
@@ -139,7 +140,7 @@ static double look(const epiqp_flow *f, epiqp_implicit *m, const double *theta, 
     return epiqp_dot(t->n, m->residual, m->residual) / (double)t->n + t->lambda * epiqp_dot(f->p, moved, moved);
 }
 
-/* end = theta after a step, from where look was; moved: w, which is overwritten. */
+/* end = theta after a step; theta: where look was called last; moved: w, which is overwritten. */
 static void step(const epiqp_env *e, const epiqp_flow *f, epiqp_implicit *m, const double *theta, double *moved,
                  double *end)
 {
@@ -157,7 +158,7 @@ static void step(const epiqp_env *e, const epiqp_flow *f, epiqp_implicit *m, con
     epiqp_flow_step(f, end, theta, 1 / m->curvature, moved);
 }
 
-/* Quasi-Newton steps begin at theta, where look was last; the gradient is that of the Jacobian at hand. */
+/* Prepares quasi-Newton steps from theta, where look was called last, with the gradient by the current Jacobian. */
 static void hand_over(epiqp_flow *f, epiqp_implicit *m, const double *theta, epiqp_training *report)
 {
     const epiqp_task *t = f->task;
@@ -183,7 +184,7 @@ static void hand_over(epiqp_flow *f, epiqp_implicit *m, const double *theta, epi
     f->implicit = m;
 }
 
-/* The largest curvature of R: that of infinitely wide networks is near enough for the length of a first step. */
+/* The largest curvature of R: that of infinitely wide networks is accurate enough for the length of a first step. */
 static double largest(const epiqp_flow *f)
 {
     return f->left->curvature[0] + 2 * f->task->lambda;

@@ -1,6 +1,6 @@
-/* lbfgs.h - what the quasi-Newton steps at the end of training (finish.c) keep from step to step, and what they do with
- * vectors as long as the weights. There are three ways to do that, each in a file of its own: here in double (lbfgs_here.c);
- * on a device (lbfgs_device.c); after implicit steps, in single precision (lbfgs_implicit.c).
+/* lbfgs.h - the state of the quasi-Newton steps at the end of training (finish.c), and their operations on vectors as
+ * long as the weights. These operations have three implementations: in this process in double (lbfgs_here.c); on a
+ * device (lbfgs_device.c); after implicit steps, in single precision (lbfgs_implicit.c).
  */
 #ifndef EPIQP_LBFGS_H
 #define EPIQP_LBFGS_H
@@ -16,7 +16,7 @@ typedef struct {
     double sy, yy, sg, yg;
 } epiqp_pair_products;
 
-/* g: the gradient; H: the guess of the inverse Hessian that the pairs make of gamma P. */
+/* g: the gradient; H: the estimate of the inverse Hessian that the pairs make of the first guess gamma P. */
 typedef struct {
     /* Computes sg, yg and vg (below) for the gradient at hand. */
     void (*products)(epiqp_lbfgs *m);
@@ -24,16 +24,16 @@ typedef struct {
     double (*direct)(epiqp_lbfgs *m, const double *alpha, const double *more);
     /* Returns the loss at theta - length direction. */
     double (*attempt)(epiqp_lbfgs *m, double length);
-    /* Goes where the last attempt led: theta and g are those there; the step and the change of g become pair j; sg, yg and vg are
-     * products with the new g, those of the pair that j was before included. */
+    /* Accepts the last attempt: theta and g become those at its end; the step and the change of g become pair j; sg, yg
+     * and vg become products with the new g, including those of the pair that slot j held before. */
     epiqp_pair_products (*take)(epiqp_lbfgs *m, double length, ptrdiff_t j);
 
-    /* P, by products alone. Keeps the products that say what P takes away from q. */
+    /* These three apply P by inner products alone. reduce stores the products that determine q - P q. */
     void (*reduce)(epiqp_lbfgs *m, const double *alpha);
     /* Returns y_j'P q, given y_j'q. */
     double (*reduced)(const epiqp_lbfgs *m, ptrdiff_t j, double yq);
-    /* Returns y_j'P y_j, given y_j'y_j, for the pair that was taken last, and keeps the products that say what P takes away from
-     * y_j. was: *m before the step was taken. */
+    /* Returns y_j'P y_j, given y_j'y_j, for the pair that was taken last, and stores the products that determine
+     * y_j - P y_j. was: *m before the step was taken. */
     double (*reduce_change)(epiqp_lbfgs *m, const epiqp_lbfgs *was, ptrdiff_t j, double yy);
 } epiqp_lbfgs_way;
 
@@ -47,7 +47,7 @@ struct epiqp_lbfgs {
     /* p each; after implicit steps the vectors of f->implicit take their place. end, next: where the last attempt led, and
      * the gradient there. */
     double *theta, *direction, *end, *next;
-    int room, count, at;                           /* pairs there is memory for; pairs; where the next one goes */
+    int room, count, at;                           /* capacity in pairs; number of pairs; slot of the next */
     float *s, *y;                                  /* room by p each */
     double sy[EPIQP_MOST_PAIRS][EPIQP_MOST_PAIRS]; /* s_i'y_j */
     double yy[EPIQP_MOST_PAIRS][EPIQP_MOST_PAIRS]; /* y_i'y_j */
@@ -57,8 +57,8 @@ struct epiqp_lbfgs {
     double v[EPIQP_LEADING];                                              /* P q = q - sum_l v[l] v_l */
     double gamma, rel;                                                    /* rel: gradient_rel of the last step taken */
     double moved; /* after implicit steps: |theta - theta0|^2 where the last attempt led */
-    /* On a device: |gradient|^2; and of the last attempt the products of its gradient with all that is kept, with itself,
-     * and with the direction and the change of the gradient. */
+    /* On a device: |gradient|^2; and for the last attempt the products of its gradient with every stored vector, with
+     * itself, and with the direction and the change of the gradient. */
     double gg, of_next[EPIQP_MOST_KEPT], square, of_pair[4];
 };
 

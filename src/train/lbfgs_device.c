@@ -1,13 +1,13 @@
-/* lbfgs_device.c - quasi-Newton steps (lbfgs.h) with vectors on a device: what is done with them is put on the list of the
- * network's place (remote.h). An attempt asks for all products that are needed if its step is taken, so that a step runs the
- * list once.
+/* lbfgs_device.c - quasi-Newton steps (lbfgs.h) with vectors on a device: operations on them are added to the list of
+ * the network's place (remote.h). An attempt also requests the products that are needed if its step is accepted, so
+ * that a step runs the list once.
  */
 #include "train/lbfgs.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The terms of all that is kept: s and y from the newest pair, then v. Returns how many. */
+/* Terms for every stored vector: s and y of each pair from the newest on, then the v. Returns how many. */
 static ptrdiff_t kept(const epiqp_lbfgs *m, epiq_device_term *terms)
 {
     ptrdiff_t count = 0;
@@ -21,7 +21,7 @@ static ptrdiff_t kept(const epiqp_lbfgs *m, epiq_device_term *terms)
     return count;
 }
 
-/* Asks for the products of a vector there with others. out holds them when the list has been run. */
+/* Requests the inner products of a vector with others. out holds them once the list has been run. */
 static void ask_products(const epiqp_lbfgs *m, const double *with, ptrdiff_t count, const epiq_device_term *terms,
                          double *out)
 {
@@ -30,7 +30,7 @@ static void ask_products(const epiqp_lbfgs *m, const double *with, ptrdiff_t cou
         (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS, .at = with, .count = count, .terms = terms, .own = out});
 }
 
-/* Likewise of g with all that is kept. */
+/* Likewise of g with every stored vector. */
 static void ask_kept(const epiqp_lbfgs *m, const double *g, double *out)
 {
     epiq_device_term terms[EPIQP_MOST_KEPT];
@@ -55,7 +55,7 @@ static void products(epiqp_lbfgs *m)
     take_kept(m, out);
 }
 
-/* The product with g follows from those that are known: the list is not run for it. */
+/* The product with g follows from known products, so that the list need not be run. */
 static double direct(epiqp_lbfgs *m, const double *alpha, const double *more)
 {
     epiq_device_term terms[1 + EPIQP_MOST_KEPT] = {{m->f->grad, 0, m->gamma}};

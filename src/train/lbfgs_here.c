@@ -5,7 +5,7 @@
 
 enum { SPAN = 2048 }; /* numbers at a time, which stay in the cache */
 
-/* The products of g with all that is kept. */
+/* The products of g with every stored vector. */
 static void multiply(epiqp_lbfgs *m, const double *g)
 {
     const epiqp_flow *f = m->f;

@@ -1,7 +1,7 @@
-/* lbfgs_implicit.c - quasi-Newton steps (lbfgs.h) after implicit ones (implicit.c): vectors in single precision, and the first
- * guess P = I - J'(kappa I + J J')^-1 J, with J where the implicit steps ended. For P the products of J with gradients and their
- * changes are kept, one number per row. Reading and writing memory is what takes the time of the rest: the weights are gone
- * through in spans that stay in the cache, and the pairs four at a time.
+/* lbfgs_implicit.c - quasi-Newton steps (lbfgs.h) after implicit ones (implicit.c): vectors in single precision, and
+ * the first guess P = I - J'(kappa I + J J')^-1 J, with the J at which the implicit steps ended. To apply P, the
+ * products of J with gradients and with their changes are stored, one number per row. The rest is bound by memory
+ * bandwidth: it processes the weights in spans that stay in the cache, and the pairs four at a time.
  */
 #include "train/lbfgs.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { SPAN = 2048, SUMS = 16 }; /* numbers at a time; sums side by side over these, in single precision */
-/* All s, and then all y, lie one behind the other. Those that are not there yet are read too, with 0 as their factor. */
+/* All s, then all y, are contiguous. Slots that hold no pair yet are read too, with the factor 0. */
 enum { FOUR = 4, VECTORS = 2 * EPIQP_IMPLICIT_PAIRS };
 
 /* ---- the first guess ---- */
@@ -47,7 +47,7 @@ static double reduce_change(epiqp_lbfgs *m, const epiqp_lbfgs *was, ptrdiff_t j,
     const epiqp_implicit *i = m->f->implicit;
     const ptrdiff_t n = rows_of(m);
     double *to = of_change(m, j);
-    (void)was; /* i->before has what is needed of it */
+    (void)was; /* i->before holds what is needed */
     memcpy(to, i->of_gradient, (size_t)(2 * n) * sizeof *to);
     epiqp_axpy(2 * n, -1, i->before, to);
     return yy - epiqp_dot(n, to, to + n);
@@ -133,7 +133,7 @@ static EPIQP_VERSIONS double dot(ptrdiff_t n, const float *x, const float *y)
 
 /* ---- a step ---- */
 
-/* Asked for only where there are no pairs. */
+/* Called only while there are no pairs. */
 static void products(epiqp_lbfgs *m)
 {
     memset(m->s, 0, (size_t)(VECTORS * m->p) * sizeof *m->s);

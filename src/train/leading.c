@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- left vectors: of rows alone ---- */
+/* ---- left vectors, which depend on the rows alone ---- */
 
-enum { TURNS = 3 };                /* of subspace iteration */
+enum { TURNS = 3 };                /* of the subspace iteration */
 static const double LEAST = 1e-12; /* squared eigenvalues smaller than this beside the first are rounding errors */
 
 /* x (rows by *count) <- orthonormal vectors of the same span in descending order of their lengths, which are left in
@@ -65,7 +65,7 @@ int epiqp_left_new(const epiqp_env *e, const epiqp_net *net, ptrdiff_t n, const 
     for (ptrdiff_t i = 0; out->count && i < rows * rows; i++) {
         k[i] /= largest; /* so that squares do not overflow */
     }
-    memcpy(out->u, k, (size_t)(rows * most) * sizeof *k); /* columns of the kernel: a turn ahead of random vectors */
+    memcpy(out->u, k, (size_t)(rows * most) * sizeof *k); /* columns of the kernel: an iteration ahead of random ones */
     for (int turn = 0; out->count && turn < TURNS; turn++) {
         if (turn) {
             e->la->gemm('N', 'N', rows, out->count, rows, 1, k, rows, out->u, rows, 0, next, rows);
@@ -92,18 +92,16 @@ void epiqp_left_free(epiq_ctx *c, epiqp_left *left)
 /* ---- leading directions of one network ---- */
 
 static const double MARGIN = 1.1;        /* on the largest curvature, which power iteration underestimates; may grow */
-static const double MOST_NUMBERS = 12e6; /* in all leading directions together; a few of them are always worth it: */
-enum {
-    FEWEST = 6,
-    FEWEST_THERE = 12
-}; /* on a device, with 10,000 rows and three layers of 1024: 129 gradients instead of 185 */
+static const double MOST_NUMBERS = 12e6; /* in all leading directions together, but */
+/* at least so many directions. On a device, with 10,000 rows and three layers of 1024: 129 gradients instead of 185 */
+enum { FEWEST = 6, FEWEST_THERE = 12 };
 
 int epiqp_leading_most(ptrdiff_t p, bool there)
 {
     return (int)fmax(there ? FEWEST_THERE : FEWEST, fmin(EPIQP_LEADING, MOST_NUMBERS / (double)p));
 }
 
-/* In parts of g that stay in the cache, in single precision, which is that of the directions. */
+/* Processes g in spans that stay in the cache, in single precision like the directions. */
 void epiqp_leading_apply(const epiqp_flow *f, double *g)
 {
     enum { SPAN = 2048, FOUR = 4 };
@@ -139,7 +137,7 @@ void epiqp_leading_apply(const epiqp_flow *f, double *g)
     }
 }
 
-/* unit = v scaled to norm 1; returns the norm. A zero vector stays. */
+/* unit = v scaled to norm 1, or zeros if v is zero; returns the norm. */
 static double normalise(ptrdiff_t p, const double *v, float *unit)
 {
     double norm = sqrt(epiqp_dot(p, v, v));
@@ -149,13 +147,13 @@ static double normalise(ptrdiff_t p, const double *v, float *unit)
     return norm;
 }
 
-/* Curvature of R in a direction in which J'J has the eigenvalue `norm` over so many rows. */
+/* Curvature of R along an eigenvector of J'J over so many rows, whose eigenvalue is `norm`. */
 static double curvature_of(const epiqp_flow *f, double norm, ptrdiff_t rows)
 {
     return 2 * (norm / (double)rows + f->task->lambda);
 }
 
-/* In directions orthogonal to the first `but` of the leading ones, from the vector of the last time. */
+/* Continues the power iteration from the vector at which the last call stopped. */
 double epiqp_leading_curvature(epiqp_flow *f, const double *theta, int but, int turns)
 {
     const epiqp_task *t = f->task;
@@ -178,7 +176,7 @@ double epiqp_leading_curvature(epiqp_flow *f, const double *theta, int but, int 
     return curvature_of(f, norm, t->n);
 }
 
-/* From the direction in which infinitely many units have it, where that is known, two turns are enough. */
+/* Two iterations suffice from the leading direction of infinitely wide networks, where that is known. */
 double epiqp_leading_first(epiqp_flow *f, const double *theta)
 {
     const epiqp_left *left = f->left;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Whether the largest of n numbers, `step` apart, is 0 or of a size whose products fit single precision. */
+/* Whether the largest of n numbers, `step` apart, is 0 or of a size whose products single precision can hold. */
 static bool ordinary(ptrdiff_t n, ptrdiff_t step, const double *v)
 {
     double largest = 0;
@@ -76,7 +76,7 @@ double epiqp_loss(const epiqp_task *t, const double *theta, double *grad, double
     double moved = epiqp_pull(p, 2 * t->lambda, theta, t->theta0, grad);
     if (gradient_rel) *gradient_rel = epiqp_gradient_rel(t->lambda, data, moved, sqrt(epiqp_dot(p, grad, grad)));
     double loss = squares / (double)t->n + t->lambda * moved;
-    if (loss < work->least) work->single = false; /* from the next time on */
+    if (loss < work->least) work->single = false; /* from the next evaluation on */
     return loss;
 }
 

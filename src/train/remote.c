@@ -1,5 +1,5 @@
-/* remote.c - see remote.h. The last thread of a group that comes to a point where it needs numbers runs the lists of all
- * of its group. Which networks are run together has no influence on any of them. */
+/* remote.c - see remote.h. The last thread of a group to need numbers from the device runs the lists of the whole
+ * group. A network's numbers do not depend on which others are run with it. */
 #include "train/remote.h"
 
 #include "train/flow.h"
@@ -9,9 +9,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LONGEST_LIST = 4096 }; /* after which it is done, whether a number is needed or not */
+enum { LONGEST_LIST = 4096 }; /* a list of this length is run even if no number is needed */
 
-/* Places whose lists are run together, while the threads of other groups do their own work. */
+/* Places whose lists are run together, concurrently with other groups. */
 typedef struct {
     pthread_mutex_t lock;
     ptrdiff_t first, places, live, posted;
@@ -22,7 +22,7 @@ struct epiqp_remote {
     group *group;
     const epiqp_net *net;
     double *memory;
-    double *own; /* numbers of the network that it has now; own_room there is memory for */
+    double *own; /* the array of epiqp_remote_own, with room for own_room numbers */
     ptrdiff_t own_room;
     epiq_device_do *list; /* their terms are numbers of `terms` until the list is run */
     epiq_device_term *terms;
@@ -52,7 +52,8 @@ struct epiqp_many {
     ptrdiff_t copy_count, copy_room;
 };
 
-/* theta, theta0, grad, y, before, old, change; images; leading directions and probe in floats: flow.c */
+/* The vectors of epiqp_there_begin: theta, theta0, grad, y, before, old, change and the images in doubles, leading
+ * directions and probe in floats. */
 double epiqp_remote_bytes(ptrdiff_t params)
 {
     const double leads = epiqp_leading_most(params, true), images = fmax(leads, EPIQP_MOST_PAIRS);
@@ -139,7 +140,7 @@ int epiqp_many_failed(const epiqp_many *m)
 
 /* ---- running lists together ---- */
 
-/* Runs the lists of all places of the group that have one. Its lock is held: its other threads wait for this. */
+/* Runs all posted lists of the group. The caller holds the group's lock; its other threads are blocked until then. */
 static void run_all(epiqp_many *m, group *g)
 {
     epiq_device_program *programs = m->programs + g->first;
@@ -193,7 +194,7 @@ int epiqp_remote_run(epiqp_remote *r)
 {
     group *g = r->group;
     ptrdiff_t used = 0;
-    for (ptrdiff_t k = 0; k < r->count; k++) { /* the terms do not move any more */
+    for (ptrdiff_t k = 0; k < r->count; k++) { /* the array of terms is complete and moves no more */
         epiq_device_do *step = &r->list[k];
         if (!step->terms) continue;
         step->terms = r->terms + used;
@@ -241,7 +242,7 @@ bool epiqp_remote_split(const epiqp_remote *r)
     return r->many->device->split;
 }
 
-/* Copies numbers to new memory there. */
+/* Copies numbers to newly allocated memory of the device. */
 static int send(epiqp_many *m, ptrdiff_t count, const double *from, void **there)
 {
     const epiq_device *d = m->device;

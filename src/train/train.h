@@ -25,8 +25,8 @@ typedef struct {
     double lambda;
     const double *theta0;
     const epiqp_left *left; /* of these rows, for epiqp_minimise; NULL: it computes its own */
-    bool fine;              /* follow the flow in fine steps to the end: what the usual way is held to */
-    bool own_targets;       /* y is of this network alone: no other one is trained on this memory */
+    bool fine;              /* follow the flow in fine steps to the end: the reference for the usual way */
+    bool own_targets;       /* y belongs to this network alone: no other one is trained on this array */
 } epiqp_task;
 
 typedef struct {
@@ -36,7 +36,7 @@ typedef struct {
     ptrdiff_t iterations; /* gradients of the whole loss, those of a part counting as its share; or steps of descent */
 } epiqp_training;
 
-/* Scratch for training, in single precision where the numbers allow it and until the loss is too small for it. */
+/* Scratch for training, in single precision where the numbers allow it, until the loss is too small for it. */
 int epiqp_task_pass(const epiqp_env *e, const epiqp_task *t, epiqp_pass *out);
 /* Whether they allow it, and the loss below which it is too small; 0 where they do not. */
 bool epiqp_task_single(const epiqp_env *e, const epiqp_task *t, double *least);
@@ -57,12 +57,12 @@ int epiqp_check_cancel(const epiqp_env *e);
  * exactly -most_steps gradients, converged or not (to measure what further training gains). */
 int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_steps, double *given,
                    epiqp_training *report);
-double epiqp_minimise_bytes(ptrdiff_t params); /* that it takes */
-/* Rows of the part that it begins with, of n rows: all of them unless they are many. */
+double epiqp_minimise_bytes(ptrdiff_t params); /* memory that epiqp_minimise takes */
+/* Of n rows, how many epiqp_minimise begins with: all of them unless they are many. */
 ptrdiff_t epiqp_part_rows(ptrdiff_t n);
-double epiqp_minimise_rows_bytes(const epiqp_net *net, ptrdiff_t n); /* that it takes beside that for n rows, about */
+double epiqp_minimise_rows_bytes(const epiqp_net *net, ptrdiff_t n); /* about what it takes besides, for n rows */
 
-/* What that usually takes (usual.c), in gradients of the whole loss, and beside them products J'J v, which take about as long. */
+/* What epiqp_minimise usually takes (usual.c): gradients of the whole loss, and products J'J v, each about as long. */
 typedef struct {
     double gradients, products;
 } epiqp_effort;

@@ -7,19 +7,19 @@
 
 #include <math.h>
 
-/* Gradients: of the first steps, whatever lambda is; then with the powers of 1/lambda, depth and features (of which rows
- * span no more than there are rows) that fit. Narrow networks take more. */
+/* Gradients: FIRST whatever lambda is, and a term with fitted powers of 1/lambda, depth and features (n rows count for
+ * at most n features). Narrow networks take more. */
 static const double FIRST = 50, LAMBDA_FACTOR = 1, LAMBDA_POWER = 0.59, DEPTH_POWER = 0.575, FEATURES = 80,
                     FEATURES_POWER = 0.84, NARROW = 6, MOST = 25000;
-/* Products J'J v, and J'u over some of the rows, which cost half as much: searches for leading directions recur as the time, in
- * units of 1/lambda at the end, grows 64-fold. */
-/* Many rows begin with a part of them (flow.c), which grows: so many times its share of the gradients, and of all rows so many times
- * their root. Ten settings of 150,000 to a million rows took 0.7 to 1.6 times that. */
+/* Many rows begin with a part of them, which grows (flow.c): GROWING times the first part's share of these gradients,
+ * and OF_ALL times their square root. Ten settings of 150,000 to a million rows took 0.7 to 1.6 times that. */
 static const double GROWING = 3.5, OF_ALL = 2;
-/* Where implicit steps are taken (implicit.c), the gradients are so many times the root of these, with a power of the rows over
- * the width; kernels, J g and J'u beside them take as long as BESIDE_IMPLICIT times as many. Seven settings of depth 2 and 3,
- * widths 128 to 512, lambda 1e-2 and 1e-3, took 0.8 to 1.3 times that. */
+/* With implicit steps (implicit.c) the gradients are IMPLICIT times the square root of these, times a power of n/width;
+ * kernels, J g and J'u take as long as BESIDE_IMPLICIT times as many gradients. Seven settings of depth 2 and 3, widths
+ * 128 to 512, lambda 1e-2 and 1e-3, took 0.8 to 1.3 times that. */
 static const double IMPLICIT = 4.4, ROWS_POWER = 0.4, BESIDE_IMPLICIT = 0.4;
+/* Products J'J v, and J'u over some of the rows, which cost half as much: the search for leading directions is repeated
+ * whenever the time, up to its end in units of 1/lambda, has grown 64-fold. */
 static const double PRODUCTS = 18, STRONG = 0.1, PRODUCTS_POWER = 0.14, PRODUCTS_DEPTH = 0.35;
 
 epiqp_effort epiqp_usual_effort(const epiqp_net *net, ptrdiff_t n, double lambda)

@@ -1,5 +1,5 @@
-/* vectors.c - what one training does with long vectors (flow.h): here, or on a device, where it is put on the list of the
- * network's place (remote.h) and done when a number is needed.
+/* vectors.c - the operations of one training on long vectors (flow.h): in this process, or on a device, where they are
+ * added to the list of the network's place (remote.h) and run when a number is needed.
  */
 #include "train/flow.h"
 
@@ -36,8 +36,8 @@ void epiqp_flow_mix(const epiqp_flow *f, double a, const double *x, double b, co
     epiqp_remote_combine(f->remote, z, false, 4, (epiq_device_term[]){{x, 0, a}, {y, 0, b}, {z, 0, c}, {g, 0, e}});
 }
 
-/* Rounding to 11 bits moves an output by about 2e-4 of the root of the kernel's diagonal k, and what is added to the loss is
- * the square of that. pass.least is 1e-6 k: so many times as much is a thousand times that square. */
+/* Rounding to 11 bits moves an output by about 2e-4 sqrt(k), k being the kernel's diagonal, and adds the square of that
+ * to the loss. pass.least is 1e-6 k, so that COARSE times pass.least is a thousand times that square. */
 static const double COARSE = 40;
 
 static int precision(const epiqp_flow *f)
@@ -65,7 +65,7 @@ double epiqp_there_take_loss(epiqp_flow *f, const double *out, double *gradient_
     const epiqp_task *t = f->task;
     const double loss = out[0] / (double)t->n + t->lambda * out[2];
     *gradient_rel = epiqp_gradient_rel(t->lambda, sqrt(out[1]), out[2], sqrt(out[3]));
-    if (loss < f->pass.least) f->pass.single = false; /* from the next time on */
+    if (loss < f->pass.least) f->pass.single = false; /* from the next evaluation on */
     if (loss < COARSE * f->pass.least) f->coarse = false;
     return loss;
 }
@@ -80,7 +80,7 @@ double epiqp_flow_loss(epiqp_flow *f, const double *theta, double *grad, double 
     return epiqp_there_take_loss(f, out, gradient_rel);
 }
 
-/* ---- there alone ---- */
+/* ---- on a device only ---- */
 
 static void put(const epiqp_flow *f, double *to, const double *own)
 {
@@ -96,7 +96,7 @@ int epiqp_there_begin(const epiqp_env *e, epiqp_flow *f, ptrdiff_t images, const
     if (!probe) return EPIQ_E_NOMEM;
     f->remote = r;
     epiqp_remote_begin(r, t->net);
-    f->theta = epiqp_remote_memory(r); /* first: where epiqp_remote_forward looks for it */
+    f->theta = epiqp_remote_memory(r); /* first, where epiqp_remote_forward expects it */
     f->theta0 = f->theta + f->p;
     f->grad = f->theta0 + f->p;
     f->y = f->grad + f->p;
@@ -187,7 +187,7 @@ void epiqp_there_pull(const epiqp_flow *f, const double *theta, double *h)
     for (int j = 0; j < count; j++) {
         terms[j] = (epiq_device_term){f->image + j * f->p, 0, 1};
     }
-    for (int j = 0; j < count; j++) { /* from the diagonal on: the rest is the same */
+    for (int j = 0; j < count; j++) { /* from the diagonal on: h is symmetric */
         epiqp_remote_add(f->remote, (epiq_device_do){.op = EPIQ_DEVICE_PRODUCTS,
                                                      .at = f->image + j * f->p,
                                                      .count = count - j,
