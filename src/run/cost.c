@@ -14,9 +14,10 @@ enum {
  * rank on the machine; of a row of panels sent. */
 static const double PROCESS = 8.5e6, RANK = 18e6, NEIGHBOUR = 1.5e6, MESSAGES = 800;
 
-/* Seconds: of one thread, for each row and point, where rows are left out; for each pair of rows, of the
- * noise as it varies over them and of products that are slower than those that were timed: 1000 to 8000 rows, with each correction. */
-static const double LEAVING_OUT = 2.5e-7, OF_PAIR = 6e-8;
+/* Seconds of one thread: for each row and point, where rows are left out; for each pair of rows that are solved with together, of
+ * products that are slower than those that were timed; and for each pair of rows, of the noise as it varies over them. Fitted with
+ * 4000 to 24,000 rows on processors of which one is twice as fast as the other. */
+static const double LEAVING_OUT = 2.5e-7, OF_PAIR = 1e-8, NOISE_OF_PAIR = 1.2e-8;
 /* And of the interval of y: for each row, row near it that is looked at, and feature; features cost so many besides. */
 static const double OF_NEAR = 1e-9, BESIDE_FEATURES = 5;
 
@@ -250,7 +251,10 @@ double epiqp_cost_seconds(const epiqp_problem *pb, const epiqp_plan *plan, const
     if (pb->left_out && plan->solve) {
         seconds += LEAVING_OUT * (double)pb->n * (double)pb->points / pb->e.threads;
     }
-    if (plan->influence && plan->solve) seconds += OF_PAIR * (double)pb->n * (double)pb->n / pb->e.threads;
+    if (plan->influence && plan->solve) {
+        const double n = (double)pb->n, noise = epiqp_noise_by_row(plan->ran.correction) ? NOISE_OF_PAIR * n : 0;
+        seconds += n * (OF_PAIR * (double)rows_at_once(pb, plan) + noise) / pb->e.threads;
+    }
     if (plan->wants_predictive) {
         seconds += OF_NEAR * ((double)pb->data->d + BESIDE_FEATURES) * (double)pb->n *
                    (double)epiqp_min(pb->n, EPIQP_SPREAD_ROWS) / pb->e.threads;
