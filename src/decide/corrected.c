@@ -28,7 +28,7 @@ static int some_points(epiq_ctx *c, epiqp_arena *arena, const epiq_points *at, e
     return EPIQ_OK;
 }
 
-epiq_options epiqp_corrected_options(const epiq_options *o, int predictor)
+static epiq_options options_with(const epiq_options *o, int predictor)
 {
     epiq_options own = *o;
     own.predictor = predictor;
@@ -44,7 +44,7 @@ epiq_options epiqp_corrected_options(const epiq_options *o, int predictor)
 /* The mean retraining variance over the points. */
 static int variance_with(epiq_ctx *c, const epiq_points *at, const epiq_options *o, int predictor, double *mean)
 {
-    const epiq_options own = epiqp_corrected_options(o, predictor);
+    const epiq_options own = options_with(o, predictor);
     epiq_result *r = NULL;
     int s = epiqp_estimate(c, at->data, at, &own, &(epiqp_request){0}, &r);
     *mean = 0;
@@ -64,6 +64,20 @@ int epiqp_corrected_measure(epiq_ctx *c, const epiq_points *at, const epiq_optio
     if (!s) s = variance_with(c, &some, o, EPIQ_PREDICTOR_ENSEMBLE, &plain);
     if (!s) s = variance_with(c, &some, o, EPIQ_PREDICTOR_SHIFTED, &shifted);
     *left = !s && plain > 0 ? shifted / plain : -1;
+    epiqp_arena_free(c, &arena);
+    return s;
+}
+
+int epiqp_corrected_forecast(epiq_ctx *c, const epiq_points *at, const epiq_options *o, double *seconds)
+{
+    epiqp_arena arena = {0};
+    epiq_points some;
+    epiq_result *r = NULL;
+    const epiq_options own = options_with(o, EPIQ_PREDICTOR_SHIFTED);
+    int s = some_points(c, &arena, at, &some);
+    if (!s) s = epiq_forecast(c, at->data, &some, &own, &r);
+    *seconds = s ? 0 : 2 * r->cost->seconds; /* of both kinds */
+    epiq_result_free(c, r);
     epiqp_arena_free(c, &arena);
     return s;
 }

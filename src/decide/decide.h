@@ -27,11 +27,10 @@ double epiqp_fall_operations(const epiq_data *data, const epiq_points *at, const
 
 /* ---- networks without their starts (corrected.c) ---- */
 
-/* What is asked of a few networks with this predictor. o: the options of an estimate as it ran */
-epiq_options epiqp_corrected_options(const epiq_options *o, int predictor);
 /* *left: the retraining variance of a shifted network over that of a plain one, at the points; below 0: unknown. Trains a few of
- * both. */
+ * both. o: the options of an estimate as it ran */
 int epiqp_corrected_measure(epiq_ctx *c, const epiq_points *at, const epiq_options *o, double *left);
+int epiqp_corrected_forecast(epiq_ctx *c, const epiq_points *at, const epiq_options *o, double *seconds); /* of that */
 
 /* ---- buying whole rows and whole networks (mix.c) ---- */
 

@@ -634,14 +634,9 @@ int epiq_plan_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at
     if (s) return s;
     if (!(s = epiq_machine_rate(c, &rate, &most))) {
         double more = epiqp_fall_operations(data, at, (*out)->ran) / (rate * (double)(*out)->ran->threads);
-        if (measures_corrected((*out)->ran)) { /* the two kinds of network */
-            epiq_result *few = NULL;
-            const epiq_options own = epiqp_corrected_options((*out)->ran, EPIQ_PREDICTOR_SHIFTED);
-            s = epiq_forecast(c, data, at, &own, &few);
-            more += s ? 0 : 2 * few->cost->seconds;
-            epiq_result_free(c, few);
-        }
-        if (!s) s = epiqp_forecast_of(c, *out, (*out)->cost->seconds + more);
+        double corrected = 0;
+        if (at && measures_corrected((*out)->ran)) s = epiqp_corrected_forecast(c, at, (*out)->ran, &corrected);
+        if (!s) s = epiqp_forecast_of(c, *out, (*out)->cost->seconds + more + corrected);
     }
     if (s) epiq_result_free(c, *out);
     *out = s ? NULL : *out;

@@ -16,6 +16,10 @@ for flag in price-row price-training goal-sd goal budget at json csv report quie
 done
 check 'no flag that does nothing' lacks "$out" '^  --(influential|sweep) '
 
+# told beforehand, of the rows of the table too, which is the default
+expect_ok "$epiq" plan "${small[@]}" "${prices[@]}" --goal-sd 0.05 --dry-run
+check 'the cost' says "$out" '^Expected cost: '
+
 # a goal
 expect_ok "$epiq" plan "${small[@]}" "${prices[@]}" --at mean --goal 0.002025 --json all.json --csv curve.csv --report page.html
 check 'text: the answer is last' test "$(tail -n 1 "$out" | cut -c 1-6)" = 'Plan: '
