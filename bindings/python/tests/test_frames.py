@@ -160,7 +160,8 @@ def test_a_point_by_name(frame):
     assert whole.at == ["a=3, metal=brass, hot=True, wet=no"]
     assert whole.prediction[0] == epiq.decompose(X, y, pandas.DataFrame([asked]), **ASK).prediction[0]
     several = epiq.decompose(X, y, {**asked, "a": [1, 3]}, **ASK)
-    assert several.prediction[1] == whole.prediction[0] and len(several) == 2
+    assert len(several) == 2 # beside another point sums may be taken in another order
+    assert several.prediction[1] == pytest.approx(whole.prediction[0], rel=1e-12)
     rest = epiq.decompose(X, y, {k: v for k, v in asked.items() if k != "a"}, **ASK)  # a is at its mean
     assert rest.prediction[0] == epiq.decompose(X, y, {**asked, "a": X["a"].mean()}, **ASK).prediction[0]
     common = {"metal": X["metal"].mode()[0], "hot": X["hot"].mean() > 0.5, "wet": X["wet"].mode()[0]}
