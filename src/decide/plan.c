@@ -635,7 +635,7 @@ int epiq_plan_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points *at
     if (!(s = epiq_machine_rate(c, &rate, &most))) {
         double more = epiqp_fall_operations(data, at, (*out)->ran) / (rate * (double)(*out)->ran->threads);
         double corrected = 0;
-        if (at && measures_corrected((*out)->ran)) s = epiqp_corrected_forecast(c, at, (*out)->ran, &corrected);
+        if (measures_corrected((*out)->ran)) s = epiqp_corrected_forecast(c, at, (*out)->ran, &corrected);
         if (!s) s = epiqp_forecast_of(c, *out, (*out)->cost->seconds + more + corrected);
     }
     if (s) epiq_result_free(c, *out);
