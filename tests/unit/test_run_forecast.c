@@ -223,7 +223,7 @@ TEST(a_long_run_is_announced)
     start();
     epiq_result *r = NULL;
     ptrdiff_t seconds = 0;
-    o.members = 10000;
+    o.members = 1000000; /* a quarter of an hour at 1 ms a network, on any machine of today */
     o.width = 2048;
     o.methods = EPIQ_EV;
     epiq_ctx_on_progress(c, note_forecast, &seconds);
