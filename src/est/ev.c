@@ -45,8 +45,8 @@ static int check_digits(const epiqp_problem *pb, const epiqp_fit *fit, const epi
     double *q00 = epiqp_room(pb, pb->points, sizeof *q00);
     if (!q00) return EPIQ_E_NOMEM;
     epiqp_kernel_diagonal(&fit->arch, &fit->at, NULL, q00);
-    double rounding = 2 * DBL_EPSILON * fit->ridge.loss,
-           y2 = 0; /* twice: what rounding adds is in the variance that is judged */
+    /* twice the bound, since rounding may itself have enlarged the variance that is compared with it */
+    double rounding = 2 * DBL_EPSILON * fit->ridge.loss, y2 = 0;
     for (ptrdiff_t i = 0; i < pb->n; i++) {
         y2 = fmax(y2, pb->data->y[i] * pb->data->y[i]);
     }
