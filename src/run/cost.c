@@ -16,7 +16,7 @@ static const double PROCESS = 8.5e6, RANK = 18e6, NEIGHBOUR = 1.5e6, MESSAGES = 
 
 /* Seconds of one thread: for each row and point, where rows are left out; for each pair of rows that are solved with together, of
  * products that are slower than those that were timed; and for each pair of rows, of the noise as it varies over them. Fitted with
- * 4000 and 8000 rows, by each solver, with and without noise by row. */
+ * 4000 and 8000 rows, by each solver, with and without noise by row; bench/run growth goes to 24,000. */
 static const double LEAVING_OUT = 2.5e-7, OF_PAIR = 1e-8, NOISE_OF_PAIR = 1.2e-8;
 /* And of the interval of y: for each row, row near it that is looked at, and feature; features cost so many besides. */
 static const double OF_NEAR = 1e-9, BESIDE_FEATURES = 5;
