@@ -64,7 +64,7 @@ expect_exit 1 'sweep is 1' "$epiq" estimate rows.csv "${fast[@]}" --report r.htm
 expect_exit 2 '' "$epiq" estimate rows.csv "${fast[@]}" --report /dev/full --json r.json --csv r.csv
 
 # stopped: nothing is left
-"$epiq" estimate rows.csv --target y --width 64 --lambda 1e-3 --at mean --members 3000 --methods if,ev --threads 1 --report r.html --pictures new >"$out" 2>"$err" &
+"$epiq" estimate rows.csv --target y --width 64 --lambda 1e-3 --at mean --members 100000 --methods if,ev --threads 1 --report r.html --pictures new >"$out" 2>"$err" &
 sleep 1
 kill -s INT $!
 wait $!
