@@ -36,7 +36,16 @@ static epiq_data *data;
 static ptrdiff_t width = EPIQ_USUAL_WIDTH, depth = 1;
 static double lambda = EPIQ_USUAL_LAMBDA;
 
-/* Products J'J v, counted as the library makes them: the program is linked with --wrap. */
+/* Operations of matrix products and factors in single precision, counted as the library asks BLAS for them: the program is
+ * linked with --wrap. */
+static double operations;
+static void tally(double some)
+{
+#pragma omp atomic
+    operations += some;
+}
+
+/* Products J'J v, likewise. */
 static ptrdiff_t products;
 void __real_epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, const double *x, const float *v,
                              double *out, double *scratch);
@@ -48,6 +57,32 @@ void __wrap_epiqp_net_normal(epiqp_pass *w, const double *theta, ptrdiff_t n, co
 #pragma omp atomic
     products++;
     __real_epiqp_net_normal(w, theta, n, x, v, out, scratch);
+}
+
+__typeof__(cblas_sgemm) __real_cblas_sgemm, __wrap_cblas_sgemm;
+void __wrap_cblas_sgemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE ta, enum CBLAS_TRANSPOSE tb, blasint m, blasint n,
+                        blasint k, float alpha, const float *a, blasint lda, const float *b, blasint ldb, float beta,
+                        float *c, blasint ldc)
+{
+    tally(2.0 * m * n * k);
+    __real_cblas_sgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+__typeof__(cblas_sgemv) __real_cblas_sgemv, __wrap_cblas_sgemv;
+void __wrap_cblas_sgemv(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE ta, blasint m, blasint n, float alpha,
+                        const float *a, blasint lda, const float *x, blasint stride_x, float beta, float *y,
+                        blasint stride_y)
+{
+    tally(2.0 * m * n);
+    __real_cblas_sgemv(order, ta, m, n, alpha, a, lda, x, stride_x, beta, y, stride_y);
+}
+
+void __real_spotrf_(const char *uplo, const int *n, float *a, const int *lda, int *info);
+void __wrap_spotrf_(const char *uplo, const int *n, float *a, const int *lda, int *info);
+void __wrap_spotrf_(const char *uplo, const int *n, float *a, const int *lda, int *info)
+{
+    tally((double)*n * *n * *n / 3);
+    __real_spotrf_(uplo, n, a, lda, info);
 }
 
 static void demand(int status)
@@ -224,12 +259,13 @@ static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const cha
     epiqp_left left = {0}; /* networks on the same rows share it */
     if (!batches) demand(epiqp_left_new(&e, net, data->n, list[0].x, &left));
     products = 0;
+    operations = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(e.threads)
     for (ptrdiff_t k = 0; k < count; k++) {
         if (!batches) list[k].task.left = &left;
         demand(epiqp_minimise(&e, &list[k].task, 0, list[k].theta, &list[k].report));
     }
-    double seconds = epiqp_now() - began;
+    double seconds = epiqp_now() - began, computed = operations;
     epiqp_left_free(ctx, &left);
     for (ptrdiff_t k = 0; k < count; k++) {
         memcpy(starts + k * p, list[k].theta0, (size_t)p * sizeof *starts);
@@ -237,8 +273,8 @@ static void train(const epiqp_net *net, ptrdiff_t count, bool batches, const cha
     }
     write_array(out, "theta0", starts, (size_t)(count * p) * sizeof *starts);
     write_array(out, "batch", batch, (size_t)data->n * sizeof *batch);
-    printf("{\"seconds\": %.6g, \"products\": %.6g, \"flops\": %.6g, ", seconds, (double)products / (double)count,
-           gradient_flops(net));
+    printf("{\"seconds\": %.6g, \"products\": %.6g, \"flops\": %.6g, \"computed\": %.6g, ", seconds,
+           (double)products / (double)count, gradient_flops(net), computed);
     print_list("loss", list, count, loss_of);
     printf(", ");
     print_list("iterations", list, count, iterations_of);
