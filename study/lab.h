@@ -19,8 +19,9 @@ enum {
     S_KERNEL, /* the kernel's prediction */
     S_EV,
     S_EV_DF,
-    S_BA,
+    S_BA, /* corrected where it can be, */
     S_BA_DF,
+    S_BA_FACTOR, /* by this */
     S_INFINITE,
     S_IF,
     S_IF_DF = S_IF + EPIQ_CORRECTIONS,

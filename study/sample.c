@@ -52,6 +52,7 @@ static void keep(const lab_cell *c, const epiq_data *data, const epiq_result *r,
     if (p->kernel_prediction.known) sample[S_KERNEL] = p->kernel_prediction.value;
     if (p->procedural.method == EPIQ_BY_EV) keep_part(&p->procedural, &sample[S_EV], &sample[S_EV_DF]);
     keep_part(&p->ba.part, &sample[S_BA], &sample[S_BA_DF]);
+    if (p->ba.corrected) sample[S_BA_FACTOR] = p->ba.factor;
     if (p->infinite.known) sample[S_INFINITE] = p->infinite.variance;
     for (int k = 0; k < EPIQ_CORRECTIONS; k++) {
         keep_part(epiq_point_corrected(p, k), &sample[S_IF + k], &sample[S_IF_DF + k]);

@@ -68,7 +68,9 @@ typedef struct {
     double c2, tau2, noise;
 } closed_found;
 
-static closed_found closed_on(const closed_kernels *g, int n, const int *row, const double *y, double lambda)
+/* c: n, or NULL. */
+static closed_found closed_on_with(const closed_kernels *g, int n, const int *row, const double *y, double lambda,
+                                   double *c)
 {
     static double a[CLOSED_MOST][CLOSED_MOST], same[CLOSED_MOST][CLOSED_MOST], b[CLOSED_MOST][CLOSED_MOST],
         inverse[CLOSED_MOST][CLOSED_MOST];
@@ -87,6 +89,7 @@ static closed_found closed_on(const closed_kernels *g, int n, const int *row, co
     double alpha2 = 0, norm2 = 0;
     for (int i = 0; i < n; i++) {
         f.c2 += b[i][0] * b[i][0];
+        if (c) c[i] = b[i][0];
         f.tau2 -= 2 * b[i][0] * g->q[row[i]][g->n];
         alpha2 += b[i][1] * b[i][1];
         for (int j = 0; j < n; j++) {
@@ -96,6 +99,11 @@ static closed_found closed_on(const closed_kernels *g, int n, const int *row, co
     }
     f.noise = alpha2 / norm2;
     return f;
+}
+
+static inline closed_found closed_on(const closed_kernels *g, int n, const int *row, const double *y, double lambda)
+{
+    return closed_on_with(g, n, row, y, lambda, NULL);
 }
 
 #endif

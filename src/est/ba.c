@@ -116,7 +116,8 @@ static int train(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_
 }
 
 int epiqp_estimate_ba(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_solution *sol,
-                      const epiq_part *closed, epiqp_ba_findings *found)
+                      const epiq_part *closed, const epiqp_following *as, const epiqp_ols *ols,
+                      epiqp_ba_findings *found)
 {
     const ptrdiff_t count = pb->plan->ran.batches;
     double *h = epiqp_room(pb, count * (pb->points + 2), sizeof *h);
@@ -133,7 +134,7 @@ int epiqp_estimate_ba(const epiqp_problem *pb, const epiqp_maker *maker, const e
     found->batch_of = of.label;
     if (pb->plan->keep) spread_weights(pb, &batch[0], &of, found);
     epiqp_ba_points(pb, found);
-    s = pb->plan->phi ? epiqp_find_phi(pb, sol, closed, batch, found) : EPIQ_OK;
+    s = pb->plan->phi ? epiqp_find_phi(pb, sol, closed, as, ols, &of, batch, found) : EPIQ_OK;
 end:
     for (ptrdiff_t b = 0; b < count; b++) {
         epiqp_fit_free(pb->e.c, &batch[b]);

@@ -3,6 +3,7 @@
 #define EPIQP_EV_H
 
 #include "est/plan.h"
+#include "est/response.h"
 #include "store/members.h"
 
 /* A request to end early: accepted if the plan allows it, else EPIQ_E_STOPPED. */
@@ -39,15 +40,35 @@ typedef struct {
 epiq_part epiqp_ba(const double *h, ptrdiff_t count, ptrdiff_t stride, double level);
 void epiqp_ba_points(const epiqp_problem *pb, epiqp_ba_findings *found);
 epiq_part epiqp_ba_corrected(epiq_part ba, double phi); /* phi 0: as it is */
-/* closed: points, tau^2 of infinitely wide networks. */
+/* closed: points, tau^2 of infinitely wide networks; as, ols: as for epiqp_find_phi. */
 int epiqp_estimate_ba(const epiqp_problem *pb, const epiqp_maker *maker, const epiqp_solution *sol,
-                      const epiq_part *closed, epiqp_ba_findings *found);
+                      const epiq_part *closed, const epiqp_following *as, const epiqp_ols *ols,
+                      epiqp_ba_findings *found);
 
-/* phi, with which BA's expectation is data + procedural/m: noise is s2 |c|^2, the taus are those of networks on all rows
- * and of those on a batch, a mean over batches. 0: it is no double. */
-double epiqp_phi(double noise, double tau2, double tau2_batches, double m);
-/* batch: one fit for each batch, solved on the rank whose turn it is. */
-int epiqp_find_phi(const epiqp_problem *pb, const epiqp_solution *sol, const epiq_part *closed, const epiqp_fit *batch,
+/* Sums over rows of what multiplies their targets at a point: squares of kernel regression's weights, of linear
+ * regression's, and their products. */
+typedef struct {
+    double kernel, linear, both;
+} epiqp_squares;
+/* room: n + p doubles. c: n; ols: of these rows, linear 0 if it has no coefficients. */
+epiqp_squares epiqp_squares_at(const epiqp_env *e, const epiqp_ols *ols, ptrdiff_t n, const double *c, const double *at,
+                               double *room);
+/* The same of a batch, divided by m'^2, so that they add up to those of the mean over m' batches. has_linear: linear regression
+ * has rows enough there; else that part is as large as by all rows. */
+epiqp_squares epiqp_squares_of_batch(epiqp_squares batch, bool has_linear, const epiqp_squares *all, double m);
+/* How networks follow their data, for what follows: those of engine linear as their kernel does, of others retraining tells.
+ * found NULL: nothing was retrained; returned is NULL: not known. */
+const epiqp_following *epiqp_batches_follow(const epiq_options *o, const epiqp_followed *found);
+/* The data part of the mean of networks on batches over that of networks on all rows, if both answer as `as` says; NULL or
+ * unknown: 1. */
+double epiqp_batch_share(const epiqp_following *as, const epiqp_squares *all, const epiqp_squares *batches);
+/* phi, with which BA's expectation is data + procedural/m: noise is s2 |c|^2, share that of its data part that batches have,
+ * the taus are those of networks on all rows and of those on a batch, a mean over batches. 0: it is no double. */
+double epiqp_phi(double noise, double share, double tau2, double tau2_batches, double m);
+/* batch: one fit for each batch, solved on the rank whose turn it is. as: how networks follow their data, NULL: not known; ols:
+ * linear regression on all rows. */
+int epiqp_find_phi(const epiqp_problem *pb, const epiqp_solution *sol, const epiq_part *closed,
+                   const epiqp_following *as, const epiqp_ols *ols, const epiqp_listed *of, const epiqp_fit *batch,
                    epiqp_ba_findings *found);
 bool epiqp_batch_is_mine(const epiqp_env *e, ptrdiff_t batch); /* batches are dealt to ranks in turn */
 

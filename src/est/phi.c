@@ -1,5 +1,6 @@
-/* phi.c - what BA must be multiplied with because networks on n/m' rows differ more by their starts than those on n
- * (docs/method.md section 3), from infinitely wide networks and equal noise.
+/* phi.c - what BA must be multiplied with because networks on n/m' rows differ more by their starts than those on n, and
+ * follow their data less (docs/method.md section 3): from infinitely wide networks, equal noise, and how the trained ones
+ * follow changed targets.
  */
 #include "est/if.h"
 
@@ -7,24 +8,98 @@
 
 static const double SMALL = 0.5; /* phi below which BA is mostly what was taken out of it */
 
-double epiqp_phi(double noise, double tau2, double tau2_batches, double m)
+double epiqp_phi(double noise, double share, double tau2, double tau2_batches, double m)
 {
-    double phi = (noise + tau2 / m) / (noise + tau2_batches / m);
+    double phi = (noise + tau2 / m) / (noise * share + tau2_batches / m);
     return isfinite(phi) ? phi : noise + tau2_batches == 0 ? 1 : 0;
 }
 
-/* tau2 (batches by points) of the networks of every batch, in the order of the batches on any number of ranks. */
-static int batches_tau2(const epiqp_problem *pb, ptrdiff_t count, const epiqp_fit *batch, double *tau2)
+epiqp_squares epiqp_squares_at(const epiqp_env *e, const epiqp_ols *ols, ptrdiff_t n, const double *c, const double *at,
+                               double *room)
+{
+    epiqp_squares s = {.kernel = epiqp_dot(n, c, c)};
+    if (ols->p) {
+        epiqp_ols_point(e, ols, at, 0, NULL, room, room + n);
+        s.linear = epiqp_dot(n, room, room);
+        s.both = epiqp_dot(n, room, c);
+    }
+    return s;
+}
+
+epiqp_squares epiqp_squares_of_batch(epiqp_squares batch, bool has_linear, const epiqp_squares *all, double m)
+{
+    epiqp_squares s = {batch.kernel / (m * m), batch.linear / (m * m), batch.both / (m * m)};
+    if (!has_linear) {
+        s.linear = all->linear / m;
+        s.both = all->kernel > 0 ? all->both * sqrt(s.kernel / (m * all->kernel)) : 0;
+    }
+    return s;
+}
+
+const epiqp_following *epiqp_batches_follow(const epiq_options *o, const epiqp_followed *found)
+{
+    static const epiqp_following SOLVED = {.kappa = 1, .kernel = 1, .rest = 1};
+    return o->engine == EPIQ_ENGINE_LINEAR ? &SOLVED : found ? &found->left_out : NULL;
+}
+
+double epiqp_batch_share(const epiqp_following *as, const epiqp_squares *all, const epiqp_squares *batches)
+{
+    if (!as) return 1;
+    const double share = epiqp_reference_square(as, batches->kernel, batches->linear, batches->both) /
+                         epiqp_reference_square(as, all->kernel, all->linear, all->both);
+    return share > 0 && isfinite(share) ? share : 1;
+}
+
+/* ---- of all batches, each made by the rank whose turn it is ---- */
+
+/* Of one batch at a point: tau^2 of its networks, and the squares of weights on its rows. */
+typedef struct {
+    double tau2;
+    epiqp_squares of;
+} small;
+enum { NUMBERS = sizeof(small) / sizeof(double) };
+
+static int ols_of_batch(const epiqp_problem *pb, epiqp_arena *arena, const epiqp_listed *of, ptrdiff_t b,
+                        epiqp_ols *out)
 {
     const epiqp_env alone = epiqp_alone(&pb->e);
+    epiq_data rows = {0};
+    int s = epiqp_take_data(pb->e.c, arena, pb->data, of, b, &rows);
+    return s ? s : epiqp_ols_new(&alone, arena, &(epiqp_steps){.data = &rows}, 0, out);
+}
+
+static int describe_batch(const epiqp_problem *pb, const epiqp_following *as, const epiqp_squares *all,
+                          const epiqp_listed *of, ptrdiff_t b, const epiqp_fit *batch, double m, small *out)
+{
+    const epiqp_env alone = epiqp_alone(&pb->e);
+    const ptrdiff_t n = batch->rows.n, d = pb->data->d;
+    epiqp_arena arena = {0};
+    epiqp_ols ols = {0};
+    double *tau2 = epiqp_arena_alloc(pb->e.c, &arena, pb->points + n + d + 1, sizeof *tau2);
+    int s = tau2 ? epiqp_infinite_variance(&alone, batch, batch->ridge.c, tau2) : EPIQ_E_NOMEM;
+    if (!s && as && as->linear > 0) s = ols_of_batch(pb, &arena, of, b, &ols);
+    for (ptrdiff_t p = 0; !s && p < pb->points; p++) {
+        const double *c = batch->ridge.c + p * n;
+        const epiqp_squares here = epiqp_squares_at(&alone, &ols, n, c, pb->at + p * d, tau2 + pb->points);
+        out[p] = (small){fmax(tau2[p], 0) / m, epiqp_squares_of_batch(here, ols.p > 0, &all[p], m)};
+    }
+    epiqp_arena_free(pb->e.c, &arena);
+    return s;
+}
+
+/* out: batches by points, in the order of the batches on any number of ranks. */
+static int describe_batches(const epiqp_problem *pb, const epiqp_following *as, const epiqp_squares *all,
+                            const epiqp_listed *of, const epiqp_fit *batch, small *out)
+{
+    const ptrdiff_t count = pb->plan->ran.batches;
     int s = EPIQ_OK;
     for (ptrdiff_t b = 0; !s && b < count; b++) {
         if (epiqp_batch_is_mine(&pb->e, b)) {
-            s = epiqp_infinite_variance(&alone, &batch[b], batch[b].ridge.c, tau2 + b * pb->points);
+            s = describe_batch(pb, as, all, of, b, &batch[b], (double)count, out + b * pb->points);
         }
     }
     if (!(s = epiq_ctx_agree(pb->e.c, s)) && pb->e.cluster) {
-        pb->e.cluster->allreduce_sum(pb->e.cluster->user, tau2, count * pb->points);
+        pb->e.cluster->allreduce_sum(pb->e.cluster->user, &out->tau2, NUMBERS * count * pb->points);
     }
     return s;
 }
@@ -45,27 +120,37 @@ static int warn_of_small(const epiqp_problem *pb, ptrdiff_t batches, const doubl
         pb->n / batches, 1 / sum);
 }
 
-int epiqp_find_phi(const epiqp_problem *pb, const epiqp_solution *sol, const epiq_part *closed, const epiqp_fit *batch,
+int epiqp_find_phi(const epiqp_problem *pb, const epiqp_solution *sol, const epiq_part *closed,
+                   const epiqp_following *as, const epiqp_ols *ols, const epiqp_listed *of, const epiqp_fit *batch,
                    epiqp_ba_findings *found)
 {
-    const ptrdiff_t n = pb->n, count = pb->plan->ran.batches;
-    double *tau2 = epiqp_room(pb, count * pb->points, sizeof *tau2), frobenius = 0;
-    double *phi = epiqp_room(pb, pb->points, sizeof *phi);
-    if (!tau2 || !phi) return EPIQ_E_NOMEM;
-    int s = epiqp_leverages(&pb->e, sol);
-    if (s || (s = batches_tau2(pb, count, batch, tau2))) return s;
-    const epiqp_ridge *all = sol->ridge;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        frobenius += all->norm2[i];
-    }
-    const double noise = epiqp_dot(n, all->alpha, all->alpha) / frobenius;
+    const ptrdiff_t n = pb->n, count = pb->plan->ran.batches, d = pb->data->d;
+    epiqp_squares *all = epiqp_room(pb, pb->points, sizeof *all);
+    small *batches = epiqp_room(pb, count * pb->points, sizeof *batches);
+    double *phi = epiqp_room(pb, pb->points, sizeof *phi), *room = epiqp_room(pb, n + d + 1, sizeof *room),
+           frobenius = 0;
+    if (!all || !batches || !phi || !room) return EPIQ_E_NOMEM;
+    const epiqp_ridge *ridge = sol->ridge;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
-        double mean = 0;
+        all[p] = epiqp_squares_at(&pb->e, ols, n, ridge->c + p * n, pb->at + p * d, room);
+    }
+    int s = epiqp_leverages(&pb->e, sol);
+    if (s || (s = describe_batches(pb, as, all, of, batch, batches))) return s;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        frobenius += ridge->norm2[i];
+    }
+    const double noise = epiqp_dot(n, ridge->alpha, ridge->alpha) / frobenius;
+    for (ptrdiff_t p = 0; p < pb->points; p++) {
+        small mean = {0};
         for (ptrdiff_t b = 0; b < count; b++) {
-            mean += fmax(tau2[b * pb->points + p], 0) / (double)count;
+            const small *one = &batches[b * pb->points + p];
+            mean.tau2 += one->tau2;
+            mean.of.kernel += one->of.kernel;
+            mean.of.linear += one->of.linear;
+            mean.of.both += one->of.both;
         }
-        const double *c = all->c + p * n;
-        phi[p] = epiqp_phi(noise * epiqp_dot(n, c, c), closed[p].variance, mean, (double)count);
+        phi[p] = epiqp_phi(noise * all[p].kernel, epiqp_batch_share(as, &all[p], &mean.of), closed[p].variance,
+                           mean.tau2, (double)count);
     }
     found->phi = phi;
     found->noise = noise;

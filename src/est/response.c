@@ -48,7 +48,7 @@ void epiqp_response_add(epiqp_response *sum, const epiqp_response *more)
     sum->both += more->both;
 }
 
-static double reference_square(const epiqp_following *f, double kernel, double linear, double both)
+double epiqp_reference_square(const epiqp_following *f, double kernel, double linear, double both)
 {
     return f->kernel * f->kernel * kernel + 2 * f->kernel * f->linear * both + f->linear * f->linear * linear;
 }
@@ -71,7 +71,7 @@ epiqp_following epiqp_follow(const epiqp_response *sum)
         f.kernel = 0;
         f.linear = fmax(sum->with_linear / sum->linear, 0);
     }
-    double square = reference_square(&f, sum->kernel, sum->linear, sum->both);
+    double square = epiqp_reference_square(&f, sum->kernel, sum->linear, sum->both);
     f.rest = square > 0 ? sum->products / square : 0;
     return f;
 }
@@ -213,7 +213,7 @@ double epiqp_kappa_at(const epiqp_followed *f, const epiqp_steps *s, const doubl
     }
     const epiqp_following *over = row ? &f->at_rows : &f->left_out;
     if (!expected) return over->kappa;
-    double square = reference_square(over, expected->kernel2, expected->linear2, expected->both);
+    double square = epiqp_reference_square(over, expected->kernel2, expected->linear2, expected->both);
     if (!(square > 0 && expected->kernel2 > 0)) return over->kappa;
     for (ptrdiff_t r = 0; r < s->replicates; r++) {
         if (!without[r % s->folds]) {

@@ -94,6 +94,8 @@ typedef struct {
 } epiqp_response;
 void epiqp_response_add(epiqp_response *sum, const epiqp_response *more);
 epiqp_response epiqp_response_of(const epiqp_answers *a);
+/* The expected square of the reference, from those of both regressions and of their product. */
+double epiqp_reference_square(const epiqp_following *f, double kernel, double linear, double both);
 epiqp_following
 epiqp_follow(const epiqp_response *sum); /* by least squares; kappa 0 where the kernel answers nothing */
 

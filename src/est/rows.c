@@ -59,12 +59,12 @@ int epiqp_take_data(epiq_ctx *c, epiqp_arena *arena, const epiq_data *all, const
     if (!out->x || !out->y || !out->row) return EPIQ_E_NOMEM;
     out->group = out->row + n;
     ptrdiff_t *known = out->group + n; /* a group's number here, from 1; 0: not met yet */
-    epiqp_take_rows(all, n, rows, out->x, out->y);
+    epiqp_take_rows(all, n, rows, out->x, all->y ? out->y : NULL);
     for (ptrdiff_t k = 0; k < n; k++) {
         ptrdiff_t *group = &known[all->group[rows[k]]];
         *group = *group ? *group : ++out->groups;
         out->group[k] = *group - 1;
-        out->row[k] = all->row[rows[k]];
+        out->row[k] = all->row ? all->row[rows[k]] : 0;
     }
     return EPIQ_OK;
 }

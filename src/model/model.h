@@ -10,6 +10,8 @@
 typedef struct {
     epiqp_rows rows;
     epiqp_tri factor;
+    epiq_data data; /* the same rows */
+    epiqp_ols ols;
 } epiqp_small_batch;
 
 enum { EPIQP_MODEL_ERROR = 10 }; /* numbers of an epiq_fit_error, without its arrays */
@@ -92,8 +94,9 @@ int epiqp_reader_new(epiq_ctx *c, const epiq_model *m, const char *path, const c
 
 int epiqp_small_new(epiq_ctx *c, epiq_model *m); /* m->small, where the model knows how and BA decides something */
 void epiqp_small_free(epiq_ctx *c, epiq_model *m);
-/* phi at the points, from c (points by n) of all rows. */
-int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *at, const double *c, double *phi);
+/* phi at the points x (points by inputs), laid out in `at`, from c (points by n) of all rows. */
+int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *at, const double *x, const double *c,
+                    double *phi);
 
 /* ---- ask_device.c: networks asked and columns solved for on a device ---- */
 

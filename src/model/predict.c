@@ -354,7 +354,7 @@ static int solve_block(asking *a)
         epiqp_kernel_diagonal(&here.arch, &here.at, NULL, a->q00);
         s = epiqp_infinite_variance(a->e, &here, a->k0, a->tau2);
     }
-    if (s || (a->correct && (s = epiqp_small_phi(a->e, m, &a->at, a->k0, a->phi)))) return s;
+    if (s || (a->correct && (s = epiqp_small_phi(a->e, m, &a->at, a->input, a->k0, a->phi)))) return s;
     for (ptrdiff_t p = 0; a->infinite && p < a->points; p++) {
         a->ev[p] = epiqp_infinite_part(a->tau2[p], a->q00[p], epiqp_start_removed(&a->m->o) ? 0 : EPIQP_ROUNDING);
     }

@@ -17,12 +17,12 @@ static int factor(const epiqp_env *e, const epiq_model *m, const epiqp_rows *row
 
 static int batch_new(const epiqp_env *e, epiq_model *m, const epiqp_listed *of, ptrdiff_t number)
 {
-    const ptrdiff_t d = m->inputs, size = epiqp_listed_size(of, number);
     epiqp_small_batch *b = &m->small.batch[number];
-    double *x = epiqp_arena_alloc(e->c, &m->arena, size * d, sizeof *x);
-    if (!x) return EPIQ_E_NOMEM;
-    epiqp_take_rows(&m->rows, size, of->rows + of->start[number], x, NULL);
-    int status = epiqp_rows_new(e->c, size, d, x, &b->rows);
+    int status = epiqp_take_data(e->c, &m->arena, &m->rows, of, number, &b->data);
+    if (!status && m->ols.p) {
+        status = epiqp_ols_new(e, &m->arena, &(epiqp_steps){.data = &b->data}, 0, &b->ols);
+    }
+    if (!status) status = epiqp_rows_new(e->c, b->data.n, m->inputs, b->data.x, &b->rows);
     return status ? status : factor(e, m, &b->rows, &b->factor);
 }
 
@@ -63,44 +63,65 @@ void epiqp_small_free(epiq_ctx *c, epiq_model *m)
     }
 }
 
-/* out += tau^2 of the batch's networks at the points, over the number of batches. */
-static int add_tau2(const epiqp_env *e, const epiq_model *m, const epiqp_small_batch *b, const epiqp_rows *at,
-                    double *tau2, double *out)
+/* Of the points of a block, at the rows of a batch: tau2 += that of its networks over the number of batches, and likewise the
+ * squares of weights. all: by all rows. */
+static int add_batch(const epiqp_env *e, const epiq_model *m, const epiqp_small_batch *b, const epiqp_rows *at,
+                     const double *x, const epiqp_squares *all, double *tau2, epiqp_squares *squares)
 {
+    const ptrdiff_t n = b->rows.n, points = at->n;
+    const double batches = (double)m->o.batches;
     epiqp_fit here = m->fit;
     here.rows = b->rows;
     here.at = *at;
-    double *c = epiqp_alloc(e->c, b->rows.n * at->n, sizeof *c);
+    double *c = epiqp_alloc(e->c, n * points + points + n + m->inputs + 1, sizeof *c);
     if (!c) return EPIQ_E_NOMEM;
+    double *one = c + n * points, *room = one + points;
     epiqp_kernel_cross(e, &m->fit.arch, &b->rows, at, c, NULL);
-    epiqp_chol_solve(e, &b->factor, at->n, c);
-    int status = epiqp_infinite_variance(e, &here, c, tau2);
-    for (ptrdiff_t p = 0; !status && p < at->n; p++) {
-        out[p] += (tau2[p] > 0 ? tau2[p] : 0) / (double)m->o.batches;
+    epiqp_chol_solve(e, &b->factor, points, c);
+    int status = epiqp_infinite_variance(e, &here, c, one);
+    for (ptrdiff_t p = 0; !status && p < points; p++) {
+        tau2[p] += (one[p] > 0 ? one[p] : 0) / batches;
+        const epiqp_squares of = epiqp_squares_at(e, &b->ols, n, c + p * n, x + p * m->inputs, room),
+                            share = epiqp_squares_of_batch(of, b->ols.p > 0, &all[p], batches);
+        squares[p].kernel += share.kernel;
+        squares[p].linear += share.linear;
+        squares[p].both += share.both;
     }
     epiqp_free(e->c, c);
     return status;
 }
 
-int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *at, const double *c, double *phi)
+int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *at, const double *x, const double *c,
+                    double *phi)
 {
-    const ptrdiff_t points = at->n;
-    double *tau2 = epiqp_alloc(e->c, 4 * points, sizeof *tau2);
-    if (!tau2) return EPIQ_E_NOMEM;
-    double *mean = tau2 + points, *q00 = mean + points, *one = q00 + points;
+    const ptrdiff_t points = at->n, n = m->n;
+    const epiqp_following *as = epiqp_batches_follow(&m->o, m->kept.retrain);
+    double *tau2 = epiqp_alloc(e->c, 3 * points + n + m->inputs + 1, sizeof *tau2);
+    epiqp_squares *all = epiqp_alloc(e->c, 2 * points, sizeof *all), *batches = all + points;
+    if (!tau2 || !all) {
+        epiqp_free(e->c, all);
+        epiqp_free(e->c, tau2);
+        return EPIQ_E_NOMEM;
+    }
+    double *mean = tau2 + points, *q00 = mean + points, *room = q00 + points;
     epiqp_fit here = m->fit;
     here.at = *at;
     memset(mean, 0, (size_t)points * sizeof *mean);
+    memset(batches, 0, (size_t)points * sizeof *batches);
+    for (ptrdiff_t p = 0; p < points; p++) {
+        all[p] = epiqp_squares_at(e, &m->ols, n, c + p * n, x + p * m->inputs, room);
+    }
     epiqp_kernel_diagonal(&m->fit.arch, at, NULL, q00);
     int status = epiqp_infinite_variance(e, &here, c, tau2);
     for (ptrdiff_t b = 0; !status && b < m->o.batches; b++) {
-        status = add_tau2(e, m, &m->small.batch[b], at, one, mean);
+        status = add_batch(e, m, &m->small.batch[b], at, x, all, mean, batches);
     }
     for (ptrdiff_t p = 0; !status && p < points; p++) {
         phi[p] =
-            epiqp_phi(m->kept.noise * epiqp_dot(m->n, c + p * m->n, c + p * m->n),
+            epiqp_phi(m->kept.noise * all[p].kernel, epiqp_batch_share(as, &all[p], &batches[p]),
                       epiqp_infinite_part(tau2[p], q00[p], EPIQP_ROUNDING).variance, mean[p], (double)m->o.batches);
     }
+    epiqp_free(e->c, all);
     epiqp_free(e->c, tau2);
     return status;
 }

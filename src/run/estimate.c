@@ -123,7 +123,10 @@ static int run_retrain(run *j)
 
 static int run_ba(run *j)
 {
-    return epiqp_estimate_ba(j->pb, &j->maker, &j->sol, j->found.closed, &j->found.ba);
+    const epiqp_retrain_findings *retrain = &j->found.retrain;
+    return epiqp_estimate_ba(j->pb, &j->maker, &j->sol, j->found.closed,
+                             epiqp_batches_follow(&j->pb->plan->ran, retrain->known ? &retrain->followed : NULL),
+                             &j->found.influence.reference.ols, &j->found.ba);
 }
 
 static int run_resampled(run *j)
@@ -134,7 +137,7 @@ static int run_resampled(run *j)
 }
 
 /* In this order: IF may use the members that EV trained, retraining takes both and the networks of folds, BA's correction the
- * leverages of IF. Where rows are left out the networks of folds come first, being the answer. */
+ * leverages of IF and what retraining found. Where rows are left out the networks of folds come first, being the answer. */
 enum { STEP_EV, STEP_FOLDS, STEP_IF, STEP_RETRAIN, STEP_RESAMPLED, STEP_BA, STEPS };
 static const struct {
     int method;

@@ -149,6 +149,7 @@ TEST(predict_says_what_estimate_says)
                                         "predictor shifted engine infinite",
                                         "predictor shifted data-by retrain",
                                         "data-by retrain",
+                                        "data-by retrain methods if,ba scale none bias-sd 0",
                                         "data-by retrain correction unbiased optimizer sgd steps 20 lr 0.1"};
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
         epiq_options o = small();
