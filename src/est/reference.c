@@ -190,6 +190,40 @@ static void expect_roughly(const epiqp_problem *pb, const epiqp_ridge *r, epiqp_
     }
 }
 
+/* How errors fall with the rows must not hang on which rows share a fold: kernel regression's squared errors, the mean over these
+ * folds and over other ways to deal the rows. room: doubles in block. */
+static int deal_again(const epiqp_problem *pb, const epiqp_folds *t, const epiqp_ridge *r, ptrdiff_t room,
+                      double *block, epiqp_reference *out)
+{
+    enum { DEALS = 4 };
+    const ptrdiff_t n = pb->n;
+    double dealt = 1;
+    if (!(out->error2 = epiqp_room(pb, n, sizeof *out->error2))) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        out->error2[i] = out->error[i] * out->error[i];
+    }
+    for (uint64_t deal = 0; deal < DEALS; deal++) {
+        epiqp_listed of;
+        int s = epiqp_deal_rows(pb, (epiqp_stream){pb->plan->seed, EPIQP_FOR_FOLD, deal}, t->count, &of);
+        if (s) return s;
+        if (of.largest * (of.largest + 1) > room) continue; /* where few groups have most of the rows */
+        bool known = true;
+        dealt++;
+        for (ptrdiff_t f = 0; known && f < t->count; f++) {
+            const ptrdiff_t size = epiqp_listed_size(&of, f), *rows = of.rows + of.start[f];
+            double *e = block + size * size;
+            for (ptrdiff_t i = 0; i < size; i++) {
+                e[i] = r->alpha[rows[i]];
+            }
+            if ((s = epiqp_solve_left_out(&pb->e, r, size, rows, 1, e, block, &known))) return s;
+            for (ptrdiff_t i = 0; known && i < size; i++) {
+                out->error2[rows[i]] += (e[i] * e[i] - out->error2[rows[i]]) / dealt;
+            }
+        }
+    }
+    return EPIQ_OK;
+}
+
 /* u, from the steps. b: vectors by n, and room for leave_out; holds B u afterwards. */
 static int find_u(const epiqp_problem *pb, const epiqp_folds *t, const epiqp_ridge *r, double *b, bool *known,
                   epiqp_reference *out)
@@ -224,7 +258,8 @@ int epiqp_reference_new(const epiqp_problem *pb, const epiqp_solution *sol, cons
     out->u = epiqp_arena_alloc(pb->e.c, pb->plan->keep ? pb->plan->keep : pb->scratch, t->vectors * n, sizeof *out->u);
     out->response = epiqp_room(pb, t->vectors * n, sizeof *out->response);
     out->alone = found->smoothed ? epiqp_room(pb, n, sizeof *out->alone) : NULL;
-    double *b = epiqp_alloc(pb->e.c, n * t->vectors + largest * (largest + t->vectors + 1), sizeof *b);
+    const ptrdiff_t room = n * t->vectors + largest * (largest + t->vectors + 1);
+    double *b = epiqp_alloc(pb->e.c, room, sizeof *b);
     if (!out->u || !out->response || (found->smoothed && !out->alone) || !b) {
         s = EPIQ_E_NOMEM;
         goto end;
@@ -239,6 +274,7 @@ int epiqp_reference_new(const epiqp_problem *pb, const epiqp_solution *sol, cons
     answer_rows(t, r, b, out);
     if ((s = shape_over_rows(pb, r, &found->grouped, out->size, b, b + n, &known))) goto end;
     if (known) take_shape(n, b + n, out->expected);
+    if ((s = deal_again(pb, t, r, room, b, out))) goto end;
     const epiqp_steps steps = epiqp_steps_of(pb, t, out);
     if ((s = epiqp_ols_new(&pb->e, pb->scratch, &steps, t->vectors, &out->ols)) ||
         (out->alone && (s = epiqp_noise_alone(pb, sol, out->alone)))) {

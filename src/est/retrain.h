@@ -19,6 +19,7 @@ typedef struct {
     double *response;  /* vectors by n: kernel regression's answer to the steps, at the rows; NULL: unknown */
     double *expected;  /* n: of its answer at the row left out, squared */
     double *error;     /* n: kernel regression's left-out errors */
+    double *error2;    /* n: their squares, the mean over several ways to deal the rows into folds; NULL: unknown */
     double *alone;     /* n: noise of each row without misfit, 0: unknown; NULL: of none */
     double mean_noise; /* mean noise variance of the rows by IF, scaled */
     epiqp_ols ols;

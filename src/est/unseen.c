@@ -4,6 +4,7 @@
  */
 #include "est/assemble.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Data part of kernel regression's prediction at row i without it, for noise of this variance. */
@@ -124,14 +125,26 @@ static int ratio_se(const epiqp_problem *pb, const epiqp_fold_findings *folds, c
 enum { FEWEST = 50 }; /* rows, or groups: fewer cannot tell how errors fall */
 
 /* Errors with twice the rows over those with all, if they go on falling as kernel regression's do from the rows of a fold to all of
- * them, as a power of the rows; 1/sqrt(2) at least. 0: unknown. */
-static double with_twice(const epiqp_problem *pb, const epiqp_findings *f)
+ * them, as a power of the rows; 1/sqrt(2) at least. The logarithm g of that fall counts g^2/(g^2 + se^2), se being its standard
+ * error over rows (groups). 0: unknown. */
+static int with_twice(const epiqp_problem *pb, const epiqp_findings *f, double *out)
 {
-    const double share = 1 - 1 / (double)pb->plan->folds->count;
-    const bool compared = f->influence.reference.response && f->influence.loo.known &&
-                          mean_square(f->influence.loo.left_out, pb->n) > 0 &&
-                          mean_square(f->influence.reference.error, pb->n) > 0;
-    return compared && pb->data->groups >= FEWEST ? pow(shrink_by_kernel(pb, f), -log(2) / log(share)) : 0;
+    const double share = 1 - 1 / (double)pb->plan->folds->count, *few2 = f->influence.reference.error2,
+                 *left_out = f->influence.loo.left_out;
+    *out = 0;
+    if (!few2 || !f->influence.loo.known || pb->data->groups < FEWEST) return EPIQ_OK;
+    const double few = epiqp_mean(few2, pb->n), all = mean_square(left_out, pb->n);
+    if (!(few > 0 && all > 0 && few <= DBL_MAX && all <= DBL_MAX)) return EPIQ_OK;
+    double ignored, se = 0, *terms = epiqp_alloc(pb->e.c, pb->n, sizeof *terms);
+    if (!terms) return EPIQ_E_NOMEM;
+    for (ptrdiff_t i = 0; i < pb->n; i++) {
+        terms[i] = (left_out[i] * left_out[i] / all - few2[i] / few) / 2; /* of the logarithm of a root */
+    }
+    int s = epiqp_mean_over_groups(pb->e.c, pb->data, terms, &ignored, &se);
+    const double g = log(epiqp_spread_shrink(share, all, few)), told = g < 0 ? g * (g * g / (g * g + se * se)) : 0;
+    *out = exp(told * -log(2) / log(share));
+    epiqp_free(pb->e.c, terms);
+    return s;
 }
 
 int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_unseen *out)
@@ -157,10 +170,12 @@ int epiqp_unseen_new(const epiqp_problem *pb, const epiqp_findings *f, epiqp_uns
     } else {
         by_kernel(pb, l, error, variance, third, &rows);
     }
-    if (s || (s = epiqp_spread_new(&pb->e, pb->scratch, &rows, &out->spread))) return s;
+    if (s || (s = epiqp_spread_new(&pb->e, pb->scratch, &rows, &out->spread)) ||
+        (folds && (s = with_twice(pb, f, &out->twice)))) {
+        return s;
+    }
     out->known = true;
     out->folds = folds ? pb->plan->folds->count : 0;
-    out->twice = folds ? with_twice(pb, f) : 0;
     out->error2 = folds ? error_of_all(pb, &f->folds, l, error) : mean_square(error, pb->n);
     out->enough = epiqp_spread_factor(&out->spread, pb->plan->ran.level, &out->factor);
     return ratio_se(pb, folds ? &f->folds : NULL, error, out->error2, &out->r2_se);
