@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What epiq does on the GPU of this machine: each stage beside the ceilings of the device, whole commands, and the same by PyTorch,
 CuPy and JAX. FOLDER: a build folder after make cuda, or what tools/gpu-carry made of one. The figures go to RESULT, one JSON
-object a line; as bench/out/gpu.jsonl they are a part of bench/results.md.
+object per line; as bench/out/gpu.jsonl they are a part of bench/results.md. --boston: Boston housing, otherwise made-up rows of its size.
 
     bench/gpu.py FOLDER RESULT [--boston FILE.csv]"""
 import argparse
@@ -84,14 +84,6 @@ def stages(part, folder, libraries, ceiling):
                     part.add(size, "epiq", what, seconds, flops=flops, bytes=8 * n * n, rate="dgemm", bound=least, share=least / seconds)
 
 
-def table(epiq, folder, n, d):
-    path = folder / f"rows_{n}_{d}.csv"
-    if not path.exists():
-        with open(path, "w") as file:
-            subprocess.run([epiq, "synth", "1", "--n", str(n), "--d", str(d), "--seed", "1"], stdout=file, check=True)
-    return path
-
-
 class Command:
     """The command on the GPU, as whole processes."""
 
@@ -124,7 +116,8 @@ def commands(part, epiq, boston):
             epiq(f"n = {n}, d = 13", what, epiq.table(n, 13), "--target", "y", "--engine", "infinite", "--methods", "if",
                  "--at", epiq.table(100, 13), *flags)
     usual = ["--at", "mean", "--methods", "ev", "--data-by", "if", "--fold-members", 0, "--width", 1024]
-    case, rows, target = "n = 506, d = 13, depth 1", boston or epiq.table(506, 13), "medv" if boston else "y"
+    case = f"{'Boston' if boston else 'made-up'}, n = 506, d = 13, depth 1"
+    rows, target = boston or epiq.table(506, 13), "medv" if boston else "y"
     for m in (1000, 50):
         got = epiq(case, f"{m} networks", rows, "--target", target, *usual, "--members", m)
         part.add(case, "epiq", f"training of {m} networks", got["timing"]["ev"])
@@ -160,6 +153,7 @@ def main():
     found = subprocess.run([ROOT / "tools" / "gpu-libraries", folder], capture_output=True, text=True, check=True).stdout
     libraries = {**os.environ, "LD_LIBRARY_PATH": ":".join([found.strip(), os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(":")}
     model = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip()
+    given.result.parent.mkdir(parents=True, exist_ok=True)
     part = Figures(given.result)
     stages(part, folder, libraries, peers_and_ceilings(part))
     with tempfile.TemporaryDirectory() as work:

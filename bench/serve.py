@@ -1,4 +1,4 @@
-"""Request loop of the peers: one line of words in, one JSON object a line out; what fails is told, not fatal."""
+"""Request loop of the peers: one line of words in, one JSON object per line out; what fails is told, not fatal."""
 import json
 import sys
 

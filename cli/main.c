@@ -155,7 +155,7 @@ static int dispatch(int argc, char **argv)
         return wants_details(argc, argv) ? print_details() : CODE_OK;
     }
     bool help = is_help(argv[1]) || strcmp(argv[1], "help") == 0;
-    if (help && argc == 2) {
+    if (help && (argc == 2 || argv[2][0] == '-')) {
         help_all();
         return CODE_OK;
     }

@@ -45,8 +45,8 @@ int outputs_open(outputs *o, const cli *c, const char *page)
     int code = check_paths(path);
     if (!code && ends_in(path[OUTPUT_PAGE], ".pdf")) {
         code = complain(CODE_USAGE,
-                        "--report writes a page of HTML, which %s would not be opened as; name a file that "
-                        "ends in .html, which a browser prints as PDF",
+                        "--report writes an HTML page, and programs would not open %s as one; name a file that "
+                        "ends in .html (a browser can print it to PDF)",
                         path[OUTPUT_PAGE]);
     }
     for (int k = 0; !code && k < OUTPUT_KINDS; k++) {

@@ -133,15 +133,13 @@ typedef struct {
 } doc_cell;
 doc_cell cell_text(const char *text);
 doc_cell cell_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
-doc_cell cell_number(double v); /* not finite: empty, in the text "unknown" */
-#define cell_variance(part) cell_number(part_variance(part))
-/* On the page in full: the standard deviation of a part as the value, its interval as lo and hi. */
+doc_cell cell_number(double v);                        /* not finite: empty, in the text "unknown" */
 doc_cell cell_rounded(double v, epiqp_digits rounded); /* rounded for people, in full as data */
 doc_cell cell_sd(double sd);
+/* On the page in full: the standard deviation of a part as the value, its interval as lo and hi. */
 doc_cell cell_part_sd(const epiq_part *p);
 doc_cell cell_sd_interval(const epiq_part *p);
 doc_cell cell_upper(const epiq_part *p); /* "open" if it cannot be known */
-#define CELLS_INTERVAL(p) cell_words("%s", interval_text(p).text), cell_number(interval_lower(p)), cell_upper(p)
 
 void doc_table_open(doc *d, const doc_table *t); /* which must live until it is closed */
 /* The attribute is the row's on the page; NULL: none. */

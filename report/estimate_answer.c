@@ -215,13 +215,12 @@ static void write_no_interval(doc *d, bool here)
         d, outside && !here,
         "No prediction interval where a point lies outside the data: the errors of the rows say nothing there.");
     doc_sentence(d, few, "No prediction interval: a warning says why.");
-    doc_sentence(
-        d, unsolved,
-        "No prediction interval: it takes errors of rows left out, for which there must be {--solver} exact and "
-        "no {--time}.");
+    doc_sentence(d, unsolved,
+                 "No prediction interval: it is made from errors on rows left out, which need {--solver} exact and no "
+                 "{--time}.");
     doc_sentence(d, !few && !outside && !unsolved,
-                 d->run->given ? "No prediction interval: it takes a kernel with y."
-                               : "No prediction interval: it takes the method if ({--methods} if,ev).");
+                 d->run->given ? "No prediction interval: it needs a kernel with y."
+                               : "No prediction interval: it needs the method if ({--methods} if,ev).");
 }
 
 void write_observation(doc *d, const epiq_point *p)

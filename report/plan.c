@@ -182,7 +182,7 @@ static void describe(doc *d)
     write_table(d);
     doc_page(d, "<p>%s</p>\n<p>%s</p>\n", plan->notice, plan->caveat);
     doc_say(d, "%s\n%s\n", plan->notice, plan->caveat);
-    if (plan->corrected->known) {
+    if (plan->corrected->known && *plan->corrected->text) {
         doc_page(d, "<p>%s</p>\n", plan->corrected->text);
         doc_say(d, "%s\n", plan->corrected->text);
     }

@@ -130,7 +130,7 @@ int epiqp_foreign_refuse_prose(epiq_ctx *c, const epiqp_table *t)
     if (*name == '|') return refuse(c, t, "a table in Markdown", "save it as CSV, with commas between the cells");
     if (!is_prose(bytes + t->csv.at, bytes + epiqp_min(t->in.size, t->csv.at + LOOKED_AT))) return EPIQ_OK;
     return epiqp_fail(c, EPIQ_E_DATA,
-                      "%s: the file is a text and not a table, it begins with \"%s\"; give a CSV file: a line with the "
-                      "columns' names, then a line for each row, with commas between the cells",
+                      "%s: the file is text, not a table: it begins with \"%s\"; give a CSV file, with the columns' "
+                      "names on the first line, then one line per row, with commas between the cells",
                       t->in.name, epiqp_show(name).text);
 }

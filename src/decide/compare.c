@@ -6,6 +6,7 @@
 #include "run/race.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -341,14 +342,28 @@ static void take_between(const job *j, const epiq_options *o, epiq_compared *m)
     m->procedural = epiq_part_of(sum, square > 0 ? df * sum * sum / square : 0, o->level, EPIQ_BY_EV);
 }
 
+/* Whether a wider network is in the grid: then "try a larger width" would be no advice. */
+static bool wider_compared(const job *j, const epiq_compared *m)
+{
+    for (ptrdiff_t k = 0; k < j->grid.width_count; k++) {
+        if (j->grid.widths[k] > m->width) return true;
+    }
+    return false;
+}
+
 static int judge_trained(job *j, ptrdiff_t model, const epiq_options *o, epiq_compared *m)
 {
     int s = j->between ? EPIQ_OK : judge_networks(j, model, o, m);
     if (!s && !(s = judge_folds(j, model, o, m)) && j->between) take_between(j, o, m);
     if (s || !epiqp_far_from_infinite(&m->procedural, &m->infinite)) return s;
-    return note(j, model, EPIQ_W_NOT_IN_KERNEL_REGIME,
-                "the trained networks' variance is far from that of infinitely wide ones; IF and the leave-one-out "
-                "error, which assume the latter, may be off: try a larger {--width}");
+    char message[320];
+    snprintf(message, sizeof message,
+             "the trained networks' variance is far from that of infinitely wide ones; IF and the leave-one-out error, "
+             "which assume the latter, may be off: %s",
+             !wider_compared(j, m) ? "try a larger {--width}"
+             : j->grid.folds       ? "go by the cross-validated error, which assumes nothing of the kind"
+                                   : "compare by cross-validation ({--folds} 5), which assumes nothing of the kind");
+    return note(j, model, EPIQ_W_NOT_IN_KERNEL_REGIME, message);
 }
 
 static int judge(job *j, ptrdiff_t i)
@@ -599,7 +614,8 @@ int epiq_compare_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points 
     for (ptrdiff_t i = 0; !s && i < j.r->model_count; i++) {
         seconds += sum_of(&j, &j.expected[i]);
     }
-    if (most) ((epiqp_answer *)most)->ran.engine = j.o.engine; /* the largest may be the kernel's part, in closed form */
+    if (most)
+        ((epiqp_answer *)most)->ran.engine = j.o.engine; /* the largest may be the kernel's part, in closed form */
     if (!s) s = epiqp_forecast_of(c, most, EPIQP_STARTING + seconds);
     epiqp_arena_free(c, &j.scratch);
     epiq_comparison_free(c, j.r);

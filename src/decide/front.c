@@ -72,14 +72,19 @@ int epiqp_choose(epiq_ctx *c, epiqp_arena *arena, const epiq_compared *models, e
         r->reason = epiqp_arena_sentence(
             c, arena, "Of %td models%s none has a smaller %s error (%.4g), and none a smaller variance.", whole,
             whole < r->model_count ? " that have both" : "", which, least->rmse);
+    } else if (near == 1) {
+        r->reason = epiqp_arena_sentence(
+            c, arena,
+            "%td of %td models%s are on the front: no other has both a smaller error and a smaller variance. This one "
+            "has the least %s error (%.4g), and no other on the front is within one standard error (%.3g) of it.",
+            front, whole, whole < r->model_count ? " that have both numbers" : "", which, least->rmse, least->se);
     } else {
         r->reason = epiqp_arena_sentence(
             c, arena,
             "%td of %td models%s are on the front: no other has both a smaller error and a smaller variance. %td of "
-            "these %s within one standard error (%.3g) of the least %s error (%.4g)%s.",
-            front, whole, whole < r->model_count ? " that have both numbers" : "", near, near == 1 ? "is" : "are",
-            least->se, which, least->rmse,
-            near == 1 ? ", which is its own" : "; of them this one has the smallest variance");
+            "these are within one standard error (%.3g) of the least %s error (%.4g); of them this one has the "
+            "smallest variance.",
+            front, whole, whole < r->model_count ? " that have both numbers" : "", near, least->se, which, least->rmse);
     }
     return r->reason ? EPIQ_OK : EPIQ_E_NOMEM;
 }

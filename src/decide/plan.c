@@ -22,6 +22,7 @@ static const double LIKELY = 0.8;       /* of the plan that is recommended: wort
 static const double NETWORKS_MOST = 10; /* times those there are: more was never the right answer to anything seen */
 static const double LITTLE = 0.1;       /* of a variance: a part that is less changes little */
 static const double UNSEEN = 0.01;      /* of the noise: a budget buys no networks to lower retraining below that */
+static const double WORTH_SAVING = 0.1; /* of the trainings: saving fewer is not worth another predictor */
 static const double MANY = 10;          /* times the rows: more is a hope, not a plan */
 static const double FAR = 100;          /* times the rows: from halves nothing is promised for more */
 
@@ -444,11 +445,11 @@ static const char *sentence(const job *j)
     if (b->cost == 0) return nothing_to_buy(j, interval);
     if (is_out_of_reach(j, b)) {
         return epiqp_arena_sentence(j->c, j->arena,
-                                    "None: by these estimates a standard deviation of %.3g would take %s times the "
-                                    "rows there are (it is %.3g now), of which nothing is known from so few. Choose a "
-                                    "larger goal, or look for other features.",
-                                    sqrt(j->effort->amount), how_many(times_of(j, b)).text,
-                                    sqrt(j->plan->now.variance.variance));
+                                    "None: the standard deviation is %.3g now, and %.3g would take %s times the rows "
+                                    "there are, too far beyond them to plan for. Choose a larger goal, or look for "
+                                    "other features.",
+                                    sqrt(j->plan->now.variance.variance), sqrt(j->effort->amount),
+                                    how_many(times_of(j, b)).text);
     }
     if (b->chance.known) {
         snprintf(chance, sizeof chance, "; it reaches %.3g with a chance of %.0f %%", sqrt(j->effort->amount),
@@ -476,7 +477,8 @@ static const char *doubt_of(const job *j, const epiq_plan_step *b)
     const bool budget = j->effort->kind == EPIQ_PLAN_BUDGET;
     if (budget && times_of(j, b) > MANY) {
         return epiqp_arena_sentence(j->c, j->arena,
-                                    " That is %s times the rows there are, of which nothing is known from so few.",
+                                    " This plan takes %s times the rows there are, too far beyond them for the "
+                                    "forecast to be relied on.",
                                     how_many(times_of(j, b)).text);
     }
     if (budget || is_out_of_reach(j, b) || j->plan->plan.likely) return ""; /* out of reach: sentence */
@@ -549,16 +551,13 @@ static int take_corrected(job *j, const epiq_points *at, const epiq_options *o, 
     if (s || !(left >= 0 && left * (double)now <= EPIQP_MOST)) return s;
     const ptrdiff_t networks = epiqp_max((ptrdiff_t)ceil(left * (double)now), 1);
     *out = (epiq_corrected_plan){.known = 1, .left = left, .networks = networks, .saved = epiqp_max(now - networks, 0)};
-    out->text = out->saved
-                    ? epiqp_arena_sentence(j->c, j->arena,
-                                           "Networks without their starts ({--predictor} shifted) have about %.2g "
-                                           "of the retraining variance here: %td would do for the %td there are "
-                                           "and save %td trainings.",
-                                           left, networks, now, out->saved)
+    out->text = (double)out->saved < WORTH_SAVING * (double)now
+                    ? ""
                     : epiqp_arena_sentence(j->c, j->arena,
                                            "Networks without their starts ({--predictor} shifted) have about %.2g "
-                                           "times the retraining variance here and would save no trainings.",
-                                           left);
+                                           "of the retraining variance here: %td would do for the %td there are "
+                                           "and save %td training%s.",
+                                           left, networks, now, out->saved, out->saved == 1 ? "" : "s");
     return out->text ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 

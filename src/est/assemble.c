@@ -275,7 +275,7 @@ static int write_unseen(const epiqp_problem *pb, const epiqp_fold_findings *fold
 static void trust_data(const epiqp_problem *pb, epiqp_findings *f, epiqp_nearby *near)
 {
     const epiqp_spread *s = &f->unseen.spread;
-#pragma omp parallel for num_threads(pb->e.threads) if (pb->n * pb->points > 20000)
+#pragma omp parallel for num_threads(pb->e.threads) if (pb->n * pb->points > EPIQP_MANY_PAIRS)
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         const bool row = pb->left_out && pb->left_out[p] >= 0;
         if (!row) near[p] = epiqp_spread_look(s, pb->at_table + p * pb->table->d, f->prediction[p]);

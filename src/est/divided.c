@@ -257,7 +257,7 @@ static int describe(whole *w)
     if (!out->known || !found->loo.known) return EPIQ_OK;
     if (!(found->predictive = epiqp_room(pb, pb->points, sizeof *found->predictive))) return EPIQ_E_NOMEM;
     out->moves = w->in_part;
-#pragma omp parallel for schedule(static) num_threads(pb->e.threads) if (pb->n * pb->points > 20000)
+#pragma omp parallel for schedule(static) num_threads(pb->e.threads) if (pb->n * pb->points > EPIQP_MANY_PAIRS)
     for (ptrdiff_t p = 0; p < pb->points; p++) {
         found->predictive[p] = epiqp_predictive_at(pb, out, w->sol->ridge->c + p * pb->n, omp_get_thread_num());
     }

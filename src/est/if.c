@@ -378,7 +378,7 @@ static int every_point(const shared *w, ptrdiff_t *floored, epiqp_if_findings *f
     bool moved = true;
     for (int round = 0; moved && round < 2; round++) {
         ptrdiff_t count = 0;
-#pragma omp parallel for schedule(static) num_threads(pb->e.threads) reduction(+ : count) if (n * pb->points > 20000)
+#pragma omp parallel for schedule(static) num_threads(pb->e.threads) reduction(+ : count) if (n * pb->points > EPIQP_MANY_PAIRS)
         for (ptrdiff_t p = 0; p < pb->points; p++) {
             bool low = at_point(w, p, scratch, found);
             count += low && p < pb->asked;

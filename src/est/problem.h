@@ -10,6 +10,10 @@
 #include "solve/probe.h"
 #include "stats/stats.h"
 
+/* Rows times points from which threads share the points: for fewer, waking them takes longer than the work (an estimate of 50 rows
+ * with two threads on a busy machine: 37 ms, and 21 without). */
+enum { EPIQP_MANY_PAIRS = 20000 };
+
 enum { EPIQP_BETWEEN = 12 }; /* points between rows, where there are any: they tell b to 0.1 */
 
 /* Rows to learn from and points to ask about. Parts of the rows (divided.c) and networks trained elsewhere (given/) make

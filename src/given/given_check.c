@@ -2,6 +2,7 @@
 #include "given/given.h"
 
 #include <assert.h>
+#include <string.h>
 
 int epiqp_given_take(epiq_ctx *c, const epiq_given *g, epiqp_given_copy *out)
 {
@@ -42,7 +43,9 @@ static int check_needs(epiq_ctx *c, const need *list, size_t count)
 {
     for (const need *n = list; n < list + count; n++) {
         if (n->piece && !n->needs) {
-            return epiqp_fail(c, EPIQ_E_USAGE, "%s needs %s; give both, or neither", n->what, n->lacks);
+            const int option = (int)strcspn(n->what, "}") + 1; /* its name alone */
+            return epiqp_fail(c, EPIQ_E_USAGE, "%s needs %s; add it, or leave out %.*s", n->what, n->lacks, option,
+                              n->what);
         }
     }
     return EPIQ_OK;

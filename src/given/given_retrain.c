@@ -80,8 +80,8 @@ int epiqp_given_replicates(epiq_ctx *c, const epiq_given *g, ptrdiff_t *out)
     const epiq_matrix *t = g->targets;
     *out = g->replicates ? g->replicates : t ? t->rows / 2 : EPIQ_REPLICATES;
     if (*out < FEWEST_REPLICATES || *out > PTRDIFF_MAX / 1024) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "%td pairs of target vectors tell nothing; use %d or more, better 10 or 20",
-                          *out, FEWEST_REPLICATES);
+        return epiqp_fail(c, EPIQ_E_USAGE, "%td %s of target vectors %s too few; use %d or more, better 10 or 20", *out,
+                          *out == 1 ? "pair" : "pairs", *out == 1 ? "is" : "are", FEWEST_REPLICATES);
     }
     if (t && t->rows != 2 * *out) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s has %td rows; %td pairs of target vectors are %td", t->name, t->rows,

@@ -12,7 +12,8 @@ const epiq_device *epiq_ctx_device(epiq_ctx *c, const char **why)
         const epiq_device *d = c->device.table;
         if (d && d->size != sizeof *d) {
             c->device.table = NULL;
-            snprintf(c->no_device, sizeof c->no_device, "what serves the GPU is of another version");
+            snprintf(c->no_device, sizeof c->no_device,
+                     "libepiq_cuda.so is of another version than this epiq; build it again with make cuda");
         }
     }
     c->device_opened = true;

@@ -80,6 +80,9 @@ int epiqp_device_failed(epiq_ctx *c, const epiq_device *d, int status);
  * them out already. */
 int epiqp_all_threads(const epiq_cluster *k);
 
+/* Operations per second of one core, of a training or of predictions: whether a device pays (members.c, ask_device.c). */
+#define EPIQP_PER_CORE 2e10
+
 /* What the processor has and the system allows: AVX2 with FMA; AVX-512 as its first servers had it. */
 enum { EPIQP_AVX2 = 1, EPIQP_AVX512 = 2 };
 unsigned epiqp_processor(void);

@@ -58,8 +58,8 @@ const char *epiqp_better_core(const char *core, unsigned processor)
     for (size_t k = 0; k < sizeof OLD_CORES / sizeof *OLD_CORES; k++) {
         if (strcmp(core, OLD_CORES[k]) == 0) return processor & EPIQP_AVX512 ? "SkylakeX" : "Haswell";
     }
-    /* With AVX-512 Haswell's kernels reach 0.6 of SkylakeX's on a Zen 5 and all of it on a Zen 4, but only who asks for them
-     * has them: OpenBLAS chooses better ones on both. */
+    /* With AVX-512, Haswell's kernels are as fast as SkylakeX's on a Zen 4 and reach 0.6 of them on a Zen 5. OpenBLAS by itself
+     * uses them on neither, so where Haswell's are in use the user has chosen them, and they are left as they are. */
     return NULL;
 }
 

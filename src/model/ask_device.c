@@ -8,9 +8,8 @@
 /* Of the device's free memory what weights and points may take, beside BESIDE for activations (cuda/shallow.cu, deep.cu). */
 static const double SHARE = 0.8, BESIDE = 1.5e9;
 
-/* Seconds of the processor from which a device gains: it takes half a second to start. A core does some 2e10 operations in
- * one. */
-static const double WORTH = 1, PER_CORE = 2e10;
+/* Seconds of the processor from which a device gains: to start and end it takes about 0.35 s on an H200. */
+static const double WORTH = 1;
 /* Networks that the processor asks in single precision do not count: with 16 cores it was as fast (docs/gpu.md). */
 
 struct epiqp_asked {
@@ -34,7 +33,7 @@ bool epiqp_asked_worth(const epiqp_env *e, const epiq_model *m, const bool *use,
         const bool deep = m->o.engine == EPIQ_ENGINE_NETWORK && !m->ensemble[k].single.w;
         each += use[k] && deep ? 2 * p * (double)m->ensemble[k].count : 0;
     }
-    return each * rows > WORTH * PER_CORE * e->threads;
+    return each * rows > WORTH * EPIQP_PER_CORE * e->threads;
 }
 
 /* How many networks' weights fit there with this many points; 0: not one does. */

@@ -1,8 +1,8 @@
 /* device.c - whether an estimate is large enough for a GPU, judged before the plan, which counts on it (docs/gpu.md). */
 #include "run/run.h"
 
-/* Starting CUDA with its libraries takes about a second; a factor or an inverse must save more than that. On one core a
- * good BLAS does some 3e10 operations in a second. */
+/* Starting and ending CUDA with its libraries takes about 0.35 s on an H200; a factor or an inverse must save more than
+ * that. On one core a good BLAS does some 3e10 operations per second. */
 static const double SECONDS = 3, PER_CORE = 3e10;
 
 /* Whether a kernel matrix of all rows is factorised; methods that are left open take one up to 10,000 rows. */

@@ -115,9 +115,8 @@ static int train(const epiqp_maker *m, const char *stage, ptrdiff_t first, ptrdi
 enum { MOST_PLACES = 128, MOST_GROUPS = 8, LEAST_GROUP = 16, LEAST_GROUP_DEEP = 2, SHALLOW_FEATURES = 32 };
 /* Numbers that all groups may hold beside their networks' places: at most COPIES_EACH copies of the weights a group. */
 static const double COPIES = 2.5e8, COPIES_EACH = 9;
-/* A device that is open already saves time if training would take WORTH seconds on the processor, at PER_CORE
- * operations per second and core. */
-static const double WORTH = 0.3, PER_CORE = 2e10;
+/* A device that is open already saves time if training would take WORTH seconds on the processor. */
+static const double WORTH = 0.3;
 /* The places may take a fraction SHARE of the device's free memory, less BESIDE bytes for activations, and HERE bytes
  * of this process's memory. */
 static const double SHARE = 0.8, BESIDE = 5e9, HERE = 4e9;
@@ -148,7 +147,7 @@ static crowd crowd_there(const epiqp_maker *m, ptrdiff_t count, const epiqp_assi
         if (f->net.depth > 1 || f->net.d > SHALLOW_FEATURES) least = LEAST_GROUP_DEEP;
         left++;
     }
-    if (!left || (!d->only && operations < WORTH * PER_CORE * m->e->threads)) return none;
+    if (!left || (!d->only && operations < WORTH * EPIQP_PER_CORE * m->e->threads)) return none;
     const double free = d->table->bytes_free(d->table->user), there = (SHARE * free - BESIDE) / out.bytes,
                  here = HERE / (16 * params);
     out.places = (ptrdiff_t)fmin(fmin((double)left, MOST_PLACES), fmax(0, fmin(there, fmax(1, here))));

@@ -9,8 +9,9 @@
 #include "train/train.h"
 
 /* Numbers of L-BFGS pairs (finish.c). With one hidden layer, 8 or 12 pairs need no fewer gradients than 6. With several
- * layers 12 pairs need a sixth fewer, except on a device, where there are more leading directions. After implicit steps
- * 6, 20 or 40 pairs need 2 % fewer gradients than 4, but take longer to read. */
+ * layers 12 pairs need a sixth fewer, except on a device, where there are more leading directions. They are not used
+ * where epiqp_implicit_worth holds either, even if explicit steps are taken in the end. After implicit steps 6, 20 or 40
+ * pairs need 2 % fewer gradients than 4, but take longer to read. */
 enum { EPIQP_IMPLICIT_PAIRS = 4, EPIQP_PAIRS = 6, EPIQP_MOST_PAIRS = 12 };
 
 /* The Jacobian J at some theta with the factor of kappa I + J J' (implicit.c), and room for products of it. */

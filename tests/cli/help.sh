@@ -53,6 +53,12 @@ expect_ok "$epiq" plan --help
 cp "$out" "$work/log/help"
 expect_ok "$epiq" --help plan
 check '--help VERB is VERB --help' cmp "$out" "$work/log/help"
+expect_ok "$epiq" --help
+cp "$out" "$work/log/help"
+for words in '--help --verbose' '-h --json' 'help --quiet' '--help --help'; do
+    expect_ok "$epiq" $words
+    check "$words is --help" cmp "$out" "$work/log/help"
+done
 expect_exit 2 '' sh -c 'exec "$0" --help >/dev/full' "$epiq"
 expect_exit 2 '' sh -c 'exec "$0" --version >&-' "$epiq"
 finish

@@ -557,7 +557,7 @@ TEST(other_formats_are_named)
 /* Prose is told from rows by its lines, which differ in words and commas; nothing of the kind is said of a table. */
 TEST(a_text_is_no_table)
 {
-    static const char said[] = "a text and not a table";
+    static const char said[] = "text, not a table";
     refused("# A kiln\n\nA made-up table, that comes with it.\n\n- 360 lots of floor tiles\n", said);
     refused("# A kiln, and more\nTiles.\n\n360 lots of tiles, how they were pressed, and fired\n", said);
     refused("2024-03-15 10:30 started\n2024-03-15 10:31 nothing, so far, was done\n10:32 ended\n", said);

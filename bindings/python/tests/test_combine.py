@@ -123,7 +123,7 @@ def test_retrained_networks_that_do_not_fit(given, again):
         ({"retrained": retrained}, "^retrained needs left_out"),
         ({"left_out": left}, "^left_out needs retrained"),
         ({"left_out": left, "retrained": retrained[:-1]}, "^retrained is about 11 target vectors; they come in pairs"),
-        ({"left_out": left, "retrained": retrained[:6]}, "^3 pairs of target vectors tell nothing; use 4 or more"),
+        ({"left_out": left, "retrained": retrained[:6]}, "^3 pairs of target vectors are too few; use 4 or more"),
         ({"left_out": left, "retrained": retrained[:, :, 1:]}, "^retrained has 3 columns but ensemble has 4"),
         ({"left_out": left[:, 1:], "retrained": retrained}, "^left_out has 29 columns but y has 30 rows"),
         ({"left_out": left, "retrained": retrained * np.nan}, "^retrained"),
