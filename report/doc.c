@@ -300,11 +300,16 @@ void doc_table_close(doc *d)
 
 /* ---- pictures ---- */
 
-void doc_figure_open(doc *d, const char *title, const char *caption)
+static void open_figure(doc *d, const char *title, const char *caption, const char *more)
 {
     doc_page(d, "<figure>\n<figcaption>");
     doc_page_when(d, title, "<b>%s</b>\n", title);
-    doc_page(d, "%s</figcaption>\n", caption);
+    doc_page(d, "%s%s</figcaption>\n", caption, more);
+}
+
+void doc_figure_open(doc *d, const char *title, const char *caption)
+{
+    open_figure(d, title, caption, "");
 }
 
 static void put_panel(const doc *d, const svg_panel *p)
@@ -361,7 +366,7 @@ void doc_figure_numbers(doc *d, const char *title, const svg_panel *p)
 
 void doc_figure(doc *d, const char *title, const char *caption, const svg_panel *p)
 {
-    doc_figure_open(d, title, caption);
+    open_figure(d, title, caption, svg_has_arrows(p) ? " Where there is an arrow, the upper end cannot be known." : "");
     put_panel(d, p);
     svg_legend(d->out, p);
     doc_figure_numbers(d, NULL, p);
