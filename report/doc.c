@@ -132,7 +132,7 @@ void doc_notes(doc *d)
     doc_page(d, "<h2 id=\"notes\">Notes</h2>\n<ul>\n");
     for (ptrdiff_t i = 0; (w = report_note(d->a, i)); i++) {
         doc_page(d, "<li data-note=\"%s\">%s</li>\n", w->code, w->message);
-        doc_conclusion(d, NULL, "Note:", w->message);
+        if (d->run->verbose || w->kind == EPIQ_W_TRAINING_ROWS) doc_conclusion(d, NULL, "Note:", w->message);
     }
     doc_page(d, "</ul>\n");
 }

@@ -98,7 +98,7 @@ void doc_choice(doc *d); /* what --methods auto chose, and why */
 /* ---- in both ---- */
 
 void doc_warnings(doc *d);
-void doc_notes(doc *d); /* for information */
+void doc_notes(doc *d); /* for information; in the text without --verbose only what changes how the answer is read */
 
 enum { DOC_LEFT = 1, DOC_NAME = 2, DOC_FOLD = 4 }; /* aligned left; says what the row is about; not on a phone */
 #define UNLESS_FOLDED(words) "<span class=\"fold\">" words "</span>" /* markup: where such columns are */

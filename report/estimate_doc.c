@@ -357,7 +357,7 @@ static void describe_text(doc *d)
     if (d->r->sweep_count && !d->run->sweeps_drawn) write_sweep_table(d);
     doc_when(d, d->run->verbose || !d->r->point_count || (d->r->sweep_count && !d->run->sweeps_drawn), "\n");
     doc_warnings(d);
-    if (d->run->verbose) doc_notes(d);
+    doc_notes(d);
     doc_conclusion(d, BOLD, d->r->point_count ? "Advice:" : "Expected cost:", d->r->advice->text);
     if (*needed.text) doc_conclusion(d, BOLD, "Networks:", needed.text);
 }

@@ -414,6 +414,26 @@ static int warn_of_fit(const epiqp_problem *pb, const withheld *w, const epiqp_a
                       w->outside, pb->asked, pb->name[w->first_outside]);
 }
 
+/* Rows by their number, which are not left out: their labels begin with "row:", as no others do. */
+static int note_training_rows(const epiqp_problem *pb)
+{
+    ptrdiff_t rows = 0, first = 0;
+    for (ptrdiff_t p = 0; p < pb->asked; p++) {
+        const bool row = strncmp(pb->name[p], "row:", 4) == 0 && !(pb->left_out && pb->left_out[p] >= 0);
+        if (row && !rows++) first = p;
+    }
+    if (!rows || !pb->engine || !pb->plan->wants_predictive) return EPIQ_OK;
+    const char *row = pb->name[first] + 4;
+    return rows == 1 ? epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_TRAINING_ROWS,
+                                  "row %s is one of the rows that these networks were trained on; {--at} rows asks "
+                                  "networks that have not seen it",
+                                  row)
+                     : epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_TRAINING_ROWS,
+                                  "%td of %td points (first: row %s) are rows that these networks were trained on; "
+                                  "{--at} rows asks networks that have not seen them",
+                                  rows, pb->asked, row);
+}
+
 static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld *w, bool lost, const epiqp_answer *a)
 {
     const bool influence = f->methods & EPIQ_IF;
@@ -439,7 +459,9 @@ static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld
             "its interval is very wide, or has no upper end; points at training rows are often so",
             w->narrow, pb->asked, first->at, first->data.df);
     }
-    if (s || (s = warn_of_check(pb, w, a)) || (s = warn_of_ba(pb, f)) || (s = warn_of_predictive(pb, a))) return s;
+    if (s || (s = note_training_rows(pb)) || (s = warn_of_check(pb, w, a)) || (s = warn_of_ba(pb, f)) ||
+        (s = warn_of_predictive(pb, a)))
+        return s;
     return warn_of_fit(pb, w, a);
 }
 
