@@ -141,8 +141,8 @@ void doc_notes(doc *d)
 
 void doc_widen(doc_column *c, const char *text)
 {
-    const int width = -text_width(text);
-    c->width = width < c->width ? width : c->width;
+    const int width = text_width(text);
+    if (width > abs(c->width)) c->width = c->width < 0 ? -width : width;
 }
 
 doc_cell cell_text(const char *text)

@@ -121,7 +121,7 @@ struct doc_table {
     bool bold;          /* the heads of the text */
 };
 
-void doc_widen(doc_column *c, const char *text); /* of a column aligned left: at least as wide as this */
+void doc_widen(doc_column *c, const char *text); /* at least as wide as this */
 
 /* Words, or a number to be rounded. */
 typedef struct {

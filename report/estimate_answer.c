@@ -277,6 +277,7 @@ static void write_points(doc *d, ptrdiff_t count)
     bool none = false, alone = false;
     for (ptrdiff_t i = 0, shown = 0; (p = d->r->points[i]) && shown < LINES_MAX; i++) {
         if (listed(p)) doc_widen(&columns[0], p->at);
+        if (listed(p)) doc_widen(&columns[1], epiqp_rounded_beside(p->prediction, known_sd(p)).text);
         shown += listed(p);
     }
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns)});

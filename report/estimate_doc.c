@@ -144,6 +144,7 @@ static void write_lines(doc *d, ptrdiff_t most)
                             {NULL, "prediction interval", .gap = 2}};
     for (ptrdiff_t i = 0; i < shown; i++) {
         doc_widen(&columns[0], d->r->points[i]->at);
+        doc_widen(&columns[1], cell_prediction(d->r->points[i]).words);
     }
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = caption.text, .caption_shown = true});
     for (ptrdiff_t i = 0; i < shown; i++) {
