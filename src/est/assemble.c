@@ -3,6 +3,7 @@
  */
 #include "est/assemble.h"
 #include "common/rounded.h"
+#include "common/student.h"
 
 #include "est/variance.h"
 
@@ -229,7 +230,14 @@ static int write_loo(const epiqp_problem *pb, const epiqp_loo *l, epiqp_answer *
     return EPIQ_OK;
 }
 
-static const double CLEARLY = 2; /* standard errors above 0, from which R2 shows that networks have learned something */
+static const double CLEARLY = 0.9545; /* level at which R2 is above 0: of a normal, 2 standard errors */
+
+/* Whether the rows do not show that the networks have learned something. A standard error from few of them is little known, and
+ * the mean of y and R2 are taken from them as well: two rows tell nothing. */
+static bool lacks_skill(double r2, double se, ptrdiff_t groups)
+{
+    return groups <= 2 || r2 <= epiqp_student_quantile((double)(groups - 2), CLEARLY) * se;
+}
 
 /* y, and what networks that have not seen each row predict. */
 static int write_unseen_rows(const epiqp_problem *pb, const epiqp_fold_findings *folds, epiq_fit_error *out)
@@ -267,7 +275,7 @@ static int write_unseen(const epiqp_problem *pb, const epiqp_fold_findings *fold
     r->fit.r2 = r->fit.has_r2 ? 1 - u->error2 * (double)n / spread : 0;
     r->fit.r2_se = isfinite(u->r2_se) ? u->r2_se : 0;
     r->fit.twice = u->twice;
-    r->fit.no_skill = r->fit.has_r2 && r->fit.r2 <= CLEARLY * r->fit.r2_se;
+    r->fit.no_skill = r->fit.has_r2 && lacks_skill(r->fit.r2, r->fit.r2_se, pb->data->groups);
     return u->folds ? write_unseen_rows(pb, folds, &r->fit) : EPIQ_OK;
 }
 
