@@ -133,7 +133,7 @@ static void write_lines(doc *d, ptrdiff_t most)
                                      d->run->data.target);
     doc_column columns[] = {{"at", "at", DOC_LEFT | DOC_NAME, .width = -2},
                             {"prediction", "prediction", 0, 6, 6, 2, 12, .name = "prediction"},
-                            {"± std dev", NULL, .name = "sd"},
+                            {"± std dev", "std dev", .gap = 2, .width = 9, .name = "sd"},
                             {.head = interval.text},
                             {"data", NULL, .name = "data"},
                             {"retraining", NULL, .name = "procedural"},
