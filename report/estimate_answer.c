@@ -378,6 +378,7 @@ void write_rows_answer(doc *d)
 {
     const epiq_summary *s = d->r->summary;
     const epiq_quantiles *sd = &s->prediction_sd, *width = &s->interval_width;
+    if (warned_of(d->r, EPIQ_W_CONSTANT_TARGET)) return; /* there is nothing to be sure of, and no cause */
     if (sd->known) {
         doc_sentence(d, true, "A typical prediction has a standard deviation of %-s (%s)%s.%-s",
                      sd_text(d, "typical-sd", sd->median).text, range_text(sd->q05, sd->q95).text, rows_cause(d->r),
@@ -400,6 +401,7 @@ void write_rows_answer(doc *d)
 void write_least_sure(doc *d)
 {
     const epiq_summary *s = d->r->summary;
+    if (warned_of(d->r, EPIQ_W_CONSTANT_TARGET)) return;
     for (ptrdiff_t k = 0; k < s->least_sure_count; k++) {
         const epiq_point *p = d->r->points[place_of(d->r, s->least_sure[k])];
         const double sd = part_sd(&p->full_variance);
