@@ -32,11 +32,26 @@ static bool on_paper(const drawing *g, const svg_series *s, ptrdiff_t i)
     return i >= 0 && i < s->count && svg_drawable(&g->x, s->x[i]) && svg_drawable(&g->y, s->y[i]);
 }
 
-/* A mark's interval may have no known upper end: the bar then ends in the mark. */
+/* A mark's interval may have no known upper end: the bar then runs on to the edge, as an arrow. */
 static bool has_bar(const svg_series *s, ptrdiff_t i)
 {
     return s->lo && s->hi && fabs(s->lo[i]) <= SVG_HUGEST &&
            (fabs(s->hi[i]) <= SVG_HUGEST || (s->kind == SVG_MARKS && isnan(s->hi[i])));
+}
+
+static bool has_arrow(const svg_series *s, ptrdiff_t i)
+{
+    return s->kind == SVG_MARKS && has_bar(s, i) && isnan(s->hi[i]);
+}
+
+bool svg_has_arrows(const svg_panel *p)
+{
+    for (ptrdiff_t k = 0; k < p->series_count; k++) {
+        for (ptrdiff_t i = 0; i < p->series[k].count; i++) {
+            if (has_arrow(&p->series[k], i)) return true;
+        }
+    }
+    return false;
 }
 
 /* Half the length of the error bar along x; 0: there is none. */
@@ -246,9 +261,13 @@ static void draw_marks(const drawing *g, const svg_series *s)
         double x = svg_place(&g->x, s->x[i]) + (across ? 0 : s->shift);
         double y = svg_place(&g->y, s->y[i]) + (across ? s->shift : 0);
         if (has_bar(s, i)) {
-            double from = bar_end(a, s->lo[i]), to = isnan(s->hi[i]) ? (across ? x : y) : bar_end(a, s->hi[i]);
-            fprintf(g->out, "<path class=\"bar\" d=\"M%.1f %.1f%c%.1f\"/>", across ? from : x, across ? y : from,
-                    across ? 'H' : 'V', to);
+            const bool arrow = has_arrow(s, i);
+            double from = bar_end(a, s->lo[i]), to = arrow ? a->to : bar_end(a, s->hi[i]);
+            fprintf(g->out, "<path class=\"bar\" d=\"M%.1f %.1f%c%.1f%s\"/>", across ? from : x, across ? y : from,
+                    across ? 'H' : 'V', to,
+                    !arrow   ? ""
+                    : across ? "m-5 -4l5 4l-5 4"
+                             : "m-4 5l4 -5l4 5");
         }
         if (x_error(s, i) > 0) {
             fprintf(g->out, "<path class=\"bar\" d=\"M%.1f %.1fH%.1f\"/>", bar_end(&g->x, s->x[i] - x_error(s, i)), y,

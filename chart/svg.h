@@ -27,7 +27,8 @@ typedef struct {
     double shift; /* pixels across, so that error bars at one place do not overlap */
     ptrdiff_t count;
     const double *x, *y;
-    const double *lo, *hi;     /* of y (of x where rows have names): a band, error bars at marks; NULL: none */
+    const double *lo,
+        *hi; /* of y (of x where rows have names): a band, error bars at marks (hi NAN: an arrow); NULL: none */
     const char *const *labels; /* beside each mark; NULL: none */
     const double *x_error;     /* half the length of error bars along x, of marks; NULL: none */
 } svg_series;
@@ -62,6 +63,7 @@ typedef struct {
 } svg_panel;
 
 void svg_draw(FILE *out, const svg_panel *p);
+bool svg_has_arrows(const svg_panel *p);        /* some mark's interval has no known upper end */
 void svg_legend(FILE *out, const svg_panel *p); /* an HTML list */
 void svg_write(FILE *out, const svg_panel *p);  /* a file, with its style and legend, and its label for a title */
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const DATE = "2026-11-18"; /* of the release */
+static const char *const DATE = "2026-11-19"; /* of the release */
 
 /* ---- roff ---- */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DIGITS = 7 }; /* of a value, however small its uncertainty */
+enum { USUAL_DIGITS = 7, MOST_DIGITS = 14 }; /* of a value; an uncertainty that takes more than the most is rounding */
 
 /* The power of ten of the first digit, once rounded to so many digits. */
 static int exponent_of(double v, int digits)
@@ -34,8 +34,9 @@ static epiqp_digits at_place(double v, int place)
     epiqp_digits out = {"0"};
     if (!isfinite(v)) return (epiqp_digits){"unknown"};
     if (v == 0) return out;
-    if (fabs(v) >= 1e7 || fabs(v) < 1e-4) {
-        const int digits = exponent_of(v, 2) - place + 1;
+    const int digits = exponent_of(v, 2) - place + 1;
+    const bool offset = digits > USUAL_DIGITS && fabs(v) < 1e15; /* large beside its uncertainty */
+    if ((fabs(v) >= 1e7 && !offset) || fabs(v) < 1e-4) {
         return with_exponent(v, digits < 2 ? 2 : digits);
     }
     const double unit = place > 0 ? pow(10, place) : 1;
@@ -52,9 +53,9 @@ epiqp_digits epiqp_rounded_beside(double value, double sd)
 {
     if (!isfinite(value) || value == 0) return at_place(value, 0);
     if (!isfinite(sd) || sd == 0) return epiqp_rounded_plain(value);
-    const int own = exponent_of(value, 2), matching = exponent_of(sd, 2) - 1, finest = own - MOST_DIGITS + 1;
+    const int own = exponent_of(value, 2), matching = exponent_of(sd, 2) - 1;
     const int place = matching < own - 1 ? matching : own - 1; /* two digits of the value at least */
-    return at_place(value, place > finest ? place : finest);
+    return at_place(value, own - place < MOST_DIGITS ? place : own - USUAL_DIGITS + 1);
 }
 
 epiqp_digits epiqp_rounded_end(double value, double sd)

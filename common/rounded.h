@@ -1,5 +1,5 @@
 /* rounded.h - numbers for people: two significant digits of an uncertainty, a value rounded to match, no exponent between 1e-4
- * and 1e7.
+ * and 1e7, nor where it would hide what differs.
  */
 #ifndef COMMON_ROUNDED_H
 #define COMMON_ROUNDED_H

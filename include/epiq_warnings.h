@@ -160,7 +160,9 @@ typedef enum {
       "`--group`")                                                                                                     \
     X(EPIQ_W_SENTINEL, "sentinel", EPIQ_ABOUT_DATA,                                                                    \
       "-999, 9999 or another number of nines stands, in two rows or more, far outside the other values of its "        \
-      "column: it may stand for missing")
+      "column: it may stand for missing")                                                                              \
+    X(EPIQ_W_TRAINING_ROWS, "training_rows", EPIQ_ABOUT_POINT,                                                         \
+      "`--at` row:I: the networks were trained on this row too; `--at rows` asks networks that have not seen it")
 
 /* Those that are notes, for information: nothing needs to be done. A result lists them apart. */
 #define EPIQ_NOTE_LIST(X)                                                                                              \
@@ -175,7 +177,8 @@ typedef enum {
     X(EPIQ_W_CATEGORIES)                                                                                               \
     X(EPIQ_W_LATIN1)                                                                                                   \
     X(EPIQ_W_SUBSET)                                                                                                   \
-    X(EPIQ_W_DEVICE)
+    X(EPIQ_W_DEVICE)                                                                                                   \
+    X(EPIQ_W_TRAINING_ROWS)
 
 typedef enum {
 #define EPIQ_WARNING_ENUM(name, code, scope, meaning) name,

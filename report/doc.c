@@ -132,7 +132,7 @@ void doc_notes(doc *d)
     doc_page(d, "<h2 id=\"notes\">Notes</h2>\n<ul>\n");
     for (ptrdiff_t i = 0; (w = report_note(d->a, i)); i++) {
         doc_page(d, "<li data-note=\"%s\">%s</li>\n", w->code, w->message);
-        doc_conclusion(d, NULL, "Note:", w->message);
+        if (d->run->verbose || w->kind == EPIQ_W_TRAINING_ROWS) doc_conclusion(d, NULL, "Note:", w->message);
     }
     doc_page(d, "</ul>\n");
 }
@@ -141,8 +141,8 @@ void doc_notes(doc *d)
 
 void doc_widen(doc_column *c, const char *text)
 {
-    const int width = -text_width(text);
-    c->width = width < c->width ? width : c->width;
+    const int width = text_width(text);
+    if (width > abs(c->width)) c->width = c->width < 0 ? -width : width;
 }
 
 doc_cell cell_text(const char *text)
@@ -300,11 +300,16 @@ void doc_table_close(doc *d)
 
 /* ---- pictures ---- */
 
-void doc_figure_open(doc *d, const char *title, const char *caption)
+static void open_figure(doc *d, const char *title, const char *caption, const char *more)
 {
     doc_page(d, "<figure>\n<figcaption>");
     doc_page_when(d, title, "<b>%s</b>\n", title);
-    doc_page(d, "%s</figcaption>\n", caption);
+    doc_page(d, "%s%s</figcaption>\n", caption, more);
+}
+
+void doc_figure_open(doc *d, const char *title, const char *caption)
+{
+    open_figure(d, title, caption, "");
 }
 
 static void put_panel(const doc *d, const svg_panel *p)
@@ -361,7 +366,7 @@ void doc_figure_numbers(doc *d, const char *title, const svg_panel *p)
 
 void doc_figure(doc *d, const char *title, const char *caption, const svg_panel *p)
 {
-    doc_figure_open(d, title, caption);
+    open_figure(d, title, caption, svg_has_arrows(p) ? " Where there is an arrow, the upper end cannot be known." : "");
     put_panel(d, p);
     svg_legend(d->out, p);
     doc_figure_numbers(d, NULL, p);

@@ -98,7 +98,7 @@ void doc_choice(doc *d); /* what --methods auto chose, and why */
 /* ---- in both ---- */
 
 void doc_warnings(doc *d);
-void doc_notes(doc *d); /* for information */
+void doc_notes(doc *d); /* for information; in the text without --verbose only what changes how the answer is read */
 
 enum { DOC_LEFT = 1, DOC_NAME = 2, DOC_FOLD = 4 }; /* aligned left; says what the row is about; not on a phone */
 #define UNLESS_FOLDED(words) "<span class=\"fold\">" words "</span>" /* markup: where such columns are */
@@ -121,7 +121,7 @@ struct doc_table {
     bool bold;          /* the heads of the text */
 };
 
-void doc_widen(doc_column *c, const char *text); /* of a column aligned left: at least as wide as this */
+void doc_widen(doc_column *c, const char *text); /* at least as wide as this */
 
 /* Words, or a number to be rounded. */
 typedef struct {

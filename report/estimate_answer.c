@@ -97,7 +97,11 @@ void write_error(doc *d)
     const ptrdiff_t rows = d->run->data.rows;
     doc_sentence(d, rows > 0 && rows < FEW_ROWS, ", as far as %td rows can tell", rows);
     const double noise_sd = sqrt(f->noise_variance);
-    doc_sentence(d, true, "; noise alone is about %-s on average", sd_text(d, "noise-sd", noise_sd).text);
+    const bool learns = f->twice > 0 && f->twice * f->rmse < noise_sd; /* then part of it is no noise */
+    doc_sentence(d, true,
+                 learns ? "; noise, with what more rows would still teach, is about %-s on average"
+                        : "; noise alone is about %-s on average",
+                 sd_text(d, "noise-sd", noise_sd).text);
     const epiq_quantiles *noise = &d->r->summary->noise_sd;
     doc_sentence(d, noise->known && noise->median < TYPICALLY * noise_sd, ", %s at a typical row",
                  epiqp_rounded_sd(noise->median).text);
@@ -117,7 +121,7 @@ void write_place(doc *d, const char *at)
                                          : at);
 }
 
-/* Of the prediction, if it is known; else by retraining alone; else NAN. */
+/* Of the prediction, if it is known; else by retraining alone; else NAN, and what is known is that of an ensemble. */
 static double known_sd(const epiq_point *p)
 {
     const bool retrained = p->procedural.known && p->member_count;
@@ -198,11 +202,18 @@ static bool warned_of(const epiq_result *r, int kind)
     return i < r->warning_count;
 }
 
+/* Errors of rows and a standard deviation are known here: where there is no interval, the place is why. */
+static bool misplaced(const doc *d, const epiq_point *p)
+{
+    return d->r->fit->known && p->prediction_variance.known;
+}
+
 /* Here: at the point just named; else where it is so. */
-static void write_no_interval(doc *d, bool here)
+static void write_no_interval(doc *d, bool here, bool by_place)
 {
     const bool few = warned_of(d->r, EPIQ_W_NO_PREDICTIVE),
-               outside = !few && (warned_of(d->r, EPIQ_W_OUTSIDE_DATA) || warned_of(d->r, EPIQ_W_OUTSIDE_RANGE)),
+               outside =
+                   !few && by_place && (warned_of(d->r, EPIQ_W_OUTSIDE_DATA) || warned_of(d->r, EPIQ_W_OUTSIDE_RANGE)),
                unsolved = !few && !outside && d->r->ran->methods & EPIQ_IF;
     const bool ranged = warned_of(d->r, EPIQ_W_OUTSIDE_RANGE); /* whose warning names a feature */
     doc_sentence(d, outside && here && ranged,
@@ -226,7 +237,7 @@ static void write_no_interval(doc *d, bool here)
 void write_observation(doc *d, const epiq_point *p)
 {
     if (!p->predictive.known) {
-        write_no_interval(d, true);
+        write_no_interval(d, true, misplaced(d, p));
         return;
     }
     doc_sentence(d, true, "%.4g %% prediction interval: ", 100 * d->run->options->level);
@@ -258,9 +269,8 @@ static bool listed(const epiq_point *p)
     return !p->left_out;
 }
 
-static void write_point_line(doc *d, const epiq_point *p)
+static void write_point_line(doc *d, const epiq_point *p, double sd)
 {
-    const double sd = known_sd(p);
     doc_row(d, false, NULL, cell_text(p->at), cell_rounded(p->prediction, epiqp_rounded_beside(p->prediction, sd)),
             cell_sd(sd), cell_interval(p));
 }
@@ -273,16 +283,20 @@ static void write_points(doc *d, ptrdiff_t count)
                             {NULL, "std dev", .gap = 2, .width = 9},
                             {NULL, interval.text, .gap = 3}};
     const epiq_point *p;
-    bool none = false, alone = false;
+    bool outside = false, none = false, alone = false, ensemble = true;
     for (ptrdiff_t i = 0, shown = 0; (p = d->r->points[i]) && shown < LINES_MAX; i++) {
-        if (listed(p)) doc_widen(&columns[0], p->at);
-        shown += listed(p);
+        if (!listed(p)) continue;
+        ensemble = ensemble && p->ensemble.known && !isfinite(known_sd(p));
+        doc_widen(&columns[0], p->at);
+        doc_widen(&columns[1], epiqp_rounded_beside(p->prediction, known_sd(p)).text);
+        shown++;
     }
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns)});
     for (ptrdiff_t i = 0, shown = 0; (p = d->r->points[i]) && shown < LINES_MAX; i++) {
         if (!listed(p)) continue;
-        write_point_line(d, p);
-        none = none || !p->predictive.known;
+        write_point_line(d, p, ensemble ? part_sd(&p->ensemble) : known_sd(p));
+        outside = outside || (!p->predictive.known && misplaced(d, p));
+        none = none || (!p->predictive.known && !misplaced(d, p));
         alone = alone || (!p->prediction_variance.known && isfinite(known_sd(p)));
         shown++;
     }
@@ -291,8 +305,10 @@ static void write_points(doc *d, ptrdiff_t count)
     doc_when(d, d->r->ran->confidence,
              "{--csv} and {--json} have the intervals of the expected prediction at every point.\n");
     doc_when(d, alone, "Standard deviations are by retraining alone: what other rows would change is unknown.\n");
-    if (none) {
-        write_no_interval(d, false);
+    doc_when(d, ensemble, "Standard deviations are those of an ensemble of %td.\n", d->r->ran->ensemble_size);
+    for (int by_place = 1; by_place >= 0; by_place--) {
+        if (!(by_place ? outside : none)) continue;
+        write_no_interval(d, false, by_place);
         doc_say(d, "\n");
     }
 }
@@ -365,6 +381,7 @@ void write_rows_answer(doc *d)
 {
     const epiq_summary *s = d->r->summary;
     const epiq_quantiles *sd = &s->prediction_sd, *width = &s->interval_width;
+    if (warned_of(d->r, EPIQ_W_CONSTANT_TARGET)) return; /* there is nothing to be sure of, and no cause */
     if (sd->known) {
         doc_sentence(d, true, "A typical prediction has a standard deviation of %-s (%s)%s.%-s",
                      sd_text(d, "typical-sd", sd->median).text, range_text(sd->q05, sd->q95).text, rows_cause(d->r),
@@ -387,6 +404,7 @@ void write_rows_answer(doc *d)
 void write_least_sure(doc *d)
 {
     const epiq_summary *s = d->r->summary;
+    if (warned_of(d->r, EPIQ_W_CONSTANT_TARGET)) return;
     for (ptrdiff_t k = 0; k < s->least_sure_count; k++) {
         const epiq_point *p = d->r->points[place_of(d->r, s->least_sure[k])];
         const double sd = part_sd(&p->full_variance);

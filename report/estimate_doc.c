@@ -133,7 +133,7 @@ static void write_lines(doc *d, ptrdiff_t most)
                                      d->run->data.target);
     doc_column columns[] = {{"at", "at", DOC_LEFT | DOC_NAME, .width = -2},
                             {"prediction", "prediction", 0, 6, 6, 2, 12, .name = "prediction"},
-                            {"± std dev", NULL, .name = "sd"},
+                            {"± std dev", "std dev", .gap = 2, .width = 9, .name = "sd"},
                             {.head = interval.text},
                             {"data", NULL, .name = "data"},
                             {"retraining", NULL, .name = "procedural"},
@@ -144,6 +144,7 @@ static void write_lines(doc *d, ptrdiff_t most)
                             {NULL, "prediction interval", .gap = 2}};
     for (ptrdiff_t i = 0; i < shown; i++) {
         doc_widen(&columns[0], d->r->points[i]->at);
+        doc_widen(&columns[1], cell_prediction(d->r->points[i]).words);
     }
     doc_table_open(d, &(doc_table){DOC_COLUMNS(columns), .caption = caption.text, .caption_shown = true});
     for (ptrdiff_t i = 0; i < shown; i++) {
@@ -357,7 +358,7 @@ static void describe_text(doc *d)
     if (d->r->sweep_count && !d->run->sweeps_drawn) write_sweep_table(d);
     doc_when(d, d->run->verbose || !d->r->point_count || (d->r->sweep_count && !d->run->sweeps_drawn), "\n");
     doc_warnings(d);
-    if (d->run->verbose) doc_notes(d);
+    doc_notes(d);
     doc_conclusion(d, BOLD, d->r->point_count ? "Advice:" : "Expected cost:", d->r->advice->text);
     if (*needed.text) doc_conclusion(d, BOLD, "Networks:", needed.text);
 }

@@ -70,7 +70,9 @@ static void write_parts(doc *d, const epiq_point *p)
     write_part(d, "data (other rows)", "data", &p->data);
     write_part(d, phrase_of("ensemble of %td", d->r->ran->ensemble_size).text, "ensemble", &p->ensemble);
     write_part(d, "one network", "single", &p->single);
-    if (d->page) write_part(d, "this prediction", "prediction_variance", &p->prediction_variance);
+    const phrase mean = phrase_of("mean of these %td", p->member_count);
+    write_part(d, d->page || !p->member_count ? "this prediction" : mean.text, "prediction_variance",
+               &p->prediction_variance);
     doc_table_close(d);
 }
 

@@ -15,7 +15,7 @@ enum { FEW_ROWS = 100 };           /* from so few, what is taken for noise may b
 
 /* Means over the points that have both parts, of rows left out their medians, and what follows from them. */
 typedef struct {
-    ptrdiff_t points;
+    ptrdiff_t points, lacking; /* that count, and that lack a part */
     double procedural, data;
     double m;            /* networks behind the prediction; INFINITY: it is the mean of all there could be */
     double own;          /* variance of the prediction: data + procedural / m */
@@ -38,11 +38,15 @@ static bool is_noticed(const balance *b, double less)
     return b->noise2 > 0 ? epiqp_noticed(now, now - less) : less > 0;
 }
 
+static bool has_both(const epiq_point *p)
+{
+    return p->procedural.known && p->data.known;
+}
+
 /* Whether point p has both parts, and lies where the data are. */
 static bool is_inside(const epiqp_findings *found, const epiqp_answer *a, ptrdiff_t p)
 {
-    return a->points[p].procedural.known && a->points[p].data.known &&
-           !(found->unseen.is_outside && found->unseen.is_outside[p]);
+    return has_both(&a->points[p]) && !(found->unseen.is_outside && found->unseen.is_outside[p]);
 }
 
 static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, const epiqp_answer *a)
@@ -58,7 +62,8 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
     }
     for (ptrdiff_t p = 0; p < pb->asked; p++) {
         const epiq_point *point = &a->points[p];
-        if (inside ? is_inside(found, a, p) : point->procedural.known && point->data.known) {
+        b.lacking += !has_both(point);
+        if (inside ? is_inside(found, a, p) : has_both(point)) {
             b.points++;
             b.procedural += (point->procedural.variance - b.procedural) / (double)b.points;
             b.data += (point->data.variance - b.data) / (double)b.points;
@@ -192,6 +197,11 @@ int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_ans
     } else if (!b.points || !isfinite(b.own)) {
         a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "None without both parts, data and retraining. %s.",
                                               pb->plan->hints->both_parts);
+    } else if (2 * b.lacking >= pb->asked) {
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                              "None: at %td of %td points a part of the variance, data or retraining, "
+                                              "is unknown. %s.",
+                                              b.lacking, pb->asked, pb->plan->hints->both_parts);
     } else if (b.own == 0) {
         a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting, "Nothing to gain: the variance is 0 here.");
     } else if (!b.train && !b.collect) {

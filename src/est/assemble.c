@@ -3,6 +3,7 @@
  */
 #include "est/assemble.h"
 #include "common/rounded.h"
+#include "common/student.h"
 
 #include "est/variance.h"
 
@@ -229,7 +230,14 @@ static int write_loo(const epiqp_problem *pb, const epiqp_loo *l, epiqp_answer *
     return EPIQ_OK;
 }
 
-static const double CLEARLY = 2; /* standard errors above 0, from which R2 shows that networks have learned something */
+static const double CLEARLY = 0.9545; /* level at which R2 is above 0: of a normal, 2 standard errors */
+
+/* Whether the rows do not show that the networks have learned something. A standard error from few of them is little known, and
+ * the mean of y and R2 are taken from them as well: two rows tell nothing. */
+static bool lacks_skill(double r2, double se, ptrdiff_t groups)
+{
+    return groups <= 2 || r2 <= epiqp_student_quantile((double)(groups - 2), CLEARLY) * se;
+}
 
 /* y, and what networks that have not seen each row predict. */
 static int write_unseen_rows(const epiqp_problem *pb, const epiqp_fold_findings *folds, epiq_fit_error *out)
@@ -267,7 +275,7 @@ static int write_unseen(const epiqp_problem *pb, const epiqp_fold_findings *fold
     r->fit.r2 = r->fit.has_r2 ? 1 - u->error2 * (double)n / spread : 0;
     r->fit.r2_se = isfinite(u->r2_se) ? u->r2_se : 0;
     r->fit.twice = u->twice;
-    r->fit.no_skill = r->fit.has_r2 && r->fit.r2 <= CLEARLY * r->fit.r2_se;
+    r->fit.no_skill = r->fit.has_r2 && lacks_skill(r->fit.r2, r->fit.r2_se, pb->data->groups);
     return u->folds ? write_unseen_rows(pb, folds, &r->fit) : EPIQ_OK;
 }
 
@@ -414,6 +422,26 @@ static int warn_of_fit(const epiqp_problem *pb, const withheld *w, const epiqp_a
                       w->outside, pb->asked, pb->name[w->first_outside]);
 }
 
+/* Rows by their number, which are not left out: their labels begin with "row:", as no others do. */
+static int note_training_rows(const epiqp_problem *pb)
+{
+    ptrdiff_t rows = 0, first = 0;
+    for (ptrdiff_t p = 0; p < pb->asked; p++) {
+        const bool row = strncmp(pb->name[p], "row:", 4) == 0 && !(pb->left_out && pb->left_out[p] >= 0);
+        if (row && !rows++) first = p;
+    }
+    if (!rows || !pb->engine || !pb->plan->wants_predictive) return EPIQ_OK;
+    const char *row = pb->name[first] + 4;
+    return rows == 1 ? epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_TRAINING_ROWS,
+                                  "row %s is one of the rows that these networks were trained on; {--at} rows asks "
+                                  "networks that have not seen it",
+                                  row)
+                     : epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_TRAINING_ROWS,
+                                  "%td of %td points (first: row %s) are rows that these networks were trained on; "
+                                  "{--at} rows asks networks that have not seen them",
+                                  rows, pb->asked, row);
+}
+
 static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld *w, bool lost, const epiqp_answer *a)
 {
     const bool influence = f->methods & EPIQ_IF;
@@ -439,7 +467,9 @@ static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld
             "its interval is very wide, or has no upper end; points at training rows are often so",
             w->narrow, pb->asked, first->at, first->data.df);
     }
-    if (s || (s = warn_of_check(pb, w, a)) || (s = warn_of_ba(pb, f)) || (s = warn_of_predictive(pb, a))) return s;
+    if (s || (s = note_training_rows(pb)) || (s = warn_of_check(pb, w, a)) || (s = warn_of_ba(pb, f)) ||
+        (s = warn_of_predictive(pb, a)))
+        return s;
     return warn_of_fit(pb, w, a);
 }
 

@@ -3,6 +3,7 @@
  * operations per point). The formulas are those of est/: this only brings other points to them. On a device (ask_device.c)
  * all networks are asked about a block at once, and the solves are done there.
  */
+#include "base/text.h"
 #include "common/student.h"
 #include "est/variance.h"
 #include "model/model.h"
@@ -162,6 +163,18 @@ static int make_room(asking *a, ptrdiff_t points, ptrdiff_t span)
     return s;
 }
 
+static int refuse(const asking *a, ptrdiff_t p, const double *given, const double *x)
+{
+    ptrdiff_t worst = 0; /* the first that is no number after scaling, or the farthest */
+    for (ptrdiff_t k = 1; k < a->m->d && isfinite(x[worst]); k++) {
+        worst = fabs(x[k]) <= fabs(x[worst]) ? worst : k;
+    }
+    return epiqp_fail(a->e->c, EPIQ_E_DATA,
+                      "row %td: %s = %g is too far from the data to be scaled and squared, or not a number; check its "
+                      "units",
+                      a->out->first + a->before + p + 1, epiqp_show(a->m->feature[worst]).text, given[worst]);
+}
+
 /* Those of the span, scaled, and settled as an estimate's are. */
 static int settle(asking *a, const double *given)
 {
@@ -173,12 +186,7 @@ static int settle(asking *a, const double *given)
             x[k] = epiqp_scaled(given[p * d + k], m->shift[k], m->factor[k]);
         }
         a->out->outside += epiqp_point_outside(d, x, m->least, m->most) >= 0;
-        if (epiqp_point_settle(&m->o, m->norm2, d, x) == EPIQP_POINT_TOO_FAR) {
-            return epiqp_fail(
-                a->e->c, EPIQ_E_DATA,
-                "row %td is too far from the data to be scaled and squared, or not a number; check its units",
-                a->out->first + a->before + p + 1);
-        }
+        if (epiqp_point_settle(&m->o, m->norm2, d, x) == EPIQP_POINT_TOO_FAR) return refuse(a, p, given + p * d, x);
     }
     return epiqp_model_wide(m) ? epiqp_span_enter(a->e, &m->kept.span, a->span, a->span_x, a->span_input) : EPIQ_OK;
 }

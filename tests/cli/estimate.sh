@@ -48,6 +48,7 @@ check 'five influential rows a point' test "$(grep -c '"influence": ' all.json)"
 check 'trainings: six and three, twenty without a fold, twenty again on other targets' says all.json '^    "members": 49,'
 check 'retraining' says all.json '^  "retrain": \{'
 check 'sha256' says all.json '"data_sha256": "[0-9a-f]{64}"'
+check 'one of the points is a row of the table' says all.json '"code": "training_rows"'
 check 'the line as typed' says all.json '"command": "epiq estimate rows.csv --target y .* --at row:7 --verbose"'
 check 'action' says all.json '"action": "(train|collect|either|nothing)"'
 check 'text: parts' says "$out" '^  retraining \(procedural\) .* between .* and .* ev$'
@@ -72,14 +73,16 @@ check 'mode honours umask' test "$(stat -c %a all.json)" = "$(printf '%o' $((066
 # the text: at most a handful of lines, without initials and exponents
 plain=(estimate rows.csv "${small[@]}")
 expect_ok "$epiq" "${plain[@]}" --at row:7
-check 'five lines, advice last' test "$(grep -vc '^USELESS' "$out")" -le 6
+check 'five lines, advice last' test "$(grep -vcE '^(USELESS|Note)' "$out")" -le 6
 check 'what was learned from' says "$out" '^60 rows, 3 features, target y; 6 networks of 64 units, lambda 0\.001; .* s$'
 check 'how good' says "$out" "^On rows not seen in training, predictions of y are off by about $number \\(R2 $number\\); noise alone is about $number on average\\.\$"
 check 'how sure' says "$out" "^At row 7 the predicted y is $number, give or take $number \\(its standard deviation\\)\\.\$"
 check 'where y is' says "$out" "^95 % prediction interval: $number to $number \\(.*noise $number, data $number, retraining $number; squares add\\)\\.\$"
+check 'the networks have seen it' says "$out" '^Note: row 7 is one of the rows .*--at rows'
 check 'no initials' lacks "$out" '\b(kappa|IF|EV|BA|ev|ba|kernel regression|leave-one-out|procedural)\b'
 check 'no exponents' lacks "$out" '[0-9]e[+-]'
 expect_ok "$epiq" "${plain[@]}" --at rows
+check 'rows: networks have not seen them' lacks "$out" '^Note'
 check 'rows: at most seven lines' test "$(grep -vc '^USELESS' "$out")" -le 7
 check 'rows: typical' says "$out" "^A typical prediction has a standard deviation of $number \\(9 rows in 10: $number to $number\\), .*\\.\$"
 check 'rows: intervals' says "$out" "^Its 95 % prediction interval is the prediction \\+- $number \\(9 rows in 10: $number to $number\\)\\.\$"
@@ -87,6 +90,9 @@ check 'rows: least sure' says "$out" '^Least sure: row [0-9]+ \(give or take [0-
 expect_ok "$epiq" "${plain[@]}" --methods ev --at row:7
 check 'ev alone: what is known' says "$out" 'give or take .* by retraining alone'
 check 'ev alone: what is not' says "$out" '^No prediction interval: .*--methods if,ev'
+expect_ok "$epiq" "${plain[@]}" --methods ba --at row:7 --at x1=9
+check 'ba alone: not the place but the method is why' says "$out" '^No prediction interval: it takes the method if'
+check 'ba alone: standard deviations of an ensemble' says "$out" '^  row:7 +[0-9.-]+ +[0-9.]+ +none$'
 expect_exit 1 'no flag' "$epiq" synth 1 -v
 
 # a point in words

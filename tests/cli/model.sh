@@ -130,6 +130,9 @@ expect_exit 2 'green.csv:90:5' \
     "$epiq" predict colour.epiq green.csv -o nothing.csv
 expect_exit 2 'colour.epiq' "$epiq" predict colour.epiq coloured.csv --parts procedural
 
+sed '3s/,[^,]*,/,1e300,/' new.csv >farther.csv
+expect_exit 2 'row 2: x2 = 1e.300' "$epiq" predict y.epiq farther.csv
+
 # long files: a bad cell far down, memory that does not grow
 "$epiq" synth 1 --n 60000 --d 3 --seed 7 >long.csv
 expect_ok "$epiq" predict y.epiq long.csv --parts prediction,procedural

@@ -177,6 +177,7 @@ constant() { # constant VERB flags...
     check "$1 says it once" test "$(cat "$out" "$err" | grep -ci "warning: $one\$")" -eq 1
 }
 constant estimate "${small[@]}"
+check 'and no cause or least sure row' lacks "$out" 'typical|prediction interval|Least sure'
 check 'and no advice' says "$out" '^Advice: None: the target has only one value'
 constant fit "${small[@]}" -o constant.epiq
 constant compare --target y --members 4 --width 16,32 --lambda 1e-3,1e-4

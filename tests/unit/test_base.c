@@ -586,6 +586,11 @@ TEST(numbers_for_people_have_the_digits_that_are_known)
                   {22, 0, "22", "0"},
                   {19.79, 1e-12, "19.79000", "1.0e-12"},
                   {9.96e6, 1e6, "10000000", "1000000"},
+                  {1e9 + 1.234567, 0.16, "1000000001.23", "0.16"}, /* a large offset */
+                  {-1e9 - 12.34, 120, "-1000000010", "120"},
+                  {1234567.8912, 0.0016, "1234567.8912", "0.0016"},
+                  {1.5e300, 3.4e290, "1.50000000000e300", "3.4e290"},
+                  {1e15, 0.16, "1.000000e15", "0.16"},
                   {22.123456, NAN, "22.1235", "unknown"}};
     for (size_t k = 0; k < sizeof WANTED / sizeof *WANTED; k++) {
         STR(epiqp_rounded_beside(WANTED[k].value, WANTED[k].sd).text, WANTED[k].value_text);
@@ -596,6 +601,7 @@ TEST(numbers_for_people_have_the_digits_that_are_known)
     STR(epiqp_rounded_end(16.9123, 2.6).text, "16.9");
     STR(epiqp_rounded_end(-4.6, 1200).text, "0");
     STR(epiqp_rounded_end(1.5e-7, 3e-8).text, "1.50e-7");
+    STR(epiqp_rounded_end(1e9 + 3.21, 2.2).text, "1000000003.2");
     STR(epiqp_rounded_plain(1e-4).text, "0.0001");
     STR(epiqp_rounded_plain(1e-5).text, "1e-5");
     STR(epiqp_rounded_plain(3.16e-6).text, "3.16e-6");

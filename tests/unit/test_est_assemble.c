@@ -168,8 +168,9 @@ TEST(advice_is_on_the_ensemble)
 {
     EQ(epiq_ctx_new(&c), EPIQ_OK);
     static const epiqp_hints words = {.both_parts = "both"};
-    epiq_point point = {.procedural = epiq_part_of(4, 9, 0.9, EPIQ_BY_EV), .data = epiq_part_of(1, 9, 0.9, EPIQ_BY_IF)};
-    epiqp_answer answer = {.points = &point};
+    epiq_point point[3] = {
+        {.procedural = epiq_part_of(4, 9, 0.9, EPIQ_BY_EV), .data = epiq_part_of(1, 9, 0.9, EPIQ_BY_IF)}};
+    epiqp_answer answer = {.points = point};
     epiqp_plan plan = {.ran = {.ensemble_size = 10}, .hints = &words};
     epiqp_problem pb = {.e = {.c = c}, .plan = &plan, .n = 50, .asked = 1, .lasting = &answer.arena};
     epiqp_findings found = {0};
@@ -187,6 +188,17 @@ TEST(advice_is_on_the_ensemble)
         EQ(epiqp_advise(&pb, &found, &answer), EPIQ_OK);
         EQ(answer.advice.action, loud ? EPIQ_DO_NOTHING : EPIQ_DO_COLLECT);
     }
+    point[1] = point[2] = point[0];
+    pb.asked = 3;
+    for (int lacking = 1; lacking < 3; lacking++) { /* one of three, then two: most points are not advised upon */
+        answer.advice = (epiq_advice){0};
+        answer.fit = (epiq_fit_error){0};
+        point[lacking].procedural.known = 0;
+        EQ(epiqp_advise(&pb, &found, &answer), EPIQ_OK);
+        EQ(answer.advice.action, lacking < 2 ? EPIQ_DO_COLLECT : EPIQ_DO_NOTHING);
+    }
+    SAYS(answer.advice.text, "2 of 3");
+    CONTAINS(answer.advice.text, "both");
     epiqp_arena_free(c, &answer.arena);
     done();
 }

@@ -380,6 +380,29 @@ TEST(a_useless_model_is_called_so)
     done();
 }
 
+/* Pure noise in so few rows is called skill in one table of twenty at most; by 2 standard errors it is in one of eight. */
+TEST(few_rows_of_noise_prove_nothing)
+{
+    enum { TABLES = 40, MOST_ROWS = 5 };
+    double x[2 * MOST_ROWS], y[MOST_ROWS];
+    int praised = 0, tried = 0;
+    epiq_options o = usual_options();
+    o.width = 16;
+    o.members = 4;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    for (ptrdiff_t n = 2; n <= MOST_ROWS; n++) {
+        for (uint64_t table = 0; table < TABLES; table++, tried++) {
+            epiqp_normals((epiqp_stream){table, EPIQP_FOR_SYNTH_X, (uint64_t)n}, 2 * n, x);
+            epiqp_normals((epiqp_stream){table, EPIQP_FOR_SYNTH_X, 100 + (uint64_t)n}, n, y);
+            EQ(run(n, 2, x, y, NULL, 1, x, &o), EPIQ_OK);
+            EQ(warned("no_skill") != NULL, r->fit->no_skill);
+            praised += !r->fit->no_skill;
+        }
+    }
+    TRUE(20 * praised <= tried);
+    done();
+}
+
 /* A straight line in d features and noise of standard deviation 0.5; advice about the rows left out, or at a point. */
 static void advise(ptrdiff_t n, ptrdiff_t d, ptrdiff_t points, const double *where, double level)
 {

@@ -454,6 +454,20 @@ TEST(labels_of_marks_do_not_overlap)
     free(text);
 }
 
+/* An interval without an upper end runs on to the edge, beyond its mark, and the caption says what that means. */
+TEST(an_interval_that_is_open_ends_in_an_arrow)
+{
+    fill();
+    char *text = page();
+    TRUE(!strstr(text, "an arrow"));
+    free(text);
+    k.point[0].data.open = 1;
+    text = page();
+    EQ(count(text, "Where there is an arrow, the upper end cannot be known."), 1);
+    EQ(count(text, "H366.0m-5 -4l5 4l-5 4"), 1); /* of a width of 380, to the right end of the frame */
+    free(text);
+}
+
 /* Looks at each picture as the file it would become. */
 typedef struct {
     svg_album album;

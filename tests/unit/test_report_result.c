@@ -107,6 +107,7 @@ TEST(an_observation_has_its_own_paragraph)
     has(&r, TEXT, ": 13.1 to 30.5 (standard deviation 4.0: noise 3.0, data 1.7, retraining 2.0; ");
     verbose = true;
     lines(&r);
+    has(&r, TEXT, "\n  mean of these 4 ");
     verbose = false;
     has(&r, JSON,
         "\"predictive\": {\"lo\": 13.125, \"hi\": 30.5, \"level\": 0.95, \"noise_sd\": 3, \"by\": "
@@ -143,7 +144,8 @@ TEST(many_points_have_a_column_of_it)
     verbose = false;
     const char *head = strstr(text, "\nat "), *first = strstr(text, "\nrow:1"), *last = strstr(text, "  unknown\nInt");
     TRUE(head && first && last);
-    if (head && first && last) { /* aligned with its heading */
+    if (head && first && last) {                                                    /* aligned with its heading */
+        EQ(strstr(head, "std dev") + 7 - head, strstr(first, " 2.6 ") + 4 - first); /* of the prediction */
         EQ(strstr(head, "prediction interval") - head, strstr(first, "13.1 to 30.5\n") - first);
     }
     TRUE(!strstr(text, " \n"));

@@ -31,7 +31,7 @@ typedef struct epiq_fit_error {
      * and the standard deviation of their difference if noise is equal everywhere */
     const double *observed, *loo, *loo_sd;
     double r2_se; /* standard error of r2; 0: unknown */
-    int no_skill; /* r2 is below two standard errors: the rows do not show that predictions are better than their mean */
+    int no_skill; /* r2 is not clearly above 0: the rows do not show that predictions are better than their mean */
     /* n each, in the order of the rows; NULL when no networks were trained without parts of the rows: y, and its
      * prediction by the networks that have not seen the row */
     const double *y, *unseen;
