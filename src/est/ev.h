@@ -46,22 +46,21 @@ int epiqp_estimate_ba(const epiqp_problem *pb, const epiqp_maker *maker, const e
                       epiqp_ba_findings *found);
 
 /* Sums over rows of what multiplies their targets at a point: squares of kernel regression's weights, of linear
- * regression's, and their products. */
+ * regression's (below 0: unknown), and their products. */
 typedef struct {
     double kernel, linear, both;
 } epiqp_squares;
 /* room: n + p doubles. c: n; ols: of these rows, linear 0 if it has no coefficients. */
 epiqp_squares epiqp_squares_at(const epiqp_env *e, const epiqp_ols *ols, ptrdiff_t n, const double *c, const double *at,
                                double *room);
-/* The same of a batch, divided by m'^2, so that they add up to those of the mean over m' batches. has_linear: linear regression
- * has rows enough there; else that part is as large as by all rows. */
-epiqp_squares epiqp_squares_of_batch(epiqp_squares batch, bool has_linear, const epiqp_squares *all, double m);
+/* sum += those of a batch. enough: its rows are enough for linear regression. */
+void epiqp_squares_add(epiqp_squares *sum, const epiqp_squares *batch, bool enough);
 /* How networks follow their data, for what follows: those of engine linear as their kernel does, of others retraining tells.
  * found NULL: nothing was retrained; returned is NULL: not known. */
 const epiqp_following *epiqp_batches_follow(const epiq_options *o, const epiqp_followed *found);
-/* The data part of the mean of networks on batches over that of networks on all rows, if both answer as `as` says; NULL or
- * unknown: 1. */
-double epiqp_batch_share(const epiqp_following *as, const epiqp_squares *all, const epiqp_squares *batches);
+/* The data part of the mean of networks on m batches over that of networks on all rows, if both answer as `as` says, from the sums
+ * over batches; 1 where that cannot be known. */
+double epiqp_batch_share(const epiqp_following *as, const epiqp_squares *all, const epiqp_squares *sum, double m);
 /* phi, with which BA's expectation is data + procedural/m: noise is s2 |c|^2, share that of its data part that batches have,
  * the taus are those of networks on all rows and of those on a batch, a mean over batches. 0: it is no double. */
 double epiqp_phi(double noise, double share, double tau2, double tau2_batches, double m);

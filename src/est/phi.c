@@ -26,14 +26,11 @@ epiqp_squares epiqp_squares_at(const epiqp_env *e, const epiqp_ols *ols, ptrdiff
     return s;
 }
 
-epiqp_squares epiqp_squares_of_batch(epiqp_squares batch, bool has_linear, const epiqp_squares *all, double m)
+void epiqp_squares_add(epiqp_squares *sum, const epiqp_squares *batch, bool enough)
 {
-    epiqp_squares s = {batch.kernel / (m * m), batch.linear / (m * m), batch.both / (m * m)};
-    if (!has_linear) {
-        s.linear = all->linear / m;
-        s.both = all->kernel > 0 ? all->both * sqrt(s.kernel / (m * all->kernel)) : 0;
-    }
-    return s;
+    sum->kernel += batch->kernel;
+    sum->linear += enough ? batch->linear : -INFINITY;
+    sum->both += batch->both;
 }
 
 const epiqp_following *epiqp_batches_follow(const epiq_options *o, const epiqp_followed *found)
@@ -42,12 +39,17 @@ const epiqp_following *epiqp_batches_follow(const epiq_options *o, const epiqp_f
     return o->engine == EPIQ_ENGINE_LINEAR ? &SOLVED : found ? &found->left_out : NULL;
 }
 
-double epiqp_batch_share(const epiqp_following *as, const epiqp_squares *all, const epiqp_squares *batches)
+/* Where batches have too few rows for linear regression only networks that hardly answer like it are known. */
+double epiqp_batch_share(const epiqp_following *as, const epiqp_squares *all, const epiqp_squares *sum, double m)
 {
-    if (!as) return 1;
-    const double share = epiqp_reference_square(as, batches->kernel, batches->linear, batches->both) /
-                         epiqp_reference_square(as, all->kernel, all->linear, all->both);
-    return share > 0 && isfinite(share) ? share : 1;
+    static const double HARDLY = 0.1;
+    const bool linear = sum->linear > 0;
+    if (!as || (!linear && (as->linear > HARDLY || !(as->kernel > 0)))) return 1;
+    const epiqp_following by = {.kernel = as->kernel, .linear = linear ? as->linear : 0};
+    const double share = linear ? epiqp_reference_square(&by, sum->kernel, sum->linear, sum->both) /
+                                      epiqp_reference_square(&by, all->kernel, all->linear, all->both)
+                                : sum->kernel / all->kernel;
+    return share > 0 && isfinite(share) ? share / (m * m) : 1;
 }
 
 /* ---- of all batches, each made by the rank whose turn it is ---- */
@@ -68,8 +70,8 @@ static int ols_of_batch(const epiqp_problem *pb, epiqp_arena *arena, const epiqp
     return s ? s : epiqp_ols_new(&alone, arena, &(epiqp_steps){.data = &rows}, 0, out);
 }
 
-static int describe_batch(const epiqp_problem *pb, const epiqp_following *as, const epiqp_squares *all,
-                          const epiqp_listed *of, ptrdiff_t b, const epiqp_fit *batch, double m, small *out)
+static int describe_batch(const epiqp_problem *pb, const epiqp_following *as, const epiqp_listed *of, ptrdiff_t b,
+                          const epiqp_fit *batch, double m, small *out)
 {
     const epiqp_env alone = epiqp_alone(&pb->e);
     const ptrdiff_t n = batch->rows.n, d = pb->data->d;
@@ -81,21 +83,22 @@ static int describe_batch(const epiqp_problem *pb, const epiqp_following *as, co
     for (ptrdiff_t p = 0; !s && p < pb->points; p++) {
         const double *c = batch->ridge.c + p * n;
         const epiqp_squares here = epiqp_squares_at(&alone, &ols, n, c, pb->at + p * d, tau2 + pb->points);
-        out[p] = (small){fmax(tau2[p], 0) / m, epiqp_squares_of_batch(here, ols.p > 0, &all[p], m)};
+        out[p].tau2 = fmax(tau2[p], 0) / m;
+        epiqp_squares_add(&out[p].of, &here, ols.p > 0);
     }
     epiqp_arena_free(pb->e.c, &arena);
     return s;
 }
 
 /* out: batches by points, in the order of the batches on any number of ranks. */
-static int describe_batches(const epiqp_problem *pb, const epiqp_following *as, const epiqp_squares *all,
-                            const epiqp_listed *of, const epiqp_fit *batch, small *out)
+static int describe_batches(const epiqp_problem *pb, const epiqp_following *as, const epiqp_listed *of,
+                            const epiqp_fit *batch, small *out)
 {
     const ptrdiff_t count = pb->plan->ran.batches;
     int s = EPIQ_OK;
     for (ptrdiff_t b = 0; !s && b < count; b++) {
         if (epiqp_batch_is_mine(&pb->e, b)) {
-            s = describe_batch(pb, as, all, of, b, &batch[b], (double)count, out + b * pb->points);
+            s = describe_batch(pb, as, of, b, &batch[b], (double)count, out + b * pb->points);
         }
     }
     if (!(s = epiq_ctx_agree(pb->e.c, s)) && pb->e.cluster) {
@@ -135,22 +138,20 @@ int epiqp_find_phi(const epiqp_problem *pb, const epiqp_solution *sol, const epi
         all[p] = epiqp_squares_at(&pb->e, ols, n, ridge->c + p * n, pb->at + p * d, room);
     }
     int s = epiqp_leverages(&pb->e, sol);
-    if (s || (s = describe_batches(pb, as, all, of, batch, batches))) return s;
+    if (s || (s = describe_batches(pb, as, of, batch, batches))) return s;
     for (ptrdiff_t i = 0; i < n; i++) {
         frobenius += ridge->norm2[i];
     }
     const double noise = epiqp_dot(n, ridge->alpha, ridge->alpha) / frobenius;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
-        small mean = {0};
+        small sum = {0};
         for (ptrdiff_t b = 0; b < count; b++) {
             const small *one = &batches[b * pb->points + p];
-            mean.tau2 += one->tau2;
-            mean.of.kernel += one->of.kernel;
-            mean.of.linear += one->of.linear;
-            mean.of.both += one->of.both;
+            sum.tau2 += one->tau2;
+            epiqp_squares_add(&sum.of, &one->of, true);
         }
-        phi[p] = epiqp_phi(noise * all[p].kernel, epiqp_batch_share(as, &all[p], &mean.of), closed[p].variance,
-                           mean.tau2, (double)count);
+        phi[p] = epiqp_phi(noise * all[p].kernel, epiqp_batch_share(as, &all[p], &sum.of, (double)count),
+                           closed[p].variance, sum.tau2, (double)count);
     }
     found->phi = phi;
     found->noise = noise;

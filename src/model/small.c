@@ -63,10 +63,10 @@ void epiqp_small_free(epiq_ctx *c, epiq_model *m)
     }
 }
 
-/* Of the points of a block, at the rows of a batch: tau2 += that of its networks over the number of batches, and likewise the
- * squares of weights. all: by all rows. */
+/* Of the points of a block, at the rows of a batch: tau2 += that of its networks over the number of batches, squares += those of
+ * weights on its rows. */
 static int add_batch(const epiqp_env *e, const epiq_model *m, const epiqp_small_batch *b, const epiqp_rows *at,
-                     const double *x, const epiqp_squares *all, double *tau2, epiqp_squares *squares)
+                     const double *x, double *tau2, epiqp_squares *squares)
 {
     const ptrdiff_t n = b->rows.n, points = at->n;
     const double batches = (double)m->o.batches;
@@ -81,11 +81,8 @@ static int add_batch(const epiqp_env *e, const epiq_model *m, const epiqp_small_
     int status = epiqp_infinite_variance(e, &here, c, one);
     for (ptrdiff_t p = 0; !status && p < points; p++) {
         tau2[p] += (one[p] > 0 ? one[p] : 0) / batches;
-        const epiqp_squares of = epiqp_squares_at(e, &b->ols, n, c + p * n, x + p * m->inputs, room),
-                            share = epiqp_squares_of_batch(of, b->ols.p > 0, &all[p], batches);
-        squares[p].kernel += share.kernel;
-        squares[p].linear += share.linear;
-        squares[p].both += share.both;
+        const epiqp_squares of = epiqp_squares_at(e, &b->ols, n, c + p * n, x + p * m->inputs, room);
+        epiqp_squares_add(&squares[p], &of, b->ols.p > 0);
     }
     epiqp_free(e->c, c);
     return status;
@@ -114,11 +111,11 @@ int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *a
     epiqp_kernel_diagonal(&m->fit.arch, at, NULL, q00);
     int status = epiqp_infinite_variance(e, &here, c, tau2);
     for (ptrdiff_t b = 0; !status && b < m->o.batches; b++) {
-        status = add_batch(e, m, &m->small.batch[b], at, x, all, mean, batches);
+        status = add_batch(e, m, &m->small.batch[b], at, x, mean, batches);
     }
     for (ptrdiff_t p = 0; !status && p < points; p++) {
         phi[p] =
-            epiqp_phi(m->kept.noise * all[p].kernel, epiqp_batch_share(as, &all[p], &batches[p]),
+            epiqp_phi(m->kept.noise * all[p].kernel, epiqp_batch_share(as, &all[p], &batches[p], (double)m->o.batches),
                       epiqp_infinite_part(tau2[p], q00[p], EPIQP_ROUNDING).variance, mean[p], (double)m->o.batches);
     }
     epiqp_free(e->c, all);
