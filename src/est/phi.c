@@ -45,9 +45,8 @@ double epiqp_batch_share(const epiqp_following *as, const epiqp_squares *all, co
     static const double HARDLY = 0.1;
     const bool linear = sum->linear > 0;
     if (!as || (!linear && (as->linear > HARDLY || !(as->kernel > 0)))) return 1;
-    const epiqp_following by = {.kernel = as->kernel, .linear = linear ? as->linear : 0};
-    const double share = linear ? epiqp_reference_square(&by, sum->kernel, sum->linear, sum->both) /
-                                      epiqp_reference_square(&by, all->kernel, all->linear, all->both)
+    const double share = linear ? epiqp_reference_square(as, sum->kernel, sum->linear, sum->both) /
+                                      epiqp_reference_square(as, all->kernel, all->linear, all->both)
                                 : sum->kernel / all->kernel;
     return share > 0 && isfinite(share) ? share / (m * m) : 1;
 }

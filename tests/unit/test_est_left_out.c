@@ -447,6 +447,64 @@ TEST(advice_counts_what_more_rows_would_teach)
     done();
 }
 
+/* Squared error of kernel regression at every row, without the rows that are marked with its number. */
+static void errors_without(const ptrdiff_t *number, const epiq_options *o, double *error2)
+{
+    epiq_options kernel = *o;
+    kernel.engine = EPIQ_ENGINE_INFINITE;
+    kernel.methods = EPIQ_IF;
+    kernel.influential = 0;
+    epiq_ctx *own;
+    EQ(epiq_ctx_new(&own), EPIQ_OK);
+    for (int i = 0; i < N; i++) {
+        bool marked[N];
+        for (int k = 0; k < N; k++) {
+            marked[k] = number[k] == number[i];
+        }
+        epiq_result *there = without(own, marked, i, kernel);
+        error2[i] = pow(Y[i] - there->points[0]->prediction, 2);
+        epiq_result_free(own, there);
+    }
+    epiq_ctx_free(own);
+}
+
+TEST(twice_the_rows_as_refits_have_it)
+{
+    epiq_options o = asked();
+    o.engine = EPIQ_ENGINE_NETWORK;
+    o.methods = EPIQ_IF | EPIQ_EV;
+    o.lambda = 1e-2;
+    EQ(run_rows(NULL, &o), EPIQ_OK);
+    double few2[N] = {0}, one2[N], mean2[2] = {0}, se = 0, terms = 0;
+    ptrdiff_t number[N], sizes[5];
+    for (int deal = 0; deal < 5; deal++) {
+        epiqp_stream by = deal ? (epiqp_stream){o.seed, EPIQP_FOR_FOLD, (uint64_t)deal - 1}
+                               : (epiqp_stream){o.seed, EPIQP_FOR_SHUFFLE, 1};
+        EQ(epiqp_partition(c, data, by, 5, number, sizes), EPIQ_OK);
+        errors_without(number, &o, one2);
+        for (int i = 0; i < N; i++) {
+            few2[i] += one2[i] / 5;
+        }
+    }
+    for (int i = 0; i < N; i++) {
+        number[i] = i;
+    }
+    errors_without(number, &o, one2);
+    for (int i = 0; i < N; i++) {
+        mean2[0] += few2[i] / N;
+        mean2[1] += one2[i] / N;
+    }
+    for (int i = 0; i < N; i++) {
+        terms = (one2[i] / mean2[1] - few2[i] / mean2[0]) / 2;
+        se += terms * terms;
+    }
+    se = sqrt(se) / N;
+    const double g = log(mean2[1] / mean2[0]) / 2;
+    TRUE(g < 0 && g > log(0.8) / 2);
+    CLOSE(r->fit->twice, exp(g * g * g / (g * g + se * se) * log(2) / -log(0.8)), 1e-6);
+    done();
+}
+
 TEST(a_point_without_an_interval_need_not_be_outside)
 {
     static const double LEVEL = 0.999; /* 400 rows have no interval of this level, wherever it is asked for */
