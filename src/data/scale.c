@@ -245,7 +245,8 @@ int epiqp_data_repeats(epiq_ctx *c, epiq_data *data, bool group)
     if ((double)data->duplicates < NOTICED * (double)data->n || !data->duplicates || data->grouped) return EPIQ_OK;
     return epiqp_warn(c, &data->warnings, EPIQ_W_DUPLICATE_ROWS,
                       "%td row%s the same features as an earlier row; if they are repeated measurements, {--group} %s "
-                      "keeps them together, or {--group} with the column that names what was measured",
+                      "keeps them together, or {--group} with the column that names what was measured: without, errors "
+                      "on rows left out are too small",
                       data->duplicates, data->duplicates == 1 ? " has" : "s have", EPIQP_SAME_FEATURES);
 }
 

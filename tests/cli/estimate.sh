@@ -91,7 +91,7 @@ expect_ok "$epiq" "${plain[@]}" --methods ev --at row:7
 check 'ev alone: what is known' says "$out" 'give or take .* by retraining alone'
 check 'ev alone: what is not' says "$out" '^No prediction interval: .*--methods if,ev'
 expect_ok "$epiq" "${plain[@]}" --methods ba --at row:7 --at x1=9
-check 'ba alone: not the place but the method is why' says "$out" '^No prediction interval: it takes the method if'
+check 'ba alone: not the place but the method is why' says "$out" '^No prediction interval: it needs the method if'
 check 'ba alone: standard deviations of an ensemble' says "$out" '^  row:7 +[0-9.-]+ +[0-9.]+ +none$'
 expect_exit 1 'no flag' "$epiq" synth 1 -v
 
