@@ -614,8 +614,9 @@ int epiq_compare_forecast(epiq_ctx *c, const epiq_data *data, const epiq_points 
     for (ptrdiff_t i = 0; !s && i < j.r->model_count; i++) {
         seconds += sum_of(&j, &j.expected[i]);
     }
-    if (most)
-        ((epiqp_answer *)most)->ran.engine = j.o.engine; /* the largest may be the kernel's part, in closed form */
+    if (most) { /* the largest may be the kernel's part, in closed form */
+        ((epiqp_answer *)most)->ran.engine = j.o.engine;
+    }
     if (!s) s = epiqp_forecast_of(c, most, EPIQP_STARTING + seconds);
     epiqp_arena_free(c, &j.scratch);
     epiq_comparison_free(c, j.r);

@@ -468,8 +468,9 @@ static int warn(const epiqp_problem *pb, const epiqp_findings *f, const withheld
             w->narrow, pb->asked, first->at, first->data.df);
     }
     if (s || (s = note_training_rows(pb)) || (s = warn_of_check(pb, w, a)) || (s = warn_of_ba(pb, f)) ||
-        (s = warn_of_predictive(pb, a)))
+        (s = warn_of_predictive(pb, a))) {
         return s;
+    }
     return warn_of_fit(pb, w, a);
 }
 

@@ -94,13 +94,14 @@ int epiqp_small_phi(const epiqp_env *e, const epiq_model *m, const epiqp_rows *a
     const ptrdiff_t points = at->n, n = m->n;
     const epiqp_following *as = epiqp_batches_follow(&m->o, m->kept.retrain);
     double *tau2 = epiqp_alloc(e->c, 3 * points + n + m->inputs + 1, sizeof *tau2);
-    epiqp_squares *all = epiqp_alloc(e->c, 2 * points, sizeof *all), *batches = all + points;
+    epiqp_squares *all = epiqp_alloc(e->c, 2 * points, sizeof *all);
     if (!tau2 || !all) {
         epiqp_free(e->c, all);
         epiqp_free(e->c, tau2);
         return EPIQ_E_NOMEM;
     }
     double *mean = tau2 + points, *q00 = mean + points, *room = q00 + points;
+    epiqp_squares *batches = all + points;
     epiqp_fit here = m->fit;
     here.at = *at;
     memset(mean, 0, (size_t)points * sizeof *mean);

@@ -344,9 +344,9 @@ void epiqp_chol_solve(const epiqp_env *e, const epiqp_tri *l, ptrdiff_t cols, do
 {
     /* Columns solved together. This depends on their number alone, so that the bits do not depend on the threads. */
     const ptrdiff_t share = cols >= 2048 ? 256 : cols >= 256 ? 64 : 32;
-    const double n = (double)l->n,
-                 enough = (double)EPIQP_ALONE * EPIQP_ALONE * EPIQP_ALONE / 3; /* a factor of so many rows */
-#pragma omp parallel for schedule(dynamic) num_threads(e->threads) if (cols > share && n * n * (double)cols > enough)
+    enum { ENOUGH = EPIQP_ALONE * EPIQP_ALONE * EPIQP_ALONE / 3 }; /* operations: a factor of so many rows */
+#pragma omp parallel for schedule(dynamic)                                                                             \
+    num_threads(e->threads) if (cols > share && (double)l->n * (double)l->n * (double)cols > ENOUGH)
     for (ptrdiff_t j = 0; j < cols; j += share) {
         solve_together(e, l, epiqp_min(share, cols - j), b + j * l->n);
     }
