@@ -57,8 +57,8 @@ double epiqp_batch_share(const epiqp_following *as, const epiqp_squares *all, co
 typedef struct {
     double tau2;
     epiqp_squares of;
-} small;
-enum { NUMBERS = sizeof(small) / sizeof(double) };
+} of_batch;
+enum { NUMBERS = sizeof(of_batch) / sizeof(double) };
 
 static int ols_of_batch(const epiqp_problem *pb, epiqp_arena *arena, const epiqp_listed *of, ptrdiff_t b,
                         epiqp_ols *out)
@@ -70,7 +70,7 @@ static int ols_of_batch(const epiqp_problem *pb, epiqp_arena *arena, const epiqp
 }
 
 static int describe_batch(const epiqp_problem *pb, const epiqp_following *as, const epiqp_listed *of, ptrdiff_t b,
-                          const epiqp_fit *batch, double m, small *out)
+                          const epiqp_fit *batch, double m, of_batch *out)
 {
     const epiqp_env alone = epiqp_alone(&pb->e);
     const ptrdiff_t n = batch->rows.n, d = pb->data->d;
@@ -91,7 +91,7 @@ static int describe_batch(const epiqp_problem *pb, const epiqp_following *as, co
 
 /* out: batches by points, in the order of the batches on any number of ranks. */
 static int describe_batches(const epiqp_problem *pb, const epiqp_following *as, const epiqp_listed *of,
-                            const epiqp_fit *batch, small *out)
+                            const epiqp_fit *batch, of_batch *out)
 {
     const ptrdiff_t count = pb->plan->ran.batches;
     int s = EPIQ_OK;
@@ -128,7 +128,7 @@ int epiqp_find_phi(const epiqp_problem *pb, const epiqp_solution *sol, const epi
 {
     const ptrdiff_t n = pb->n, count = pb->plan->ran.batches, d = pb->data->d;
     epiqp_squares *all = epiqp_room(pb, pb->points, sizeof *all);
-    small *batches = epiqp_room(pb, count * pb->points, sizeof *batches);
+    of_batch *batches = epiqp_room(pb, count * pb->points, sizeof *batches);
     double *phi = epiqp_room(pb, pb->points, sizeof *phi), *room = epiqp_room(pb, n + d + 1, sizeof *room),
            frobenius = 0;
     if (!all || !batches || !phi || !room) return EPIQ_E_NOMEM;
@@ -143,9 +143,9 @@ int epiqp_find_phi(const epiqp_problem *pb, const epiqp_solution *sol, const epi
     }
     const double noise = epiqp_dot(n, ridge->alpha, ridge->alpha) / frobenius;
     for (ptrdiff_t p = 0; p < pb->points; p++) {
-        small sum = {0};
+        of_batch sum = {0};
         for (ptrdiff_t b = 0; b < count; b++) {
-            const small *one = &batches[b * pb->points + p];
+            const of_batch *one = &batches[b * pb->points + p];
             sum.tau2 += one->tau2;
             epiqp_squares_add(&sum.of, &one->of, true);
         }

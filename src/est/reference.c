@@ -209,14 +209,18 @@ static int deal_again(const epiqp_problem *pb, const epiqp_folds *t, const epiqp
         if (of.largest * (of.largest + 1) > room) continue; /* where few groups have most of the rows */
         bool known = true;
         dealt++;
-        for (ptrdiff_t f = 0; known && f < t->count; f++) {
+        for (ptrdiff_t f = 0; f < t->count; f++) {
             const ptrdiff_t size = epiqp_listed_size(&of, f), *rows = of.rows + of.start[f];
             double *e = block + size * size;
             for (ptrdiff_t i = 0; i < size; i++) {
                 e[i] = r->alpha[rows[i]];
             }
             if ((s = epiqp_solve_left_out(&pb->e, r, size, rows, 1, e, block, &known))) return s;
-            for (ptrdiff_t i = 0; known && i < size; i++) {
+            if (!known) { /* to rounding; then it is not known of the others either */
+                out->error2 = NULL;
+                return EPIQ_OK;
+            }
+            for (ptrdiff_t i = 0; i < size; i++) {
                 out->error2[rows[i]] += (e[i] * e[i] - out->error2[rows[i]]) / dealt;
             }
         }

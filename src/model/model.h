@@ -10,7 +10,6 @@
 typedef struct {
     epiqp_rows rows;
     epiqp_tri factor;
-    epiq_data data; /* the same rows */
     epiqp_ols ols;
 } epiqp_small_batch;
 

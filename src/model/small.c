@@ -18,11 +18,10 @@ static int factor(const epiqp_env *e, const epiq_model *m, const epiqp_rows *row
 static int batch_new(const epiqp_env *e, epiq_model *m, const epiqp_listed *of, ptrdiff_t number)
 {
     epiqp_small_batch *b = &m->small.batch[number];
-    int status = epiqp_take_data(e->c, &m->arena, &m->rows, of, number, &b->data);
-    if (!status && m->ols.p) {
-        status = epiqp_ols_new(e, &m->arena, &(epiqp_steps){.data = &b->data}, 0, &b->ols);
-    }
-    if (!status) status = epiqp_rows_new(e->c, b->data.n, m->inputs, b->data.x, &b->rows);
+    epiq_data data;
+    int status = epiqp_take_data(e->c, &m->arena, &m->rows, of, number, &data);
+    if (!status && m->ols.p) status = epiqp_ols_new(e, &m->arena, &(epiqp_steps){.data = &data}, 0, &b->ols);
+    if (!status) status = epiqp_rows_new(e->c, data.n, m->inputs, data.x, &b->rows);
     return status ? status : factor(e, m, &b->rows, &b->factor);
 }
 

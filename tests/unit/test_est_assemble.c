@@ -156,10 +156,10 @@ TEST(batches_that_are_the_whole_are_not_too_small)
         CLOSE(r->points[0]->ba.factor, 1.0, 1e-9);
     }
     epiq_options o = small(); /* and of rows that differ it is not */
-    o.lambda = 1e-2;
+    o.lambda = 1e-4;
     make(x, y);
     EQ(run(N, D, x, y, NULL, 1, (const double[]){0.4, 0.7}, &o), EPIQ_OK);
-    TRUE(fabs(r->points[0]->ba.factor - 1) > 0.02);
+    TRUE(r->points[0]->ba.factor > 1.2);
     done();
 }
 
