@@ -77,7 +77,7 @@ int main(int argc, char **argv)
         double *theta0 = room(3 * p), *theta = theta0 + p, *grad = theta + p, at[POINTS];
         epiqp_net_init(&net, (epiqp_stream){1, EPIQP_FOR_MEMBER, (uint64_t)(m % count)}, theta0);
         memcpy(theta, theta0, (size_t)p * sizeof *theta);
-        const epiqp_task task = {&net, n, x, y, o.lambda, theta0, &left, fine, false};
+        const epiqp_task task = {&net, n, x, y, o.lambda, theta0, &left, fine ? INFINITY : 0, false};
         epiqp_training r;
         epiqp_pass pass;
         double began = cpu_s();

@@ -160,7 +160,7 @@ static void stage(const char *file, bool gradient)
     double n = (double)data->n, d = (double)data->d, w = (double)net.width;
     epiqp_net_init(&net, (epiqp_stream){1, EPIQP_FOR_MEMBER, 0}, theta);
     if (gradient) {
-        epiqp_task task = {&net, data->n, data->x, data->y, o.lambda, theta, NULL, false, false};
+        epiqp_task task = {&net, data->n, data->x, data->y, o.lambda, theta, NULL, 0, false};
         epiqp_pass pass;
         demand(c, epiqp_task_pass(&e, &task, &pass));
         const int turns = 50;

@@ -181,7 +181,7 @@ static member *gather(const epiqp_net *net, ptrdiff_t count, bool batches, int64
         epiqp_net_init(net, (epiqp_stream){options.seed, batches ? EPIQP_FOR_BATCH : EPIQP_FOR_MEMBER, (uint64_t)k},
                        m->theta0);
         memcpy(m->theta, m->theta0, (size_t)p * sizeof(double));
-        m->task = (epiqp_task){net, rows, m->x, m->y, options.lambda, m->theta0, NULL, false, false};
+        m->task = (epiqp_task){net, rows, m->x, m->y, options.lambda, m->theta0, NULL, 0, false};
     }
     epiqp_free(ctx, order);
     return list;

@@ -111,8 +111,8 @@ static const row TABLE[] = {
 #undef SECTION
 #define SECTION "Network"
     CHOICE(preset, "preset", NETWORKS & ~COMPARE, "none", "none|paper",
-           "paper: the published setting, which is width 1024, lambda 1e-3, bias-sd 0, correction none and methods "
-           "if,ev,ba, but for those that are given"),
+           "paper: the published setting, which is width 1024, lambda 1e-3, bias-sd 0, correction none, methods "
+           "if,ev,ba, optimizer flow, lr 1e-2 and steps 50000, but for those that are given"),
     CHOICE(engine, "engine", TRAINED | BY_NAME, "network", "network|linear|infinite",
            "train networks, solve linearised ones, or use the infinite-width formula"),
     ROW(KIND_COUNT, width, "width", TRAINED | MAY_BE_AUTO, "auto", NULL, "N|auto", 1, 1e7,
@@ -124,9 +124,11 @@ static const row TABLE[] = {
     REAL(bias_sd, "bias-sd", TRAINED | KERNEL, "1", 0, 1e6, "standard deviation of the initial biases"),
 #undef SECTION
 #define SECTION "Training"
-    CHOICE(optimizer, "optimizer", TRAINED, "auto", "auto|gd|sgd",
-           "auto: to the minimum; gd: plain full-batch descent; sgd: in mini-batches"),
-    REAL(lr, "lr", TRAINED, "1e-2", 1e-12, 1e6, "step size of gd and sgd"),
+    CHOICE(
+        optimizer, "optimizer", TRAINED, "auto", "auto|gd|sgd|flow",
+        "auto: to the minimum; gd: plain full-batch descent; sgd: in mini-batches; flow: what gd comes to as its steps "
+        "get smaller, gradient flow for a time of steps times lr, in far fewer gradients"),
+    REAL(lr, "lr", TRAINED, "1e-2", 1e-12, 1e6, "step size of gd and sgd; flow: time of a step"),
     COUNT(steps, "steps", TRAINED, "0", 0, 1e12, "most iterations (0: until converged)"),
     COUNT(batch_size, "batch-size", TRAINED, "32", 1, 1e9, "rows in a step of sgd"),
     CHOICE(vary, "vary", TRAINED, "both", "init|order|both", "what differs between networks trained by sgd"),
@@ -379,8 +381,9 @@ static int row_set(epiq_ctx *c, epiq_options *o, const row *r, const char *value
 /* The published setting (docs/method.md section 4) in place of what the options were. */
 static int set_preset(epiq_ctx *c, epiq_options *o)
 {
-    static const char *const PAPER[][2] = {
-        {"width", "1024"}, {"lambda", "1e-3"}, {"bias-sd", "0"}, {"correction", "none"}, {"methods", "if,ev,ba"}};
+    static const char *const PAPER[][2] = {{"width", "1024"},      {"lambda", "1e-3"},      {"bias-sd", "0"},
+                                           {"correction", "none"}, {"methods", "if,ev,ba"}, {"optimizer", "flow"},
+                                           {"lr", "1e-2"},         {"steps", "50000"}};
     int s = EPIQ_OK;
     for (size_t k = 0; !s && o->preset == EPIQ_PRESET_PAPER && k < sizeof PAPER / sizeof *PAPER; k++) {
         s = row_set(c, o, &TABLE[epiq_options_index(PAPER[k][0])], PAPER[k][1]);

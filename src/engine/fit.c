@@ -75,7 +75,8 @@ int epiqp_fit_new(const epiqp_env *e, const epiq_options *o, ptrdiff_t n, ptrdif
     out->arch = epiqp_arch_of(&out->net);
     int status = epiqp_rows_new(e->c, n, d, x, &out->rows);
     if (!status) status = epiqp_rows_new(e->c, points, d, at, &out->at);
-    if (!status && o->engine == EPIQ_ENGINE_NETWORK && o->optimizer == EPIQ_OPTIMIZER_AUTO) {
+    if (!status && o->engine == EPIQ_ENGINE_NETWORK &&
+        (o->optimizer == EPIQ_OPTIMIZER_AUTO || o->optimizer == EPIQ_OPTIMIZER_FLOW)) {
         status = epiqp_left_new(e, &out->net, n, x, &out->left);
     }
     if (status) epiqp_fit_free(e->c, out);

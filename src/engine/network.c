@@ -9,9 +9,13 @@ static int train(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw,
                  double *theta, epiqp_training *report)
 {
     const epiq_options *o = f->o;
-    epiqp_task task = {&f->net, f->rows.n, f->rows.x, y, f->lambda, theta0, &f->left, false, y != f->y};
+    epiqp_task task = {&f->net, f->rows.n, f->rows.x, y, f->lambda, theta0, &f->left, 0, y != f->y};
     memcpy(theta, theta0, (size_t)epiqp_net_params(&f->net) * sizeof *theta);
     if (o->optimizer == EPIQ_OPTIMIZER_AUTO) return epiqp_minimise(e, &task, o->steps, theta, report);
+    if (o->optimizer == EPIQ_OPTIMIZER_FLOW) { /* lambda n is that of all rows, and so is time over n */
+        task.until = o->steps ? o->lr * (double)o->steps * o->lambda / f->lambda : INFINITY;
+        return epiqp_minimise(e, &task, 0, theta, report);
+    }
     epiqp_descent how = {o->lr, o->steps, o->optimizer == EPIQ_OPTIMIZER_SGD ? o->batch_size : 0, draw->order};
     return epiqp_descend(e, &task, &how, theta, report);
 }

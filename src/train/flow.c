@@ -14,6 +14,7 @@
  */
 #include "train/flow.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +58,9 @@ static const ptrdiff_t MOST_GRADIENTS = 200000;
 static manner manner_of(const epiqp_task *t, const epiqp_left *left)
 {
     const bool fast = left->count <= TYPICAL || left->curvature[TYPICAL] < FALLEN * left->curvature[0];
-    return t->fine ? FINE : fast ? CAREFUL : t->net->depth == 1 ? SHALLOW : DEEP;
+    manner fine = FINE;
+    fine.until = fmin(fine.until, t->until * t->lambda);
+    return t->until > 0 ? fine : fast ? CAREFUL : t->net->depth == 1 ? SHALLOW : DEEP;
 }
 
 /* The number of leading directions for which training is cheapest. The largest curvature besides them costs SHARE
@@ -209,7 +212,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     epiqp_left own = {0};
     epiqp_task level[MOST_LEVELS + 1];
     ptrdiff_t levels = 0;
-    const bool in_parts = !most_steps && !all->fine && !e->remote;
+    const bool in_parts = !most_steps && !all->until && !e->remote;
     const epiqp_task *t = level;
     const epiqp_left *left = all->left ? all->left : &own;
     *report = (epiqp_training){0};
@@ -224,7 +227,8 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     const manner how = manner_of(t, left);
     const ptrdiff_t limit = most_steps > 0 ? most_steps : most_steps < 0 ? -most_steps : MOST_GRADIENTS;
     bool strayed = false;
-    double time = 0, checked_time = 0, checked_loss = INFINITY;
+    const double end = how.until / t->lambda, last = end * (1 - DBL_EPSILON);
+    double time = 0, checked_time = 0, checked_loss = INFINITY, half_way = INFINITY;
     f.rough = f.pass.single;
     if (most_steps >= 0 && how.implicit && levels == 1 && !f.remote && epiqp_implicit_worth(t->net, t->n)) {
         if ((status = epiqp_implicit_flow(e, &f, limit, theta, &time, report))) goto end;
@@ -238,8 +242,8 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
         report->iterations++;
         if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
     }
-    while (!report->converged && report->iterations < limit && time * t->lambda < how.until) {
-        double h = fmax(FIRST / f.curvature, how.growth * fmin(time, 1 / t->lambda));
+    while (!report->converged && report->iterations < limit && time < last) {
+        double h = fmin(fmax(FIRST / f.curvature, how.growth * fmin(time, 1 / t->lambda)), t->until ? end - time : end);
         bool worth = f.leads && stages(&f, h) > 2 && how.pace / time < f.curvature / 4;
         bool search = strayed || (worth && time >= RENEWED * f.searched);
         if (search && (status = epiqp_leading_find(e, &f, theta, time))) goto end;
@@ -268,6 +272,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
         strayed = f.slowed && f.searched < time && loss > (1 + STRAYED) * report->loss;
         epiqp_flow_copy(&f, theta, f.y);
         time += h;
+        if (time < end / 2) half_way = loss;
         report->loss = loss;
         report->gradient_rel = rel;
         f.rough = rough;
@@ -278,8 +283,10 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
             checked_loss = loss;
         }
     }
-    if (how.settled == 0) report->converged = report->iterations < limit;
-    if (!report->converged || levels > 1) {
+    if (t->until) {
+        const bool rested = t->until * t->lambda >= FINE.until || half_way - report->loss <= SETTLED * report->loss;
+        report->converged |= rested && report->iterations < limit;
+    } else if (!report->converged || levels > 1) {
         const bool half = f.implicit && f.implicit->jacobian.n < t->n;
         status = epiqp_finish(e, &f, levels, how.settled * (half ? GUIDED_BY_HALF : 1), limit, most_steps < 0, theta,
                               report);

@@ -25,7 +25,8 @@ typedef struct {
     double lambda;
     const double *theta0;
     const epiqp_left *left; /* of these rows, for epiqp_minimise; NULL: it computes its own */
-    bool fine;              /* follow the flow in fine steps to the end: the reference for the usual way */
+    double until;           /* 0: to the minimum, the usual way; else gradient flow in fine steps for so much time, or
+                             * INFINITY: to its end, the reference for the usual way */
     bool own_targets;       /* y belongs to this network alone: no other one is trained on this array */
 } epiqp_task;
 

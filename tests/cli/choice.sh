@@ -41,9 +41,13 @@ expect_ok "$epiq" estimate rows.csv --target y --at row:1 --members 3 --width 8 
 check 'flags before the preset win' says e.json '"bias_sd": 0.5'
 check 'also the width' [ "$(number e.json model width)" = 8 ]
 check 'the rest is the preset' says e.json '"correction": "none"'
+check 'whose networks are stopped' says e.json '"optimizer": "flow"'
+check 'which is said' says e.json '"code": "stopped_early"'
 expect_ok "$epiq" estimate rows.csv --target y --at row:1 --members 3 --preset=paper --width 8 --correction unbiased --json f.json
 check 'flags after it too' says f.json '"correction": "unbiased"'
 check 'no biases at the start' says f.json '"bias_sd": 0,'
+expect_ok "$epiq" estimate rows.csv --target y --at row:1 --members 3 --preset paper --width 8 --optimizer auto --json i.json
+check 'networks trained to the minimum are not stopped' lacks i.json 'stopped_early'
 
 expect_exit 1 '' "$epiq" estimate rows.csv --target y --width 0
 expect_exit 1 '' "$epiq" estimate rows.csv --target y --lambda best

@@ -50,7 +50,7 @@ static int train(const epiqp_net *net, ptrdiff_t steps, bool there, int count, d
 #pragma omp parallel for num_threads(count) schedule(static, 1)
     for (int k = 0; k < count; k++) {
         epiqp_env own = here;
-        epiqp_task task = {net, N, X, Y, 1e-3, theta0 + k * p, &left, false, false};
+        epiqp_task task = {net, N, X, Y, 1e-3, theta0 + k * p, &left, 0, false};
         own.remote = many ? epiqp_many_place(many, k) : NULL;
         epiqp_net_init(net, (epiqp_stream){3, (uint64_t)k, 0}, theta0 + k * p);
         memcpy(theta + k * p, theta0 + k * p, (size_t)p * sizeof *theta);

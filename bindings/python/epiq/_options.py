@@ -41,7 +41,7 @@ class CompareOptions(TypedDict, total=False):
     level: float
     engine: Literal["network", "linear", "infinite"]
     bias_sd: float
-    optimizer: Literal["auto", "gd", "sgd"]
+    optimizer: Literal["auto", "gd", "sgd", "flow"]
     lr: float
     steps: int
     batch_size: int

@@ -143,7 +143,7 @@ typedef enum {
 enum { EPIQ_CORRECTIONS = 5 };
 typedef enum { EPIQ_DATA_BY_AUTO, EPIQ_DATA_BY_IF, EPIQ_DATA_BY_RETRAIN } epiq_data_by;
 typedef enum { EPIQ_HBAR_KERNEL, EPIQ_HBAR_ENSEMBLE } epiq_hbar;
-typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD } epiq_optimizer;
+typedef enum { EPIQ_OPTIMIZER_AUTO, EPIQ_OPTIMIZER_GD, EPIQ_OPTIMIZER_SGD, EPIQ_OPTIMIZER_FLOW } epiq_optimizer;
 typedef enum { EPIQ_VARY_INIT, EPIQ_VARY_ORDER, EPIQ_VARY_BOTH } epiq_vary;
 typedef enum { EPIQ_SCALE_STANDARD, EPIQ_SCALE_MINMAX, EPIQ_SCALE_NONE } epiq_scale;
 typedef enum { EPIQ_MISSING_REFUSE, EPIQ_MISSING_DROP } epiq_missing;
@@ -215,7 +215,7 @@ typedef struct {
     double bias_sd;  /* s_b: standard deviation of the initial biases */
     /* how it is trained */
     int optimizer;        /* epiq_optimizer */
-    double lr;            /* step size of gd and sgd */
+    double lr;            /* step size of gd and sgd; flow: time of a step */
     ptrdiff_t steps;      /* limit of iterations; 0: until converged */
     ptrdiff_t batch_size; /* rows in a step of sgd */
     int vary;             /* epiq_vary: what differs between members */

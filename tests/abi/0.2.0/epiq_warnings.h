@@ -104,7 +104,7 @@ typedef enum {
     X(EPIQ_W_NOT_IN_KERNEL_REGIME, "not_in_kernel_regime", EPIQ_ABOUT_RUN, "EV is far from the infinite-width value")  \
     X(EPIQ_W_UNCONVERGED, "unconverged", EPIQ_ABOUT_RUN, "some networks did not converge (none at all is exit 3)")     \
     X(EPIQ_W_STOPPED_EARLY, "stopped_early", EPIQ_ABOUT_RUN,                                                           \
-      "`gd` or `sgd` was still improving when `--steps` ended it")                                                     \
+      "`gd`, `sgd` or `flow` was still improving when `--steps` ended it")                                             \
     X(EPIQ_W_NEGATIVE_DIFFERENCE, "negative_difference", EPIQ_ABOUT_POINT,                                             \
       "a part that is a difference came out negative and is withheld; gives the raw value")                            \
     X(EPIQ_W_LOST_IN_ROUNDING, "lost_in_rounding", EPIQ_ABOUT_POINT,                                                   \
