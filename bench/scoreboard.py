@@ -174,8 +174,7 @@ Figures are means over splits with the standard errors of these means. Most of s
 judges on, so errors are to be compared by the column *less epiq's*: the RMSE less epiq's split by split. Log likelihood and
 CRPS are those of a normal distribution with the method's mean and standard deviation of an observation; squared z is 1 where
 these standard deviations are right; coverage and width are those of 95 % intervals; seconds are those of one processor, for
-one split. Published figures are their authors'. MAPIE gives intervals and no standard deviation. Where the column *splits* has few, as for peers on the
-larger tables, the figures are rough."""
+one split. Published figures are their authors'. MAPIE gives intervals and no standard deviation."""
 
 
 def page(records):
