@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Where the flow takes more gradients than descent would take steps, descent would diverge; but it begins with many small ones. */
+enum { FLOW_GRADIENTS = 1000 };
+
 static int train(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw, const double *y, const double *theta0,
                  double *theta, epiqp_training *report)
 {
@@ -14,7 +17,7 @@ static int train(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw,
     if (o->optimizer == EPIQ_OPTIMIZER_AUTO) return epiqp_minimise(e, &task, o->steps, theta, report);
     if (o->optimizer == EPIQ_OPTIMIZER_FLOW) { /* lambda n is that of all rows, and so is time over n */
         task.until = o->steps ? o->lr * (double)o->steps * o->lambda / f->lambda : INFINITY;
-        return epiqp_minimise(e, &task, 0, theta, report);
+        return epiqp_minimise(e, &task, o->steps ? epiqp_max(o->steps, FLOW_GRADIENTS) : 0, theta, report);
     }
     epiqp_descent how = {o->lr, o->steps, o->optimizer == EPIQ_OPTIMIZER_SGD ? o->batch_size : 0, draw->order};
     return epiqp_descend(e, &task, &how, theta, report);

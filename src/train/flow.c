@@ -59,8 +59,11 @@ static manner manner_of(const epiqp_task *t, const epiqp_left *left)
 {
     const bool fast = left->count <= TYPICAL || left->curvature[TYPICAL] < FALLEN * left->curvature[0];
     manner fine = FINE;
-    fine.until = fmin(fine.until, t->until * t->lambda);
-    return t->until > 0 ? fine : fast ? CAREFUL : t->net->depth == 1 ? SHALLOW : DEEP;
+    if (t->until > 0) {
+        fine.until = fmin(fine.until, t->until * t->lambda);
+        return fine;
+    }
+    return fast ? CAREFUL : t->net->depth == 1 ? SHALLOW : DEEP;
 }
 
 /* The number of leading directions for which training is cheapest. The largest curvature besides them costs SHARE
@@ -212,7 +215,7 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
     epiqp_left own = {0};
     epiqp_task level[MOST_LEVELS + 1];
     ptrdiff_t levels = 0;
-    const bool in_parts = !most_steps && !all->until && !e->remote;
+    const bool in_parts = !most_steps && !(all->until > 0) && !e->remote;
     const epiqp_task *t = level;
     const epiqp_left *left = all->left ? all->left : &own;
     *report = (epiqp_training){0};
@@ -243,7 +246,8 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
         if ((status = epiqp_check_size(e, f.curvature <= 1e100 && report->loss <= EPIQP_LARGEST_LOSS))) goto end;
     }
     while (!report->converged && report->iterations < limit && time < last) {
-        double h = fmin(fmax(FIRST / f.curvature, how.growth * fmin(time, 1 / t->lambda)), t->until ? end - time : end);
+        double h = fmax(FIRST / f.curvature, how.growth * fmin(time, 1 / t->lambda));
+        if (t->until > 0) h = fmin(h, end - time);
         bool worth = f.leads && stages(&f, h) > 2 && how.pace / time < f.curvature / 4;
         bool search = strayed || (worth && time >= RENEWED * f.searched);
         if (search && (status = epiqp_leading_find(e, &f, theta, time))) goto end;
@@ -283,9 +287,10 @@ int epiqp_minimise(const epiqp_env *e, const epiqp_task *all, ptrdiff_t most_ste
             checked_loss = loss;
         }
     }
-    if (t->until) {
-        const bool rested = t->until * t->lambda >= FINE.until || half_way - report->loss <= SETTLED * report->loss;
-        report->converged |= rested && report->iterations < limit;
+    if (t->until > 0) {
+        const bool whole = t->until * t->lambda >= FINE.until,
+                   rested = half_way - report->loss <= SETTLED * report->loss;
+        report->converged |= time >= last && (whole || rested);
     } else if (!report->converged || levels > 1) {
         const bool half = f.implicit && f.implicit->jacobian.n < t->n;
         status = epiqp_finish(e, &f, levels, how.settled * (half ? GUIDED_BY_HALF : 1), limit, most_steps < 0, theta,

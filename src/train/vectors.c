@@ -111,7 +111,7 @@ int epiqp_there_begin(const epiqp_env *e, epiqp_flow *f, ptrdiff_t images, const
     f->left_x = epiqp_remote_array(r, f->left->rows * t->net->d, f->left->x);
     f->left_u = epiqp_remote_array(r, f->left->rows * epiqp_max(1, f->left->count), f->left->u);
     f->pass.single = epiqp_task_single(e, t, &f->pass.least);
-    f->coarse = epiqp_remote_split(r) && t->net->depth > 1 && !t->until;
+    f->coarse = epiqp_remote_split(r) && t->net->depth > 1 && !(t->until > 0);
     epiqp_uniforms((epiqp_stream){0, EPIQP_FOR_SEARCH, 0}, f->p, probe);
     for (ptrdiff_t k = 0; k < f->p; k++) {
         probe[k] -= 0.5;

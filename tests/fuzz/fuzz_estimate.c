@@ -73,7 +73,7 @@ static epiq_options choose(source *s)
     o.seed = (uint64_t)byte(s);
     int rare = byte(s); /* what most questions leave as it is */
     if (rare & 1) {
-        o.optimizer = (int)count(s, 0, 2);
+        o.optimizer = (int)count(s, 0, 3);
         o.lr = power(s, -12, 6);
         o.steps = count(s, 1, 30);
         o.batch_size = count(s, 1, 5);

@@ -82,6 +82,7 @@ static const char *const QUESTIONS[] = {
     "engine=linear kernel=empirical",
     "engine=network steps=50",
     "engine=network optimizer=gd steps=5 methods=ev,ba",
+    "engine=network optimizer=flow steps=5 methods=ev,ba",
 };
 
 static void set_all(epiq_options *o, const char *list)
