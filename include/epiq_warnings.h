@@ -125,8 +125,9 @@ typedef enum {
     X(EPIQ_W_ENSEMBLE_SIZE, "ensemble_size", EPIQ_ABOUT_RUN,                                                           \
       "BA alone cannot tell of an ensemble whose size is not the number of batches")                                   \
     X(EPIQ_W_NO_SKILL, "no_skill", EPIQ_ABOUT_RUN,                                                                     \
-      "on rows they have not seen, the networks predict no better than the mean of the target, as far as the rows can "\
-      "tell (R2 is less than two standard errors above 0)")                                                            \
+      "on rows they have not seen, the networks predict no better than the mean of the target, as far as the rows "    \
+      "can "                                                                                                           \
+      "tell (R2 is less than two standard errors above 0, with few rows more)")                                        \
     X(EPIQ_W_OUTSIDE_DATA, "outside_data", EPIQ_ABOUT_POINT,                                                           \
       "a point lies so far from all rows that their errors say nothing of it, and no prediction interval is given; "   \
       "not where `outside_range` warns already")                                                                       \
@@ -153,8 +154,7 @@ typedef enum {
       "the value that is right")                                                                                       \
     X(EPIQ_W_SUBSET, "subset", EPIQ_ABOUT_RUN,                                                                         \
       "solver subset, by name or because of many rows: no kernel matrix of all rows; how well the data part is known") \
-    X(EPIQ_W_DEVICE, "device", EPIQ_ABOUT_RUN,                                                                         \
-      "the GPU that could have saved time was not used; says why")                                                     \
+    X(EPIQ_W_DEVICE, "device", EPIQ_ABOUT_RUN, "the GPU that could have saved time was not used; says why")            \
     X(EPIQ_W_BLOCKS, "blocks", EPIQ_ABOUT_DATA,                                                                        \
       "a feature of whole numbers, such as a patient's, decides another: rows may be repeated measurements, for "      \
       "`--group`")                                                                                                     \

@@ -202,7 +202,10 @@ int lab_run(lab *l, lab_cell *cells, ptrdiff_t count)
     double whole = 0, before = 0;
     if (count == 0) {
         return lab_fail(&l->job->crew, EPIQ_E_USAGE, "%s has no such cells; leave out %s--n and --d%s", l->job->name,
-                        l->job->cell ? "--cell, " : "", l->job->size == STUDY_QUICK ? ", or --quick" : "");
+                        l->job->cell ? "--cell, " : "",
+                        l->job->size == STUDY_QUICK  ? ", or --quick"
+                        : l->job->size == STUDY_FULL ? ""
+                                                     : ", or add --full, which may have them");
     }
     for (ptrdiff_t k = 0; k < count; k++) {
         whole += cost(&cells[k]) * (double)cells[k].reps;

@@ -78,7 +78,7 @@ static const row TABLE[] = {
         "any of if, ev, ba in a list; auto chooses two and says why"),
     CHOICE(data_by, "data-by", MODEL | (NETWORKS & ~COMPARE), "auto", "auto|if|retrain",
            "the data part: if, of infinitely wide networks; retrain, of the networks trained, by retraining some on "
-           "changed targets; auto: retrain where networks are trained"),
+           "changed targets; auto: retrain where networks are trained, and if where none are or with correction none"),
     COUNT(replicates, "replicates", MODEL | (NETWORKS & ~COMPARE), "5", 4, 100000,
           "retrain: ways to change the targets; each retrains four networks"),
     COUNT(members, "members", MODEL | NETWORKS, "50", 2, 1000000, "networks trained on all rows, for EV"),
@@ -110,9 +110,11 @@ static const row TABLE[] = {
           "values of each feature to estimate at, the others as at the first point (0: none)"),
 #undef SECTION
 #define SECTION "Network"
-    CHOICE(preset, "preset", NETWORKS & ~COMPARE, "none", "none|paper",
-           "paper: the published setting, which is width 1024, lambda 1e-3, bias-sd 0, correction none, methods "
-           "if,ev,ba, optimizer flow, lr 1e-2 and steps 50000, but for those that are given"),
+    CHOICE(
+        preset, "preset", NETWORKS & ~COMPARE, "none", "none|paper",
+        "paper: the published setting, which is width 1024, lambda 1e-3, bias-sd 0, correction none, methods "
+        "if,ev,ba, optimizer flow, lr 1e-2 and steps 50000 (chosen to fit, as the paper has no number), but for those "
+        "that are given"),
     CHOICE(engine, "engine", TRAINED | BY_NAME, "network", "network|linear|infinite",
            "train networks, solve linearised ones, or use the infinite-width formula"),
     ROW(KIND_COUNT, width, "width", TRAINED | MAY_BE_AUTO, "auto", NULL, "N|auto", 1, 1e7,
@@ -129,7 +131,7 @@ static const row TABLE[] = {
         "auto: to the minimum; gd: plain full-batch descent; sgd: in mini-batches; flow: what gd comes to as its steps "
         "get smaller, gradient flow for a time of steps times lr, in far fewer gradients"),
     REAL(lr, "lr", TRAINED, "1e-2", 1e-12, 1e6, "step size of gd and sgd; flow: time of a step"),
-    COUNT(steps, "steps", TRAINED, "0", 0, 1e12, "most iterations (0: until converged)"),
+    COUNT(steps, "steps", TRAINED, "0", 0, 1e12, "most iterations; flow: of a time of lr each (0: until converged)"),
     COUNT(batch_size, "batch-size", TRAINED, "32", 1, 1e9, "rows in a step of sgd"),
     CHOICE(vary, "vary", TRAINED, "both", "init|order|both", "what differs between networks trained by sgd"),
     CHOICE(

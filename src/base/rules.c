@@ -45,8 +45,8 @@ static const rule RULES[] = {
     {EPIQP_ALWAYS, {{"sweep", ONE(1)}}, "{--sweep} is %s; it must be 0 for none, or at least 2 values"},
     {EPIQP_ALWAYS,
      {{"time", ABOVE_0}, {"engine", ~INFINITE}},
-     "{--time} is a stopping time of engine infinite; for trained networks use {--optimizer} gd with {--lr} and "
-     "{--steps}"},
+     "{--time} is a stopping time of engine infinite; for trained networks use {--optimizer} flow with {--lr} "
+     "and {--steps}"},
 #define NO_MEMBERS "{--hbar} %s needs trained networks; add ev to {--methods} with engine network or linear"
     {EPIQP_ALWAYS, {{"hbar", ENSEMBLE}, {"engine", INFINITE}}, NO_MEMBERS},
     {EPIQP_ALWAYS, {{"hbar", ENSEMBLE}, {"methods", WITHOUT_EV}}, NO_MEMBERS},
