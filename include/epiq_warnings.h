@@ -162,7 +162,10 @@ typedef enum {
       "-999, 9999 or another number of nines stands, in two rows or more, far outside the other values of its "        \
       "column: it may stand for missing")                                                                              \
     X(EPIQ_W_TRAINING_ROWS, "training_rows", EPIQ_ABOUT_POINT,                                                         \
-      "`--at` row:I: the networks were trained on this row too; `--at rows` asks networks that have not seen it")
+      "`--at` row:I: the networks were trained on this row too; `--at rows` asks networks that have not seen it")      \
+    X(EPIQ_W_FEW_FOLD_MEMBERS, "few_fold_members", EPIQ_ABOUT_RUN,                                                     \
+      "networks trained without a fold are so few, and differ so much by their starts, that the error of the mean of " \
+      "all, the noise and the intervals of y are known roughly only")
 
 /* Those that are notes, for information: nothing needs to be done. A result lists them apart. */
 #define EPIQ_NOTE_LIST(X)                                                                                              \

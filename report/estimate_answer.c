@@ -46,6 +46,8 @@ static void write_networks(doc *d)
         doc_say(d, "%td unit%s", o->width, plural(o->width));
     }
     doc_say(d, ", lambda %s", epiqp_rounded_plain(o->lambda).text);
+    const bool timed = o->engine == EPIQ_ENGINE_NETWORK && o->optimizer == EPIQ_OPTIMIZER_FLOW && o->steps > 0;
+    doc_when(d, timed, ", stopped at time %s", epiqp_rounded_plain(o->lr * (double)o->steps).text);
     const ptrdiff_t tried = d->r->model_choice->known ? d->r->model_choice->tried_count : 0;
     doc_when(d, tried, ", chosen from %td model%s", tried, plural(tried));
 }

@@ -18,7 +18,7 @@ same 'EPIQ_VERSION_NUMBER' "$(sed -n 's/^#define EPIQ_VERSION_NUMBER \([0-9]*\) 
 same 'epiq --version' "$("$build/epiq" --version | sed 's/^epiq //')"
 same 'epiq.1' "$(sed -n 's/^\.TH EPIQ 1 [^ ]* "epiq \([^"]*\)".*/\1/p' "$build/share/epiq.1")"
 same 'epiq.3' "$(sed -n 's/^\.TH EPIQ 3 [^ ]* "epiq \([^"]*\)".*/\1/p' "$build/share/epiq.3")"
-same 'epiq.pc' "$(sed -n 's/^Version: //p' "$build/cmake/epiq.pc")"
+same 'epiq.pc' "$(sed -n 's/^Version: //p' "$build/config/epiq.pc")"
 same 'CMake' "$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$build/CMakeCache.txt")"
 same 'the shared library' "$(basename "$(readlink -f "$build/libepiq.so")" | sed 's/^libepiq\.so\.//')"
 same 'packaging/debian/changelog' "$(sed -n '1s/^epiq (\([^-]*\)-.*/\1/p' "$tree/packaging/debian/changelog")"

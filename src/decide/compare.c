@@ -175,8 +175,11 @@ static int warn_of_all(job *j)
     }
     if (s || !open) return s;
     return epiqp_warn(j->c, &j->h->warnings, EPIQ_W_UNCONVERGED_FOLDS,
-                      "%td of the %td networks trained without a fold did not converge; allow more {--steps}", open,
-                      j->trained[0]);
+                      epiqp_stops(&j->o) ? "%td of the %td networks trained without a fold were still improving when "
+                                           "{--steps} ended it"
+                                         : "%td of the %td networks trained without a fold did not converge; allow "
+                                           "more {--steps}",
+                      open, j->trained[0]);
 }
 
 /* ---- what it will take ---- */

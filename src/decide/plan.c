@@ -332,7 +332,14 @@ static const epiq_plan_step *make_safer(job *j, double wanted, double times, epi
     return out;
 }
 
-/* Budgets in equal ratios, from the price of one network to beyond the plan and beyond halving the variance. */
+/* Rows after a step, over those there are. */
+static double times_of(const job *j, const epiq_plan_step *b)
+{
+    return (double)b->rows / j->market.n;
+}
+
+/* Budgets in equal ratios, from the price of one network to beyond the plan and beyond halving the variance, but for those that buy
+ * MANY times the rows. */
 static int draw_curve(job *j)
 {
     epiq_plan_step *curve = epiqp_arena_alloc(j->c, j->arena, BUDGETS + 2, sizeof *curve);
@@ -355,7 +362,9 @@ static int draw_curve(job *j)
             curve[count++] = j->plan->best;
         }
         if (b.cost > curve[count - 1].cost && b.variance < curve[count - 1].variance.variance) {
-            curve[count++] = mix_of(j, &b, false);
+            const epiq_plan_step more = mix_of(j, &b, false);
+            if (times_of(j, &more) > MANY) break;
+            curve[count++] = more;
         }
     }
     if (!placed) curve[count++] = j->plan->best;
@@ -395,12 +404,6 @@ static const char *nothing_to_buy(const job *j, const char *interval)
         "%.6g.",
         j->effort->amount, now, train ? "training one more network" : "one row and a training",
         j->effort->price_training + (train ? 0 : j->effort->price_row));
-}
-
-/* Rows after a step, over those there are. */
-static double times_of(const job *j, const epiq_plan_step *b)
-{
-    return (double)b->rows / j->market.n;
 }
 
 /* "12", or "more than 1000". */

@@ -25,6 +25,11 @@ bool epiqp_start_removed(const epiq_options *o)
     return o->predictor != EPIQ_PREDICTOR_ENSEMBLE && o->predictor != EPIQ_PREDICTOR_USUAL;
 }
 
+bool epiqp_stops(const epiq_options *o)
+{
+    return o->engine == EPIQ_ENGINE_NETWORK && o->optimizer != EPIQ_OPTIMIZER_AUTO && o->steps > 0;
+}
+
 epiqp_net epiqp_net_of(const epiq_options *o, ptrdiff_t d)
 {
     return (epiqp_net){d, o->width, o->depth, o->bias, o->bias_sd};

@@ -212,6 +212,13 @@ int epiqp_advise(const epiqp_problem *pb, const epiqp_findings *found, epiqp_ans
         a->advice.rows = b.collect ? pb->n : 0;
         a->advice.text = say(pb, &b);
     }
+    if (a->advice.text && pb->plan && epiqp_stops(&pb->plan->ran) &&
+        found->training.converged < found->training.count) {
+        a->advice.text = epiqp_arena_sentence(pb->e.c, pb->lasting,
+                                              "%s The networks were stopped while they improved: trained longer they "
+                                              "may be off by less.",
+                                              a->advice.text);
+    }
     return a->advice.text ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 

@@ -545,10 +545,11 @@ int epiqp_check_training(const epiqp_problem *pb, const epiqp_trainings *t)
 {
     const ptrdiff_t open = t->count - t->converged;
     if (!open) return EPIQ_OK;
-    if (pb->plan->ran.optimizer != EPIQ_OPTIMIZER_AUTO && pb->plan->ran.steps > 0) {
+    if (epiqp_stops(&pb->plan->ran)) {
         return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_STOPPED_EARLY,
                           "%td of %td networks were still improving after %td steps, as {--steps} asked; their "
-                          "variance is that of training stopped there",
+                          "variance is that of training stopped there, and where much is left to learn the data part, "
+                          "which takes its noise and its shape from the minimum, may be far too small",
                           open, t->count, pb->plan->ran.steps);
     }
     if (open == t->count) {

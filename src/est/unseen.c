@@ -31,7 +31,8 @@ static double mean_square(const double *v, ptrdiff_t n)
 /* Of the squared error of the four networks of a fold: their own spread over their number. */
 static const double MOST_SPREAD = 0.5;
 
-/* Whether the error of the few networks of a fold is mostly their own spread: what is left of it is then mostly chance. */
+/* Whether the error of the few networks of a fold is mostly their own spread: what is left of it is then mostly chance, and kernel
+ * regression's stands for it, but not for that of networks that were stopped before they had learned as much. */
 static bool mostly_spread(const epiqp_problem *pb, const epiqp_fold_findings *folds, const double *error)
 {
     const double few = (double)pb->plan->folds->starts;
@@ -46,7 +47,7 @@ static double error_of_all(const epiqp_problem *pb, const epiqp_fold_findings *f
 {
     const double between = epiqp_mean(folds->between, pb->n), few = (double)pb->plan->folds->starts,
                  all = (double)pb->plan->ran.members, own = mean_square(error, pb->n);
-    const bool by_kernel = l->known && mostly_spread(pb, folds, error);
+    const bool by_kernel = l->known && !epiqp_stops(&pb->plan->ran) && mostly_spread(pb, folds, error);
     return fmin((by_kernel ? mean_square(l->left_out, pb->n) : fmax(own - between / few, 0)) + between / all, own);
 }
 
@@ -70,6 +71,17 @@ static double shrink_without_kernel(const epiqp_problem *pb, const epiqp_finding
     return all > 0 ? sqrt(fmax(share, 1 - (1 - sqrt(share)) * data / all)) : 1;
 }
 
+static int warn_of_spread(const epiqp_problem *pb)
+{
+    const ptrdiff_t few = pb->plan->folds->starts, most = pb->plan->ran.members;
+    if (!(epiqp_variance(pb->data->y, pb->n) > 0)) return EPIQ_OK; /* nothing to learn */
+    return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_FEW_FOLD_MEMBERS,
+                      "most of the error of the %td networks trained without each fold is what their starts make them "
+                      "differ by: the error of the mean of %td, the noise and the prediction intervals are known "
+                      "roughly only; give {--fold-members} %td, or {--predictor} shifted",
+                      few, most, most);
+}
+
 /* Errors, predictions and variances of the networks of folds (n each). */
 static int by_folds(const epiqp_problem *pb, const epiqp_findings *f, double *error, double *variance, double *data,
                     epiqp_spread_rows *out)
@@ -83,7 +95,10 @@ static int by_folds(const epiqp_problem *pb, const epiqp_findings *f, double *er
         data[i] = data_variance(pb, f, i);
         variance[i] = data[i] + variance[i] / starts;
     }
-    if (!s && l->known && mostly_spread(pb, &f->folds, error)) out->noise2 = l->noise_sd * l->noise_sd;
+    if (!s && mostly_spread(pb, &f->folds, error)) {
+        if (l->known && !epiqp_stops(&pb->plan->ran)) out->noise2 = l->noise_sd * l->noise_sd;
+        s = warn_of_spread(pb);
+    }
     out->prediction = f->folds.mean;
     out->networks = starts;
     out->data = f->retrain.known ? data : NULL;

@@ -48,6 +48,11 @@ check 'flags after it too' says f.json '"correction": "unbiased"'
 check 'no biases at the start' says f.json '"bias_sd": 0,'
 expect_ok "$epiq" estimate rows.csv --target y --at row:1 --members 3 --preset paper --width 8 --optimizer auto --json i.json
 check 'networks trained to the minimum are not stopped' lacks i.json 'stopped_early'
+expect_ok "$epiq" estimate rows.csv --target y --members 5 --width 64 --lambda 1e-3 --optimizer flow --steps 1 --json s.json
+check 'of networks stopped at their starts the few of a fold know little' says s.json '"code": "few_fold_members"'
+check 'and training is to go on' says s.json 'trained longer they may be off by less'
+expect_ok "$epiq" estimate rows.csv --target y --members 5 --width 64 --lambda 1e-3 --optimizer flow --steps 700
+check 'the first line has the time' says "$out" 'lambda 0.001, stopped at time 7;'
 
 expect_exit 1 '' "$epiq" estimate rows.csv --target y --width 0
 expect_exit 1 '' "$epiq" estimate rows.csv --target y --lambda best
