@@ -338,6 +338,12 @@ static double times_of(const job *j, const epiq_plan_step *b)
     return (double)b->rows / j->market.n;
 }
 
+/* A goal that takes rows of which nothing is known: no plan. */
+static bool is_out_of_reach(const job *j, const epiq_plan_step *b)
+{
+    return j->effort->kind == EPIQ_PLAN_GOAL && times_of(j, b) > MANY;
+}
+
 /* Budgets in equal ratios, from the price of one network to beyond the plan and beyond halving the variance, but for those that buy
  * MANY times the rows. */
 static int draw_curve(job *j)
@@ -353,7 +359,7 @@ static int draw_curve(job *j)
     ptrdiff_t count = 0;
     curve[count++] = j->plan->now;
     double lowest = j->market.price_training;
-    bool placed = j->plan->best.cost == 0;
+    bool placed = j->plan->best.cost == 0 || is_out_of_reach(j, &j->plan->best);
     for (int k = 0; k < BUDGETS && reach > lowest; k++) {
         double budget = lowest * pow(reach / lowest, k / (BUDGETS - 1.0));
         epiqp_purchase b = epiqp_best(&j->market, budget);
@@ -416,12 +422,6 @@ static many how_many(double times)
     many out;
     snprintf(out.text, sizeof out.text, times > COUNTED ? "more than %.0f" : "%.0f", fmin(times, COUNTED));
     return out;
-}
-
-/* A goal that takes rows of which nothing is known: no plan. */
-static bool is_out_of_reach(const job *j, const epiq_plan_step *b)
-{
-    return j->effort->kind == EPIQ_PLAN_GOAL && times_of(j, b) > MANY;
 }
 
 /* Noise, and what these rows leave unlearned, after a step. How errors fall is seen from four fifths of the rows to all of them, and
