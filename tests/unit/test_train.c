@@ -1,5 +1,6 @@
 /* The loss against the script, training to the minimum against plain descent left to run, mini-batches, divergence. */
 #include "allocations.h"
+#include "engine/engine.h"
 #include "golden/golden.h"
 #include "kernel/kernel.h"
 #include "stats/stats.h"
@@ -223,6 +224,40 @@ TEST(the_flow_stopped_at_a_time_is_where_descent_is_then)
         NEAR(median_of(gap, MEMBERS), 0, 0.2 * sqrt(epiqp_variance(plain, MEMBERS)));
     }
     epiqp_pass_free(e.c, &pass);
+    free(theta0);
+}
+
+/* A network without a fifth of the rows has lambda n of all of them, so its lambda is larger, and its time shorter by as much. */
+TEST(the_time_of_the_flow_over_n_is_that_of_all_rows)
+{
+    epiqp_env e = env();
+    enum { N = 60, D = 2 };
+    toy s;
+    toy_new(&s, N, D, 16, 1);
+    const ptrdiff_t p = epiqp_net_params(&s.net);
+    double *theta0 = malloc((size_t)p * 16), *theta = theta0 + p, x0[D] = {0.1, 0.1}, got, want;
+    epiq_options o = usual_options();
+    o.width = 16;
+    o.lambda = 1e-2;
+    o.optimizer = EPIQ_OPTIMIZER_FLOW;
+    o.lr = 0.02;
+    o.steps = 1500;
+    epiqp_fit f;
+    EQ(epiqp_fit_new(&e, &o, N, D, s.x, s.y, 1, x0, &f), EPIQ_OK);
+    f.lambda = 1.25 * o.lambda;
+    const epiqp_draw draw = epiqp_draw_of(&o, 0);
+    epiqp_training r;
+    EQ(epiqp_engine_network.member(&e, &f, &draw, &got, NULL, NULL, &r), EPIQ_OK);
+    epiqp_net_init(&f.net, draw.init, theta0);
+    memcpy(theta, theta0, (size_t)p * sizeof *theta);
+    epiqp_task task = {&f.net, N, s.x, s.y, 1.25e-2, theta0, &f.left, 30 / 1.25, false};
+    EQ(epiqp_minimise(&e, &task, 0, theta, &r), EPIQ_OK);
+    epiqp_pass pass;
+    EQ(epiqp_pass_new(&e, &f.net, &pass), EPIQ_OK);
+    epiqp_net_forward(&pass, theta, 1, x0, &want);
+    CLOSE(got, want, 1e-12);
+    epiqp_pass_free(e.c, &pass);
+    epiqp_fit_free(e.c, &f);
     free(theta0);
 }
 
