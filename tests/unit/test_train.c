@@ -194,7 +194,7 @@ TEST(the_flow_stopped_at_a_time_is_where_descent_is_then)
 {
     epiqp_env e = env();
     enum { MEMBERS = 6, N = 80, D = 4 };
-    static const double TIME[] = {5, 50, 400}, STEP = 0.02;
+    static const double TIME[] = {5, 50, 200}, STEP = 0.04;
     toy s;
     toy_new(&s, N, D, 128, 1);
     const ptrdiff_t p = epiqp_net_params(&s.net);
