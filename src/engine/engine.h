@@ -71,5 +71,6 @@ const epiqp_engine *epiqp_engine_of(const epiq_options *o);
 bool epiqp_needs_solve(const epiq_options *o);   /* whether members need the fit solved */
 bool epiqp_start_removed(const epiq_options *o); /* whether a member's own start is taken off its predictions */
 bool epiqp_stops(const epiq_options *o);         /* whether training ends after a given time, not at the minimum */
+double epiqp_flow_time(const epiq_options *o);   /* of optimizer flow on all rows; INFINITY: to its end */
 
 #endif

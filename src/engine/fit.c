@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "epiq_combine.h"
 
+#include <math.h>
 #include <string.h>
 
 const epiqp_engine *epiqp_engine_of(const epiq_options *o)
@@ -28,6 +29,11 @@ bool epiqp_start_removed(const epiq_options *o)
 bool epiqp_stops(const epiq_options *o)
 {
     return o->engine == EPIQ_ENGINE_NETWORK && o->optimizer != EPIQ_OPTIMIZER_AUTO && o->steps > 0;
+}
+
+double epiqp_flow_time(const epiq_options *o)
+{
+    return o->steps ? o->lr * (double)o->steps : INFINITY;
 }
 
 epiqp_net epiqp_net_of(const epiq_options *o, ptrdiff_t d)

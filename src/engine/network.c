@@ -16,7 +16,7 @@ static int train(const epiqp_env *e, const epiqp_fit *f, const epiqp_draw *draw,
     memcpy(theta, theta0, (size_t)epiqp_net_params(&f->net) * sizeof *theta);
     if (o->optimizer == EPIQ_OPTIMIZER_AUTO) return epiqp_minimise(e, &task, o->steps, theta, report);
     if (o->optimizer == EPIQ_OPTIMIZER_FLOW) { /* lambda n is that of all rows, and so is time over n */
-        task.until = o->steps ? o->lr * (double)o->steps * o->lambda / f->lambda : INFINITY;
+        task.until = epiqp_flow_time(o) * o->lambda / f->lambda;
         return epiqp_minimise(e, &task, o->steps ? epiqp_max(o->steps, FLOW_GRADIENTS) : 0, theta, report);
     }
     epiqp_descent how = {o->lr, o->steps, o->optimizer == EPIQ_OPTIMIZER_SGD ? o->batch_size : 0, draw->order};

@@ -549,7 +549,7 @@ int epiqp_check_training(const epiqp_problem *pb, const epiqp_trainings *t)
         return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_STOPPED_EARLY,
                           "%td of %td networks were still improving after %td steps, as {--steps} asked; their "
                           "variance is that of training stopped there, and where much is left to learn the data part, "
-                          "which takes its noise and its shape from the minimum, may be far too small",
+                          "which is scaled from that of the minimum, may be far too small",
                           open, t->count, pb->plan->ran.steps);
     }
     if (open == t->count) {

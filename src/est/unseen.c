@@ -74,7 +74,7 @@ static double shrink_without_kernel(const epiqp_problem *pb, const epiqp_finding
 static int warn_of_spread(const epiqp_problem *pb)
 {
     const ptrdiff_t few = pb->plan->folds->starts, most = pb->plan->ran.members;
-    if (!(epiqp_variance(pb->data->y, pb->n) > 0)) return EPIQ_OK; /* nothing to learn */
+    if (most <= few || !(epiqp_variance(pb->data->y, pb->n) > 0)) return EPIQ_OK; /* or there is nothing to learn */
     return epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_FEW_FOLD_MEMBERS,
                       "most of the error of the %td networks trained without each fold is what their starts make them "
                       "differ by: the error of the mean of %td, the noise and the prediction intervals are known "

@@ -88,8 +88,8 @@ static double passes_of(const epiq_options *o, const epiqp_net *net, ptrdiff_t n
         return usual.products + (o->steps ? fmin((double)o->steps, usual.gradients) : usual.gradients);
     }
     if (o->optimizer == EPIQ_OPTIMIZER_FLOW) {
-        const double time = o->steps ? o->lr * (double)o->steps : INFINITY;
-        return usual.products + usual.gradients * (FLOW_BEGIN + FLOW_ON * sqrt(fmin(time * o->lambda, FLOW_MOST)));
+        const double time = fmin(epiqp_flow_time(o) * o->lambda, FLOW_MOST);
+        return usual.products + usual.gradients * (FLOW_BEGIN + FLOW_ON * sqrt(time));
     }
     const double share = o->optimizer == EPIQ_OPTIMIZER_SGD ? (double)epiqp_min(o->batch_size, n) / (double)n : 1;
     return share * (o->steps ? (double)o->steps : 10 * usual.gradients);

@@ -39,7 +39,7 @@ typedef struct {
                      * overshoots a kink by as much */
     double until;   /* end of the flow, in units of 1/lambda, the time of the slowest directions */
     bool implicit;  /* by implicit steps, where these pay */
-    double settled; /* converged: over some gradients the loss fell by less than this fraction; 0: at the flow's end */
+    double settled; /* converged: over some gradients the loss fell by less than this fraction; FINE has none */
 } manner;
 static const manner SHALLOW = {0.7, 9.8, 100, 1, false, 1e-3}, DEEP = {0.7, 9.8, 100, 0.1, true, 1e-3};
 static const manner CAREFUL = {0.4, 10, 12, 1, false, 2e-4}, FINE = {0.1, 10, 6, 3, false, 0};
