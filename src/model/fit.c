@@ -253,10 +253,7 @@ static int build(epiq_ctx *c, const epiq_data *data, const epiq_result *r, epiq_
     int s = copy_names(c, m, data);
     if (s || (s = epiqp_options_keep_texts(c, &m->arena, &m->o))) return s; /* they may be the command line's */
     for (ptrdiff_t k = 0; !s && k < r->warning_count; k++) {
-        const epiq_warning *w = r->warnings[k];
-        if (epiq_warning_describe(w->kind)->scope != EPIQ_ABOUT_POINT) { /* a model's caller asked about no point */
-            s = epiqp_warn(c, &m->warnings, w->kind, "%s", w->message);
-        }
+        s = epiqp_warn(c, &m->warnings, r->warnings[k]->kind, "%s", r->warnings[k]->message);
     }
     if (s) return s;
     m->warning_list = epiqp_arena_list(c, &m->arena, m->warnings.list, m->warnings.count, sizeof *m->warnings.list);

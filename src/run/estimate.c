@@ -375,6 +375,16 @@ static int plan_and_run(epiqp_problem *pb, const epiq_points *where, const epiq_
     return s;
 }
 
+/* Of a model: its caller asked about no point. */
+static void drop_those_about_points(epiqp_warnings *w)
+{
+    ptrdiff_t kept = 0;
+    for (ptrdiff_t k = 0; k < w->count; k++) {
+        if (epiq_warning_describe(w->list[k].kind)->scope != EPIQ_ABOUT_POINT) w->list[kept++] = w->list[k];
+    }
+    w->count = kept;
+}
+
 int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, const epiq_options *o,
                    const epiqp_request *request, epiq_result **out)
 {
@@ -408,6 +418,7 @@ int epiqp_estimate(epiq_ctx *c, const epiq_data *data, const epiq_points *at, co
     if (!s) s = epiqp_warn_blas(&pb.e, pb.warnings);
     if (!s) s = epiqp_run_device(&pb.e, &own, epiqp_device_worth(&pb, &own), pb.warnings);
     if (!s) s = plan_and_run(&pb, at, &own, request, &plan, a, &ended_early);
+    if (request->model) drop_those_about_points(&a->warnings);
     if (!s) s = epiqp_answer_complete(c, a, request->forecast_only ? 0 : at->count);
     s = epiq_ctx_agree(c, s); /* other ranks may still be at work, and learn of a failure here */
     epiqp_arena_free(c, &scratch);

@@ -143,8 +143,8 @@ TEST(what_iteration_cannot_make_small_is_said_or_refused)
         o.tolerance = 0.1;
         int s = run(N, D, X, Y, NULL, POINTS, AT, &o);
         if (l == 2) {
-            EQ(s, EPIQ_E_NUMERIC);
-            SAYS_ROUGHLY(epiq_message(c), "lambda");
+            EQ(s, EPIQ_E_NUMERIC); /* not arrived or too much left open: rounding decides which comes first */
+            CONTAINS(epiq_message(c), "a larger lambda");
             CONTAINS(epiq_message(c), "solver exact");
             break;
         }

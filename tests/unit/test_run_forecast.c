@@ -5,6 +5,7 @@
 #include "epiq_model.h"
 #include "run/run.h"
 #include "test.h"
+#include "warned.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -208,6 +209,27 @@ TEST(a_forecast_refuses_what_does_not_fit)
     const epiq_grid grid = {.size = sizeof grid, .folds = 2};
     EQ(epiq_compare_forecast(c, data, at, &o, &grid, &r), EPIQ_E_NOMEM);
     TRUE(!r);
+    end();
+}
+
+/* Its forecast asks at the mean in place of the points to come, and so do its networks. */
+TEST(a_model_is_warned_of_no_point)
+{
+    start();
+    epiq_result *r = NULL;
+    o.bias_sd = 0; /* the mean is where such networks jump */
+    EQ(epiq_forecast(c, data, at, &o, &r), EPIQ_OK);
+    TRUE(warned_in(r, "jump"));
+    epiq_result_free(c, r);
+    EQ(epiq_fit_forecast(c, data, &o, &r), EPIQ_OK);
+    TRUE(!warned_in(r, "jump"));
+    epiq_result_free(c, r);
+    epiq_model *m = NULL;
+    EQ(epiq_fit(c, data, &o, &m), EPIQ_OK);
+    for (const epiq_warning *const *w = epiq_model_describe(m).warnings; *w; w++) {
+        EQ(epiq_warning_describe((*w)->kind)->scope == EPIQ_ABOUT_POINT, false);
+    }
+    epiq_model_free(c, m);
     end();
 }
 

@@ -69,8 +69,9 @@ static void as_plain_networks(const epiq_options *o)
     plain(o, shifted ? moved : Y, k, first);
     if (!shifted) plain(o, zero, k, second);
     for (int p = 0; p < 2; p++) {
-        /* the minimum is found to some 1e-7 of the gradient, and targets that differ in the last bit end elsewhere */
-        NEAR(got[p], first[p] - (shifted ? h0[p] : second[p]), 1e-5);
+        /* The minimum is found to some 1e-7 of the gradient, and targets that differ in the last bit end elsewhere: 4e-5
+         * was seen, by another compiler. What is taken off is 9e-4 or more. */
+        NEAR(got[p], first[p] - (shifted ? h0[p] : second[p]), 2e-4);
     }
 }
 
