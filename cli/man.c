@@ -130,6 +130,7 @@ static void put_rest(void)
     item("2", NULL, "a file or its content does not allow what was asked");
     item("3", NULL, "the computation failed, or does not fit in memory");
     item("129, 130, 143", NULL, "stopped by SIGHUP, by SIGINT, by SIGTERM");
+    item("141", NULL, "the reader of standard output has gone");
     puts(".SH FILES");
     item("epiq-report.html", NULL,
          "the page that epiq demo writes into the current folder, unless --report names another");
@@ -156,7 +157,7 @@ static void put_rest(void)
     puts(".SH EXAMPLES");
     put_words("In the order in which they are usually met.");
     put_example("epiq estimate boston.csv --target medv --report boston.html",
-                "How far to trust the prediction at the mean row, as text and as a page:");
+                "How far to trust predictions for rows like those of a table, as text and as a page:");
     put_example(
         "epiq estimate rows.csv --target y --at new.csv --state rows.state --json answer.json",
         "At every row of another file; what is finished is kept, and the same command goes on after an interruption:");

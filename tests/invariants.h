@@ -95,7 +95,9 @@ static const char *sound(const epiq_result *a, const epiq_options *o)
     bool fit = isfinite(a->fit->kernel_rmse) && isfinite(a->fit->r2) && isfinite(a->fit->noise_variance) &&
                a->fit->kernel_rmse >= 0 && a->fit->noise_variance >= 0;
     bool told = a->fit->known || !(a->ran->methods & EPIQ_IF) || o->time > 0 || reason;
+    const bool lists = a->model_choice->tried && a->predictor_choice->tried && a->sweeps && a->warnings && a->notes;
     return !fit                                                                           ? "the fit is none"
+           : !lists                                                                       ? "a list is NULL"
            : !told                                                                        ? "no fit, and no reason"
            : !sound_text(a->advice->text)                                                 ? "advice of inf or nan"
            : !isfinite(a->training->loss_max) || !isfinite(a->training->gradient_rel_max) ? "the training is none"

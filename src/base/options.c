@@ -294,7 +294,9 @@ static int row_check(epiq_ctx *c, const epiq_options *o, const row *r)
     case KIND_METHODS: {
         int v = *(int *)field(o, r);
         if (v > 0 && v <= EPIQ_AUTO) return EPIQ_OK;
-        return epiqp_fail(c, EPIQ_E_USAGE, "{--methods} is empty; name any of if, ev, ba, or auto alone");
+        if (!v) return epiqp_fail(c, EPIQ_E_USAGE, "{--methods} is empty; name any of if, ev, ba, or auto alone");
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "{--methods} is %d; it must be made of EPIQ_IF, EPIQ_EV and EPIQ_BA, or EPIQ_AUTO alone", v);
     }
     default:
         return EPIQ_OK;
@@ -441,7 +443,9 @@ int epiqp_options_set(epiq_ctx *c, epiqp_arena *texts, epiq_options *o, const ch
     int s = epiqp_options_take(c, o, &own);
     if (s) return s;
     const ptrdiff_t i = epiq_options_index(name);
-    if (i < 0 || !has(o, &TABLE[i])) return epiqp_fail(c, EPIQ_E_USAGE, "there is no option \"%s\"", name);
+    if (i < 0 || !has(o, &TABLE[i])) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "there is no option \"%s\"; docs/options.md lists them", name);
+    }
     if ((s = row_set(c, &own, &TABLE[i], value))) return s;
     const char **text = TABLE[i].kind == KIND_TEXT ? field(&own, &TABLE[i]) : NULL;
     if (text && !(*text = epiqp_arena_printf(c, texts, "%s", value))) return EPIQ_E_NOMEM;

@@ -244,7 +244,8 @@ int epiq_points_add_rows(epiq_ctx *c, epiq_points *p, ptrdiff_t count, const dou
     epiqp_clear(c);
     ptrdiff_t items;
     if (count < 1 || __builtin_mul_overflow(count, p->data->d, &items)) {
-        return epiqp_fail(c, EPIQ_E_DATA, "%td points cannot be added; give at least one", count);
+        return epiqp_fail(c, EPIQ_E_DATA, "%td points cannot be added; give %s", count,
+                          count < 1 ? "at least one" : "fewer");
     }
     int status = epiqp_check_finite(c, "at", count, p->data->d, x);
     return status ? status : add(c, p, count, x, "", true);

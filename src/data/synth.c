@@ -29,7 +29,8 @@ int epiq_synth(epiq_ctx *c, int set, ptrdiff_t n, ptrdiff_t d, uint64_t seed, do
         return epiqp_fail(c, EPIQ_E_USAGE, "there is no synthetic set %d; the sets are 1, 2 and 3", set);
     }
     if (n < 1 || d < 1 || __builtin_mul_overflow(n, d, &items)) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "%td rows of %td inputs cannot be made; both must be at least 1", n, d);
+        return epiqp_fail(c, EPIQ_E_USAGE, "%td rows of %td inputs cannot be made; %s", n, d,
+                          n < 1 || d < 1 ? "both must be at least 1" : "make fewer");
     }
     epiqp_stream inputs = {seed, EPIQP_FOR_SYNTH_X, (uint64_t)set},
                  noise = {seed, EPIQP_FOR_SYNTH_NOISE, (uint64_t)set};

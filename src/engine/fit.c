@@ -68,6 +68,9 @@ int epiq_network_start(epiq_ctx *c, const epiq_options *o, ptrdiff_t d, ptrdiff_
     epiq_options own;
     int status = epiqp_options_take(c, o, &own);
     if (status || (status = epiqp_options_check(c, &own))) return status;
+    if (own.width == 0) {
+        return epiqp_fail(c, EPIQ_E_USAGE, "{--width} is auto, which an estimate or a fit chooses; give a number here");
+    }
     if (!epiq_network_size(&own, d) || k < 0) {
         return epiqp_fail(c, EPIQ_E_USAGE,
                           "there is no member %td of networks of %td features, width %td and depth %td; members count "

@@ -19,6 +19,7 @@ epiqp_answer *epiqp_answer_new(epiq_ctx *c)
                                        .summary = &a->summary,
                                        .model_choice = &a->model_choice,
                                        .predictor_choice = &a->predictor_choice},
+                            .model_choice.tried = epiqp_empty_list,
                             .predictor_choice.tried = epiqp_empty_list};
     }
     return a;

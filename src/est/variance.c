@@ -33,7 +33,7 @@ epiq_part epiq_part_of(double variance, double df, double level, epiq_method met
         if (lo > 0) {
             part.has_interval = 1;
             part.lo = fmin(lo, variance); /* with less than a degree of freedom the quantiles may lie beyond it */
-            part.open = !(hi <= FARTHEST * variance);
+            part.open = !(hi <= fmin(FARTHEST * variance, DBL_MAX));
             part.hi = part.open ? 0 : fmax(hi, variance);
         }
     }

@@ -15,6 +15,7 @@
 
 enum {
     CHUNK = EPIQP_SHALLOW32_ROWS,
+    MOST_THREADS = 4096,   /* as of an estimate */
     MOST_POINTS = 4096,    /* of a block: enough chunks for many threads */
     MOST_KERNEL = 1 << 22, /* numbers of a block's kernel, 32 MiB */
     LEAST_POINTS = 256,    /* fewer make the solves slow */
@@ -169,10 +170,10 @@ static int refuse(const asking *a, ptrdiff_t p, const double *given, const doubl
     for (ptrdiff_t k = 1; k < a->m->d && isfinite(x[worst]); k++) {
         worst = fabs(x[k]) <= fabs(x[worst]) ? worst : k;
     }
-    return epiqp_fail(a->e->c, EPIQ_E_DATA,
-                      "row %td: %s = %g is too far from the data to be scaled and squared, or not a number; check its "
-                      "units",
-                      a->out->first + a->before + p + 1, epiqp_show(a->m->feature[worst]).text, given[worst]);
+    const char *why = isnan(given[worst]) ? "not a number; leave that row out"
+                                          : "too far from the data to be scaled and squared; check its units";
+    return epiqp_fail(a->e->c, EPIQ_E_DATA, "row %td: %s = %g is %s", a->out->first + a->before + p + 1,
+                      epiqp_show(a->m->feature[worst]).text, given[worst], why);
 }
 
 /* Those of the span, scaled, and settled as an estimate's are. */
@@ -587,9 +588,10 @@ int epiq_model_predict(epiq_ctx *c, const epiq_model *m, ptrdiff_t count, const 
     epiq_predictions own = {0}, *out = &own;
     int s = epiqp_take(c, "epiq_predictions", wanted, &own, sizeof own);
     if (s) return s;
-    if (count < 0 || !out->known || out->threads < 0) {
-        return epiqp_fail(c, EPIQ_E_USAGE, "%td rows with %td threads cannot be asked; give both from 0 on, and known",
-                          count, out->threads);
+    if (count < 0 || !out->known || out->threads < 0 || out->threads > MOST_THREADS) {
+        return epiqp_fail(c, EPIQ_E_USAGE,
+                          "%td rows with %td threads cannot be asked; give rows from 0 on, 0 to %d threads, and known",
+                          count, out->threads, MOST_THREADS);
     }
     const double level = out->level == 0 ? 0.95 : out->level;
     if (!(level > 0 && level < 1)) {

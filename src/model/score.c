@@ -155,7 +155,7 @@ static int judge_errors(const scoring *w)
     for (ptrdiff_t i = 0; i < n; i++) {
         w->error[i] = w->y[i] - s->prediction[i];
         unit = fmax(unit, fmax(fabs(w->error[i]), fabs(w->y[i] - mean)));
-        if (!(unit <= FARTHEST)) {
+        if (!(fabs(w->error[i]) <= FARTHEST)) { /* the mean may be beyond it because of another row */
             return epiqp_fail(w->c, EPIQ_E_DATA,
                               "the target of row %td is too far from its prediction; check its units",
                               s->row ? s->row[i] : i + 1);

@@ -104,14 +104,24 @@ static void store(const uint8_t *bytes, size_t size)
     EXPECT(!size || image->pMethods->xWrite(image, bytes, (int)size, 0) == SQLITE_OK);
 }
 
-/* But for a part of a page at the end, which is nothing to SQLite: it may fill or cut it. */
+/* Four bytes of a database's header: a number, its highest byte first. */
+static size_t number_at(const uint8_t *bytes)
+{
+    return (size_t)bytes[0] << 24 | (size_t)bytes[1] << 16 | (size_t)bytes[2] << 8 | bytes[3];
+}
+
+/* But for what is nothing to SQLite, which may fill or cut it: a part of a page at the end, and pages beyond those that the header
+ * counts, if the count is of the last change. */
 static bool as_stored(const uint8_t *bytes, size_t size)
 {
     static uint8_t now[1 << 16];
     sqlite3_int64 length;
     EXPECT(image->pMethods->xFileSize(image, &length) == SQLITE_OK);
     const size_t page = size < 18 ? 0 : bytes[16] << 8 | bytes[17], part = page < 512 ? 0 : size % page;
-    const size_t whole = size - part, most = whole + (part ? page : 0);
+    size_t whole = size - part;
+    const size_t most = whole + (part ? page : 0),
+                 counted = page < 512 || size < 100 ? 0 : page * number_at(bytes + 28);
+    if (counted && counted < whole && number_at(bytes + 24) == number_at(bytes + 92)) whole = counted;
     return (size_t)length >= whole && (size_t)length <= most && whole <= sizeof now &&
            (!whole || (image->pMethods->xRead(image, now, (int)whole, 0) == SQLITE_OK && !memcmp(now, bytes, whole)));
 }

@@ -87,6 +87,8 @@ TEST(an_interval_contains_its_estimate_and_its_end_may_be_unknown)
         }
     }
     TRUE(epiq_part_of(3, 1, 0.95, EPIQ_BY_IF).open && !epiq_part_of(3, 2, 0.95, EPIQ_BY_IF).open);
+    epiq_part beyond = epiq_part_of(1e308, 3, 0.95, EPIQ_BY_IF); /* an end that is no double */
+    TRUE(beyond.has_interval && beyond.open && beyond.hi == 0);
 }
 
 /* The variance of a chi-squared variance V is 2 V^2/nu, and those of a sum add up. */

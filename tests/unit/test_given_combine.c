@@ -428,6 +428,7 @@ TEST(a_start_is_that_of_the_member)
     EQ(epiq_network_start(c, &o, 0, 0, a), EPIQ_E_USAGE);
     o.width = 0;
     EQ(epiq_network_start(c, &o, 4, 0, a), EPIQ_E_USAGE);
+    SAYS(epiq_message(c), "auto");
     EQ(epiq_network_size(&o, 4), 0);
     o.width = 10000000;
     o.depth = 1000;

@@ -206,6 +206,7 @@ TEST(what_cannot_be_kept_is_refused)
     SAYS(epiq_message(c), "row 42");
     far[0] = NAN;
     EQ(epiq_model_predict(c, ev, 1, far, &out), EPIQ_E_DATA);
+    SAYS(epiq_message(c), "not a number");
     epiq_model_free(c, ev);
     epiq_data_free(c, data);
     end(c);

@@ -300,6 +300,10 @@ TEST(a_model_without_intervals_has_errors_alone)
     EQ(epiq_score_rows(c, m, 2, AT, TARGET, &(epiq_score_request){.size = sizeof(epiq_score_request), .level = 2}, &s),
        EPIQ_E_USAGE);
     SAYS(epiq_message(c), "level");
+    TARGET[3] = 1e308; /* which spoils the mean of all */
+    EQ(epiq_score_rows(c, m, ROWS, AT, TARGET, &(epiq_score_request){.size = sizeof(epiq_score_request)}, &s),
+       EPIQ_E_DATA);
+    SAYS(epiq_message(c), "row 4");
     TARGET[0] = 1e308;
     TARGET[1] = -1e308;
     EQ(epiq_score_rows(c, m, 2, AT, TARGET, &(epiq_score_request){.size = sizeof(epiq_score_request)}, &s),

@@ -47,6 +47,7 @@ static int train(const epiqp_net *net, ptrdiff_t steps, bool there, int count, d
     int status = epiqp_left_new(&here, net, N, X, &left);
     if (!status && there) status = epiqp_many_new(&with, count, (count + 2) / 3, epiqp_remote_bytes(p), &many);
     if (!status && there) epiqp_many_begin(many, count);
+    const bool ready = !status;
 #pragma omp parallel for num_threads(count) schedule(static, 1)
     for (int k = 0; k < count; k++) {
         epiqp_env own = here;
@@ -54,7 +55,7 @@ static int train(const epiqp_net *net, ptrdiff_t steps, bool there, int count, d
         own.remote = many ? epiqp_many_place(many, k) : NULL;
         epiqp_net_init(net, (epiqp_stream){3, (uint64_t)k, 0}, theta0 + k * p);
         memcpy(theta + k * p, theta0 + k * p, (size_t)p * sizeof *theta);
-        int s = status ? EPIQ_OK : epiqp_minimise(&own, &task, steps, theta + k * p, &report[k]);
+        int s = ready ? epiqp_minimise(&own, &task, steps, theta + k * p, &report[k]) : EPIQ_OK;
 #pragma omp critical(test)
         if (s) status = s;
         if (many) epiqp_many_leave(own.remote);
