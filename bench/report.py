@@ -92,6 +92,8 @@ def goals():
     peers = [over(find("kernel", c, f"epiq, {w}", whole), find("kernel", c, f"{peer}, {w}", whole))
              for c, w, peer in (("n = 500,", "exact", "NumPy/SciPy"), ("n = 2000", "exact", "NumPy/SciPy"),
                                 (n8, "as printed", "NumPy/SciPy"), (n8, "as printed", "neural-tangents"))]
+    small = [over(find("kernel", c, "epiq, as printed", whole), find("kernel", c, "neural-tangents, as printed", whole))
+             for c in ("n = 500,", "n = 2000")]
     kernels = [over(find("kernel", c, "neural-tangents", "kernel alone"), find("kernel", c, "epiq", "kernel alone"))
                for c in ("n = 500,", "n = 2000", n8)]
     memory = most(find("kernel", n8, f"epiq, {w}", "peak memory") for w in ("as printed", "exact", "64 probes"))
@@ -153,7 +155,8 @@ def goals():
         ("kernel alone: neural-tangents over epiq, n = 500", ">=", 5, kernels[0], "x"),
         ("kernel alone: neural-tangents over epiq, n = 2000", ">=", 5, kernels[1], "x"),
         ("kernel alone: neural-tangents over epiq, n = 8000", ">=", 5, kernels[2], "x"),
-        ("kernel, factor, IF: epiq over any peer, worst size", "<=", 1, most(peers), "x"),
+        ("kernel, factor, IF: epiq over its fastest peer that does the same, worst size", "<=", 1, most(peers), "x"),
+        ("... as printed, n = 500 and 2000, where epiq has the inverse, too: over neural-tangents", "<=", 1, most(small), "x"),
         ("peak memory at n = 8000 over one n x n double matrix", "<=", 1.1, memory, "x"),
         ("10,000 points at n = 4000 over bare dpotrs", "<=", 1.5,
          over(find("points", "n = 4000", "epiq"), find("points", "n = 4000", "bare dpotrs")), "x"),

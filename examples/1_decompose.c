@@ -23,7 +23,7 @@ int main(void)
     epiq_points *at = NULL;
     epiq_result *r = NULL;
     epiq_options o = epiq_options_default();
-    o.width = 256; /* smaller than the default, to be quick */
+    o.width = 256; /* given, not chosen, to be quick */
     o.members = 20;
 
     bool ok = epiq_ctx_new(&c) >= 0 &&                              /* holds memory and messages */

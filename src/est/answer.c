@@ -6,7 +6,8 @@ epiqp_answer *epiqp_answer_new(epiq_ctx *c)
     epiqp_answer *a = epiqp_alloc(c, 1, sizeof *a);
     if (a) {
         *a = (epiqp_answer){.warnings = {.arena = &a->arena},
-                            .result = {.sweeps = epiqp_empty_list,
+                            .result = {.ranks = 1,
+                                       .sweeps = epiqp_empty_list,
                                        .advice = &a->advice,
                                        .ran = &a->ran,
                                        .cost = &a->cost,

@@ -308,7 +308,7 @@ static int describe_run(const epiqp_problem *pb, epiqp_answer *a)
     a->ran = pb->plan->ran;
     a->cost = pb->plan->cost;
     a->result.choice = pb->plan->choice;
-    a->result.ranks = k ? k->ranks : 1;
+    if (k) a->result.ranks = k->ranks;
     const char *beside = k ? k->name : pb->e.device ? pb->e.device->table->name : NULL;
     a->result.backend = beside ? epiqp_arena_printf(pb->e.c, pb->lasting, "%s+%s", beside, backend) : backend;
     return a->result.backend ? EPIQ_OK : EPIQ_E_NOMEM;

@@ -17,13 +17,14 @@
  *     epiq_decide.h    more rows or more networks? which model? where to measure next?
  *     epiq_combine.h   networks trained elsewhere; kernels and starting weights
  *     epiq_cluster.h   one estimate on many processes
+ *     epiq_device.h    the calls of a GPU that a library of your own can provide
  *
  * Rules that hold everywhere
  *   - Every call that can fail returns an int: 0 is fine, negative means there is no result, positive means there is
  *     one with a caveat. After a failure epiq_message() says in one sentence what was wrong and what to do; after
  *     EPIQ_PARTIAL the warning EPIQ_W_STOPPED says what is missing.
  *   - The library never prints, exits, aborts or reads the environment, and no NaN or infinity leaves it.
- *   - A constructor that fails leaves *out == NULL. Every _free accepts NULL.
+ *   - A constructor that fails leaves *out == NULL. Every _free accepts NULL; no other pointer may be NULL unless it is said.
  *   - A context serves one thread at a time; different contexts are independent. What a call makes belongs to the
  *     context it was given and is freed before it.
  *   - Matrices are row-major doubles. Variances are in squared units of the target as given.
@@ -97,7 +98,7 @@ typedef struct {
     ptrdiff_t done, all; /* finished units, units in total */
 } epiq_progress;
 
-/* Called after each finished unit, never twice at a time but perhaps from a worker thread; non-zero requests a stop. */
+/* Called before the first and after each finished unit, never twice at a time but perhaps from a worker thread; non-zero requests a stop. */
 EPIQ_API void epiq_ctx_on_progress(epiq_ctx *c, int (*report)(void *user, const epiq_progress *p), void *user);
 
 /* Requests that the running call end soon with EPIQ_E_STOPPED; safe in a signal handler and from other threads. */

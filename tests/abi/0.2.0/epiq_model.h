@@ -111,7 +111,7 @@ EPIQ_API int epiq_reader_open(epiq_ctx *c, const epiq_model *m, const char *path
 EPIQ_API int epiq_reader_open_with(epiq_ctx *c, const epiq_model *m, const char *path, const char *copy,
                                    epiq_reader **out);
 /* What to do with rows that lack a cell, an epiq_missing: refused unless this is called before the first block; EPIQ_MISSING_DROP:
- * they stay in their places, and all their numbers are NaN. */
+ * they stay in their places, and all their numbers are NaN; leave them out of what epiq_model_predict is asked. */
 EPIQ_API void epiq_reader_missing(epiq_reader *r, int missing);
 EPIQ_API int epiq_reader_next(epiq_ctx *c, epiq_reader *r, ptrdiff_t most, double *x,
                               ptrdiff_t *count); /* x: most by features; *count is 0 at the end */
