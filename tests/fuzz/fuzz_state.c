@@ -110,20 +110,46 @@ static size_t number_at(const uint8_t *bytes)
     return (size_t)bytes[0] << 24 | (size_t)bytes[1] << 16 | (size_t)bytes[2] << 8 | bytes[3];
 }
 
-/* But for what is nothing to SQLite, which may fill or cut it: a part of a page at the end, and pages beyond those that the header
- * counts, if the count is of the last change. */
+enum { MOST_BYTES = 1 << 16, LEAST_PAGE = 512 };
+
+/* Marks the pages that are free, which SQLite may fill with anything: those that the list of free pages names. */
+static void mark_free(const uint8_t *bytes, size_t page, size_t pages, bool *is_free)
+{
+    size_t trunk = number_at(bytes + 32);
+    for (size_t turn = 0; turn < pages && trunk >= 1 && trunk <= pages; turn++) {
+        const uint8_t *at = bytes + (trunk - 1) * page;
+        const size_t named = number_at(at + 4);
+        for (size_t k = 0; k < named && 8 + 4 * (k + 1) <= page; k++) {
+            const size_t leaf = number_at(at + 8 + 4 * k);
+            if (leaf >= 1 && leaf <= pages) is_free[leaf - 1] = true;
+        }
+        trunk = number_at(at);
+    }
+}
+
+/* But for what is nothing to SQLite, which may fill or cut it: a part of a page at the end, free pages, and pages beyond those that
+ * the header counts, if the count is of the last change. */
 static bool as_stored(const uint8_t *bytes, size_t size)
 {
-    static uint8_t now[1 << 16];
+    static uint8_t now[MOST_BYTES];
+    bool is_free[MOST_BYTES / LEAST_PAGE] = {false};
     sqlite3_int64 length;
-    EXPECT(image->pMethods->xFileSize(image, &length) == SQLITE_OK);
-    const size_t page = size < 18 ? 0 : bytes[16] << 8 | bytes[17], part = page < 512 ? 0 : size % page;
+    EXPECT(size <= sizeof now && image->pMethods->xFileSize(image, &length) == SQLITE_OK);
+    const size_t named = size < 18 ? 0 : bytes[16] << 8 | bytes[17], page = named < LEAST_PAGE ? 0 : named;
+    const size_t part = page ? size % page : 0, most = size - part + (part ? page : 0);
     size_t whole = size - part;
-    const size_t most = whole + (part ? page : 0),
-                 counted = page < 512 || size < 100 ? 0 : page * number_at(bytes + 28);
-    if (counted && counted < whole && number_at(bytes + 24) == number_at(bytes + 92)) whole = counted;
-    return (size_t)length >= whole && (size_t)length <= most && whole <= sizeof now &&
-           (!whole || (image->pMethods->xRead(image, now, (int)whole, 0) == SQLITE_OK && !memcmp(now, bytes, whole)));
+    if (page && whole) {
+        const size_t counted = page * number_at(bytes + 28);
+        if (counted && counted < whole && number_at(bytes + 24) == number_at(bytes + 92)) whole = counted;
+        mark_free(bytes, page, whole / page, is_free);
+    }
+    if ((size_t)length < whole || (size_t)length > most) return false;
+    EXPECT(!whole || image->pMethods->xRead(image, now, (int)whole, 0) == SQLITE_OK);
+    const size_t step = page ? page : whole;
+    for (size_t at = 0; at < whole; at += step) {
+        if (!is_free[at / step] && memcmp(now + at, bytes + at, step) != 0) return false;
+    }
+    return true;
 }
 
 /* ---- the questions ---- */
