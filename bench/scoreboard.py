@@ -77,6 +77,13 @@ def splits_of(folder, name, n, keep):
     return splits, "as published"
 
 
+def repeated(rows, split):
+    """The share of the rows judged on that stand among those learned from, target and all."""
+    judged = set(split)
+    learned = {tuple(row) for i, row in enumerate(rows) if i not in judged}
+    return statistics.fmean(tuple(rows[i]) in learned for i in split)
+
+
 # ---- scores ----
 
 def normal_scores(y, mean, sd):
@@ -108,11 +115,12 @@ def run(folder, tables, names, count, keep, compute_more, jobs):
         environment()  # once, before all ask for it
     with ExitStack() as open_ones, ThreadPoolExecutor(jobs, initializer=lambda: setattr(
             own, "methods", open_ones.enter_context(closing(Methods())))) as pool:
-        wanted = []
+        wanted, repeats = [], {}
         for name in tables:
             path = folder / f"{name}.csv"
             header, rows = read_csv(path)
             splits, source = splits_of(folder, name, len(rows), keep)
+            repeats[name] = statistics.fmean(repeated(rows, split) for split in splits)
             content = hashlib.sha256(path.read_bytes() + repr(splits).encode()).hexdigest()[:12]
             for number, split in enumerate(splits[:count], 1):
                 judged = set(split)
@@ -130,7 +138,7 @@ def run(folder, tables, names, count, keep, compute_more, jobs):
                     key = name, content, number, method, version(method)
                     if compute_more or key in records.all:
                         wanted.append(pool.submit(records.get, key, compute))
-        return [w.result() for w in wanted]
+        return [r | {"repeats": repeats[r["table"]]} for r in (w.result() for w in wanted)]
 
 
 # ---- the page ----
@@ -185,8 +193,11 @@ def page(records):
         judged = [r["judged"] for r in own if r["method"] == "epiq" and "judged" in r]
         few = (f" epiq gives intervals at {100 * statistics.fmean(judged):.1f} % of the rows judged on: the others lie "
                "outside the range of the rows it learned from." if judged and min(judged) < 1 else "")
+        share = 100 * own[0]["repeats"]
+        again = (f" Of the rows judged on {share:.0f} % stand among those learned from, target and all: log likelihood, which has no "
+                 "upper end, favours methods that take such rows for certain." if share >= 10 else "")
         size = f"{own[0]['rows']} rows, {own[0]['features']} features"
-        lines += ["", f"## {name}", "", f"{size}; splits {own[0]['splits']}.{few}", "", *table_of(own)]
+        lines += ["", f"## {name}", "", f"{size}; splits {own[0]['splits']}.{few}{again}", "", *table_of(own)]
     return "\n".join(lines) + "\n"
 
 
