@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What is kept of one split. */
 enum { B_RMSE, B_LIKELIHOOD, B_CRPS, B_SQUARED_Z, B_INSIDE, B_JUDGED, B_WIDTH, B_SECONDS, B_FIELDS };
@@ -108,15 +109,26 @@ static int read_rows(lab *l, const char *path, const epiq_matrix *m, lab_board *
 static int take_splits(lab *l, const char *path, const epiq_matrix *m, lab_board *t)
 {
     ptrdiff_t *splits = lab_block(l, m->rows * m->columns, sizeof *splits);
-    if (!splits) return EPIQ_E_NOMEM;
+    ptrdiff_t *line_of = lab_block(l, t->shape.n, sizeof *line_of); /* the last one, from 1, that names a row */
+    if (!splits || !line_of) return EPIQ_E_NOMEM;
+    if (m->real != EPIQ_FLOAT64) {
+        return lab_fail(&l->job->crew, EPIQ_E_DATA, "%s is in single precision; write the splits as CSV", path);
+    }
+    memset(line_of, 0, (size_t)t->shape.n * sizeof *line_of);
     for (ptrdiff_t i = 0; i < m->rows * m->columns; i++) {
         const double v = ((const double *)m->a)[i];
+        const ptrdiff_t line = i / m->columns + 1;
         if (!(v >= 1 && v <= (double)t->shape.n && v == floor(v))) {
             return lab_fail(&l->job->crew, EPIQ_E_DATA,
                             "%s, line %td has something other than a row's number from 1 to %td; write the split again",
-                            path, i / m->columns + 1, t->shape.n);
+                            path, line, t->shape.n);
         }
         splits[i] = (ptrdiff_t)v - 1;
+        if (line_of[splits[i]] == line) {
+            return lab_fail(&l->job->crew, EPIQ_E_DATA, "%s, line %td names row %td twice; write the split again", path,
+                            line, splits[i] + 1);
+        }
+        line_of[splits[i]] = line;
     }
     if (m->columns > t->shape.n - 10) {
         return lab_fail(&l->job->crew, EPIQ_E_DATA, "%s leaves fewer than 10 rows to learn from; judge on fewer", path);
@@ -147,9 +159,7 @@ static int read_table(lab *l, const char *name, lab_board *t)
     epiq_matrix_free(ctx, m);
     m = NULL;
     t->split_rows = (t->shape.n + 9) / 10;
-    FILE *there = s ? NULL : fopen(fixed, "re");
-    if (there) {
-        fclose(there);
+    if (!s && !access(fixed, F_OK)) {
         s = read_matrix(l, fixed, &m);
         s = s ? s : take_splits(l, fixed, m, t);
         epiq_matrix_free(ctx, m);
@@ -162,14 +172,14 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names of the tables of the folder, sorted; returns how many. -1: the folder cannot be read. */
-static ptrdiff_t list_tables(lab *l, const char *names[MOST_TABLES])
+/* Names of the tables of the folder, sorted; returns how many, MOST_TABLES + 1 if there are more. -1: the folder cannot be read. */
+static ptrdiff_t list_tables(lab *l, const char *names[MOST_TABLES + 1])
 {
     static const char CSV[] = ".csv", SPLITS[] = ".splits.csv";
     ptrdiff_t count = 0;
     DIR *folder = opendir(l->job->data_dir);
     if (!folder) return -1;
-    for (const struct dirent *entry; count < MOST_TABLES && (entry = readdir(folder));) {
+    for (const struct dirent *entry; count <= MOST_TABLES && (entry = readdir(folder));) {
         const size_t length = strlen(entry->d_name), end = sizeof CSV - 1, longer = sizeof SPLITS - 1;
         if (length <= end || strcmp(entry->d_name + length - end, CSV) != 0) continue;
         if (length > longer && strcmp(entry->d_name + length - longer, SPLITS) == 0) continue;
@@ -309,7 +319,7 @@ static bool takes_part(const lab *l, const contender *who)
 
 int study_benchmark(lab *l)
 {
-    const char *names[MOST_TABLES];
+    const char *names[MOST_TABLES + 1];
     const ptrdiff_t tables = list_tables(l, names);
     if (tables < 0) {
         return lab_fail(&l->job->crew, EPIQ_E_FILE, "the folder %s cannot be read (%s); name another with --data-dir",
@@ -322,6 +332,10 @@ int study_benchmark(lab *l)
     if (!s && !tables) {
         s = lab_fail(&l->job->crew, EPIQ_E_DATA, "the folder %s has no tables NAME.csv; name another with --data-dir",
                      l->job->data_dir);
+    }
+    if (!s && tables > MOST_TABLES) {
+        s = lab_fail(&l->job->crew, EPIQ_E_DATA, "the folder %s has more than %d tables; take some out of it",
+                     l->job->data_dir, MOST_TABLES);
     }
     for (ptrdiff_t k = 0; !s && k < tables; k++) {
         lab_board *t = &table[k];

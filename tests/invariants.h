@@ -45,8 +45,14 @@ static bool sound_list(const double *v, ptrdiff_t count)
 /* NULL, or what is wrong with it */
 static const char *sound_point(const epiq_point *p)
 {
-    const epiq_part *parts[] = {
-        &p->prediction_variance, &p->full_variance, &p->procedural, &p->data, &p->ensemble, &p->single, &p->infinite, &p->ba.part};
+    const epiq_part *parts[] = {&p->prediction_variance,
+                                &p->full_variance,
+                                &p->procedural,
+                                &p->data,
+                                &p->ensemble,
+                                &p->single,
+                                &p->infinite,
+                                &p->ba.part};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         if (!sound_part(parts[k])) return "a part is none, negative or beside its interval";
     }

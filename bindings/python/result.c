@@ -351,7 +351,8 @@ static PyMethodDef METHODS[] = {
     {"numbers", result_numbers, METH_O,
      "numbers(name)\n--\n\nfloat64 of all points, one after the other, in a bytearray; NaN: not known. name: "
      "prediction,\n"
-     "prediction_variance, full_variance, procedural, data, ensemble, single, those with _interval (two for each point),\n"
+     "prediction_variance, full_variance, procedural, data, ensemble, single, those with _interval (two for each "
+     "point),\n"
      "predictive_interval, left_out (the row that is, from 1, or 0), members, batches."},
     {0},
 };

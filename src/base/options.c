@@ -243,9 +243,21 @@ static bool may_be_auto(const row *r)
     return r->scope & MAY_BE_AUTO;
 }
 
+/* A number in C's notation whatever the host program's locale, and nothing after it. */
+static bool parse_real(const char *text, double *v)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!plain) return false;
+    char *end;
+    *v = strtod_l(text, &end, plain);
+    freelocale(plain);
+    return end != text && !*end && !isspace((unsigned char)text[0]);
+}
+
 static int out_of_range(epiq_ctx *c, const row *r, const char *value)
 {
-    const double share = strtod(value, NULL) / 100;
+    double percent;
+    const double share = parse_real(value, &percent) ? percent / 100 : 0;
     if (r->hi < 1 && share >= 0.5 && share <= r->hi) {
         return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is %s; write %g for %s %%", r->info.name, value, share, value);
     }
@@ -318,17 +330,6 @@ static int not_a_value(epiq_ctx *c, const row *r, const char *value, const char 
 {
     return epiqp_fail(c, EPIQ_E_USAGE, "{--%s} is \"%.200s\"; it must be %s (the default is %s)", r->info.name, value,
                       wanted, r->info.default_text);
-}
-
-/* A number in C's notation whatever the host program's locale, and nothing after it. */
-static bool parse_real(const char *text, double *v)
-{
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain) return false;
-    char *end;
-    *v = strtod_l(text, &end, plain);
-    freelocale(plain);
-    return end != text && !*end && !isspace((unsigned char)text[0]);
 }
 
 static int set_methods(epiq_ctx *c, const row *r, const char *value, int *methods)

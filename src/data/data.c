@@ -262,9 +262,9 @@ int epiq_data_new(epiq_ctx *c, ptrdiff_t n, ptrdiff_t d, const double *x, const 
     int status = data_alloc(c, o, &own, out);
     if (status) return status;
     if (n < FEW_ROWS || d < 1) {
-        status =
-            epiqp_fail(c, EPIQ_E_DATA, "there are %td rows of %td features; at least %d rows are needed, and 1 feature",
-                       n, d, FEW_ROWS);
+        status = epiqp_fail(c, EPIQ_E_DATA,
+                            "the table is %td by %td, rows by features; at least %d rows are needed, and 1 feature", n,
+                            d, FEW_ROWS);
     } else if (!(status = copy_arrays(c, n, d, x, y, group, *out))) {
         epiqp_sha256 sum = epiqp_sha256_start();
         epiqp_sha256_add(&sum, x, (size_t)(n * d) * sizeof *x);

@@ -126,7 +126,7 @@ int epiqp_array_open(epiq_ctx *c, const char *where, const unsigned char *bytes,
     if (!take_type(descr, a)) {
         return epiqp_fail(c, EPIQ_E_DATA,
                           "%s: the items of the array are %s; save it as numbers, with .astype(\"float64\")", where,
-                          epiqp_show(descr).text);
+                          *descr ? epiqp_show(descr).text : "of no type");
     }
     if (a->dims < 1 || a->dims > 2) {
         return epiqp_fail(c, EPIQ_E_DATA, "%s: the array has %d dimensions; it must have rows and columns", where,

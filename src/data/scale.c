@@ -165,9 +165,10 @@ static const char *sentence_of_constant(epiq_ctx *c, epiq_data *data)
         if (data->least[j] == data->most[j]) epiqp_list_add(&constant, data->feature[j]);
     }
     if (!constant.count) return "";
-    return epiqp_arena_sentence(c, &data->arena,
-                                "%td feature%s only one value and cannot distinguish rows: %s; leave out with {--drop}",
-                                constant.count, constant.count == 1 ? " has" : "s have", epiqp_list_end(&constant));
+    return epiqp_arena_sentence(
+        c, &data->arena, "%td feature%s only one value and cannot distinguish rows: %s; leave %s out with {--drop}",
+        constant.count, constant.count == 1 ? " has" : "s have", epiqp_list_end(&constant),
+        constant.count == 1 ? "it" : "them");
 }
 
 static const char *sentence_of_coarse(epiq_ctx *c, epiq_data *data)

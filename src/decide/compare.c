@@ -11,9 +11,11 @@
 
 enum {
     MODELS_MAX = 1000, /* as many as a reader can use */
-    KINDS = 40,        /* of warnings; there are fewer */
-    NARROWEST = 16,    /* the width below which nothing is to be gained */
-    TIMED = 12,        /* models whose networks are timed for a forecast, about; others are as their counts say */
+#define ONE(name, code, scope, meaning) +1
+    KINDS = 0 EPIQ_WARNING_LIST(ONE), /* of warnings */
+#undef ONE
+    NARROWEST = 16, /* the width below which nothing is to be gained */
+    TIMED = 12,     /* models whose networks are timed for a forecast, about; others are as their counts say */
 };
 
 /* Seconds that a model is expected to take: its kernel's part, its networks on all rows, and those without one fold. */
@@ -138,7 +140,6 @@ static int note(job *j, ptrdiff_t model, int kind, const char *message)
     while (w < j->warned + j->kinds && w->kind != kind) {
         w++;
     }
-    if (w == j->warned + KINDS) return EPIQ_OK;
     if (w == j->warned + j->kinds) {
         *w = (warned){kind, epiqp_arena_printf(j->c, &j->scratch, "%s", message), model, -1, 0};
         if (!w->message) return EPIQ_E_NOMEM;

@@ -48,7 +48,6 @@ typedef struct {
 
 #define EPIQP_MOST 1e9 /* rows or networks: more than any machine holds, and exact as doubles */
 
-double epiqp_networks_most(const epiqp_market *k);
 double epiqp_data_at(const epiqp_market *k, double n); /* data (n/n')^a */
 double epiqp_tau2_at(const epiqp_market *k, double n);
 epiqp_purchase epiqp_buy_nothing(const epiqp_market *k);

@@ -24,7 +24,7 @@ typedef struct {
     double limit; /* the goal or the budget */
 } task;
 
-double epiqp_networks_most(const epiqp_market *k)
+static double networks_most(const epiqp_market *k)
 {
     return k->most > 0 ? k->most : EPIQP_MOST;
 }
@@ -152,8 +152,7 @@ static bool search(const task *t, double *x, double *y)
 /* New rows, at least one, and every network trained again. */
 static bool with_rows(const epiqp_market *k, bool goal, double limit, epiqp_purchase *out)
 {
-    ware rows = {k->price_row, k->n, k->n + 1, EPIQP_MOST},
-         networks = {k->price_training, 0, 1, epiqp_networks_most(k)};
+    ware rows = {k->price_row, k->n, k->n + 1, EPIQP_MOST}, networks = {k->price_training, 0, 1, networks_most(k)};
     bool rows_dearer = k->price_row > k->price_training;
     task t = {k, rows_dearer, goal, rows_dearer ? rows : networks, rows_dearer ? networks : rows, limit};
     double x = 0, y = 0;
@@ -182,7 +181,7 @@ bool epiqp_cheapest(const epiqp_market *k, double goal, epiqp_purchase *out)
     }
     m -= m - 1 > k->m && members_only(k, m - 1).variance <= goal; /* rounding */
     m += members_only(k, m).variance > goal;
-    bool alone = m <= epiqp_networks_most(k) && members_only(k, m).variance <= goal;
+    bool alone = m <= networks_most(k) && members_only(k, m).variance <= goal;
     if (!with_rows(k, true, goal, out)) {
         *out = members_only(k, m);
         return alone;
@@ -193,7 +192,7 @@ bool epiqp_cheapest(const epiqp_market *k, double goal, epiqp_purchase *out)
 
 epiqp_purchase epiqp_best(const epiqp_market *k, double budget)
 {
-    const double most = epiqp_networks_most(k);
+    const double most = networks_most(k);
     double m = fmin(fmax(most, k->m), k->m + floor(budget / k->price_training));
     m += m < most && members_only(k, m + 1).cost <= budget; /* rounding */
     m -= m > k->m && members_only(k, m).cost > budget;

@@ -73,8 +73,8 @@ int epiq_network_start(epiq_ctx *c, const epiq_options *o, ptrdiff_t d, ptrdiff_
     }
     if (!epiq_network_size(&own, d) || k < 0) {
         return epiqp_fail(c, EPIQ_E_USAGE,
-                          "there is no member %td of networks of %td features, width %td and depth %td; members count "
-                          "from 0, features from 1",
+                          "there is no network %td of %td features, width %td and depth %td; networks count from 0, "
+                          "features from 1",
                           k, d, own.width, own.depth);
     }
     epiqp_net net = epiqp_net_of(&own, d);

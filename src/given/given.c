@@ -111,7 +111,7 @@ static int take_resampled(const epiqp_problem *pb, const epiq_given *g, const ep
 static int take_networks(const epiqp_problem *pb, const char *state, const epiq_given *g, epiqp_point_set *w,
                          epiqp_networks out[EPIQP_GIVEN_KINDS])
 {
-    static const char *const KIND[] = {"member", "batch"};
+    static const char *const KIND[] = {"network", "network on a batch"};
     const epiq_matrix *from[] = {g->ensemble, g->batched};
     const bool gathered = state || g->merge_count;
     int s = gathered ? epiqp_gather(pb, state, g, w, out) : EPIQ_OK;

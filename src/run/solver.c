@@ -115,8 +115,9 @@ static bool has_limit(const epiqp_problem *pb, const epiqp_request *request, con
 {
     const epiq_options *o = &plan->ran;
     const bool asked = o->confidence == EPIQ_CONFIDENCE_HALVES || o->confidence == EPIQ_CONFIDENCE_RETRAIN;
-    return asked && !request->model && pb->n <= EPIQP_CHEAP_ROWS && pb->n > 2 && o->lambda > 0 && o->time == 0 && !epiqp_has_groups(pb) &&
-           !pb->left_out && !pb->e.cluster && o->solver == EPIQ_SOLVER_EXACT && o->kernel == EPIQ_KERNEL_POPULATION;
+    return asked && !request->model && pb->n <= EPIQP_CHEAP_ROWS && pb->n > 2 && o->lambda > 0 && o->time == 0 &&
+           !epiqp_has_groups(pb) && !pb->left_out && !pb->e.cluster && o->solver == EPIQ_SOLVER_EXACT &&
+           o->kernel == EPIQ_KERNEL_POPULATION;
 }
 
 /* The plan with one solver. Few rows are solved with exactly whatever was asked. resident: of a factor in a scratch file. */
@@ -266,8 +267,8 @@ int epiqp_plan_new(const epiqp_problem *pb, const epiqp_request *request, epiqp_
         const double whole = out->cost.bytes;
         *out = plan_with(&w, r, EPIQ_SOLVER_ITERATIVE, 0);
         s = epiqp_warn(pb->e.c, pb->warnings, EPIQ_W_APPROXIMATED,
-                       "the exact solution would need %.2f GB and %.2f may be used, so the kernel matrix is solved "
-                       "with by iteration, to a relative residual of %.0e",
+                       "the exact solution would need %.2f GB and %.2f may be used, so the equations are solved by "
+                       "iteration, to a relative residual of %.0e",
                        whole / 1e9, w.have / 1e9, out->ran.tolerance);
     }
     double room = out->ran.scratch && !k ? room_for_spilled(&w, out) : 0;

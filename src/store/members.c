@@ -71,7 +71,7 @@ static void make(const epiqp_maker *m, const epiqp_env *e, const char *stage, pt
     for (ptrdiff_t p = 0; !s && p < a->fit->at.n; p++) {
         if (!isfinite(a->at[p])) {
             s = epiqp_fail(m->e->c, EPIQ_E_NUMERIC,
-                           "member %td's prediction is not finite; use {--scale} standard or a larger {--lambda}",
+                           "the prediction of network %td is not finite; use {--scale} standard or a larger {--lambda}",
                            a->index + 1);
         }
     }

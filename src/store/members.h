@@ -24,7 +24,7 @@ typedef struct {
 /* Reports of all trainings so far. */
 typedef struct {
     ptrdiff_t count, converged;
-    ptrdiff_t resumed; /* taken from the state file */
+    ptrdiff_t resumed;   /* taken from the state file */
     ptrdiff_t in_double; /* trained in double precision, to the end or all the way */
     bool split;          /* some in products of fewer bits: epiq_device.h */
     double loss_max, gradient_rel_max;

@@ -68,6 +68,8 @@ check 'benchmark: threads change no bit but the time' diff <(cells board-1.json 
 check 'benchmark: a line for each score' says board-1.json '"set": "made".*"quantity": "log_likelihood", "method": "infinite", "reps": 2,'
 printf '1,2,3\n4,5,61\n' >tables/made.splits.csv
 expect_exit 2 'made.splits.csv, line 2' "$epiq" study benchmark --data-dir tables --quick --engine infinite --quiet
+printf '1,2,3\n4,5,5\n' >tables/made.splits.csv
+expect_exit 2 'made.splits.csv, line 2 names row 5 twice' "$epiq" study benchmark --data-dir tables --quick --engine infinite --quiet
 printf '1,2,3\n4,5,6\n' >tables/made.splits.csv
 expect_ok "$epiq" study benchmark --data-dir tables --full --engine infinite --json fixed.json --quiet
 check 'benchmark: the splits beside a table are used' says fixed.json '"quantity": "rmse", "method": "infinite", "reps": 2,'

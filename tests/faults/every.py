@@ -272,7 +272,10 @@ def main():
             return 0
         size = rest[0] if rest else "short"
         failures, table = check_wrapped(binary), collections.defaultdict(collections.Counter)
-        numbers = [n for n in range(len(ALL)) if ALL[n] not in DRAWN or shutil.which("rsvg-convert")]
+        draws = shutil.which("rsvg-convert")
+        if not draws:
+            print("SKIPPED: pictures as PNG: there is no rsvg-convert")
+        numbers = [n for n in range(len(ALL)) if ALL[n] not in DRAWN or draws]
         jobs = [(binary, given, number, plans_for(number, size)) for number in numbers]
         with multiprocessing.Pool(len(os.sched_getaffinity(0))) as pool:
             for number, wrong, done in pool.imap(judge_case, jobs):

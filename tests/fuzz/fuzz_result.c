@@ -46,8 +46,14 @@ static void part(digest *d, const epiq_part *p)
 
 static void point(digest *d, const epiq_point *p)
 {
-    const epiq_part *const parts[] = {
-        &p->prediction_variance, &p->full_variance, &p->procedural, &p->data, &p->ensemble, &p->single, &p->infinite, &p->ba.part};
+    const epiq_part *const parts[] = {&p->prediction_variance,
+                                      &p->full_variance,
+                                      &p->procedural,
+                                      &p->data,
+                                      &p->ensemble,
+                                      &p->single,
+                                      &p->infinite,
+                                      &p->ba.part};
     EXPECT(p->at && *p->at);
     numbers(d, (const double[]){p->prediction, p->probe_error, p->kernel_prediction.value}, 3);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {

@@ -191,7 +191,7 @@ void training_agrees(bool ensembles)
     /* the last one goes in two chunks in single precision, the second a row shorter and divided among more threads */
     static const struct {
         ptrdiff_t n, d, width, depth;
-    } SHAPES[] = {{300, 3, 50, 1},  {506, 13, 1024, 1}, {20000, 7, 100, 1}, {70, 25, 33, 1},   {300, 70, 64, 1},
+    } SHAPES[] = {{300, 3, 50, 1},  {506, 13, 1024, 1}, {20000, 7, 100, 1}, {70, 25, 33, 1},    {300, 70, 64, 1},
                   {500, 5, 128, 3}, {9000, 5, 64, 2},   {4000, 10, 512, 3}, {16257, 5, 1024, 2}};
     const ptrdiff_t most = ensembles ? PTRDIFF_MAX : 200000; /* units over rows that a sanitizer goes through in time */
     for (int single = 0; single <= EPIQ_DEVICE_ROUGH; single++) {

@@ -377,8 +377,8 @@ static const cell CELLS[] = {
 
 TEST(fresh_data_with_group_effects_agree)
 {
-    const char *long_run = getenv("EPIQ_GROUP_SETS"); /* so many data sets in every cell, and a line for each */
-    int sets = long_run ? atoi(long_run) : 60;
+    const char *long_run = getenv("TEST_LONG"); /* 300 data sets in every cell, and a line for each */
+    int sets = long_run ? 300 : 60;
     for (size_t k = 0; k < sizeof CELLS / sizeof *CELLS; k++) {
         if (!long_run && k != 0 && k != 4 && k != 6) continue;
         judged j = judge(&CELLS[k], sets, long_run ? 600 : 200);

@@ -331,7 +331,7 @@ TEST(the_data_variance_is_right_where_the_truth_is_known)
     } CELLS[] = {{0.1, false, 0.08}, {0.5, false, 0.08}, {2, false, 0.12}, {0.1, true, 0.05}, {0.5, true, 0.08}};
     for (size_t k = 0; k < sizeof CELLS / sizeof *CELLS; k++) {
         verdict v = simulate(300, CELLS[k].interaction, CELLS[k].kernel);
-        if (getenv("EPIQ_SHOW")) {
+        if (getenv("SHOW")) {
             printf("interaction %g, kernel %d: ratio %.3f +- %.3f, worst point %.3f, coverage %.3f, noise %.3f\n",
                    CELLS[k].interaction, CELLS[k].kernel, v.ratio, v.ratio_se, v.worst, v.coverage, v.noise);
         }

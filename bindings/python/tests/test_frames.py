@@ -259,5 +259,5 @@ def test_models_of_frames_name_the_columns(frame):
         regressor.predict(X.assign(q=1))
     constant = epiq.EpistemicRegressor(**ASK).fit(X.assign(a=1.0), y * 0 + 3).warnings_
     told = {w["code"]: w["message"] for w in constant}
-    assert told["constant_columns"].endswith(": a; leave out with drop")
+    assert told["constant_columns"].endswith(": a; leave it out with drop")
     assert told["constant_target"].startswith(f"the target {y.name} has only one value, 3, ")
