@@ -93,7 +93,10 @@ static nearby look_around(const epiqp_spread *s, const double *x, double predict
         out.weight += s->weight[j];
         out.ratio += s->weight[j] * s->ratio[j];
         out.data += s->weight[j] * s->data[j];
-        out.beside += s->weight[j] * s->beside[j];
+        const double beside = s->weight[j] * s->beside[j];
+        out.weight2 += s->weight[j] * s->weight[j];
+        out.beside += beside;
+        out.beside2 += beside * beside;
     }
     return out;
 }
@@ -111,6 +114,22 @@ double epiqp_spread_trust(const nearby *near)
 double epiqp_spread_trust_row(const epiqp_spread *s, ptrdiff_t row)
 {
     return epiqp_spread_trust(&s->of_row[row]);
+}
+
+epiq_part epiqp_spread_trusted(const nearby *near, epiq_part data, double level)
+{
+    const double trust = epiqp_spread_trust(near);
+    const epiq_part part = epiqp_in_units(data, trust);
+    if (trust == 1 || !part.known || !(data.df > 0)) return part;
+    const double mean = near->beside / near->weight,
+                 error = sqrt(fmax(0, near->beside2 - mean * mean * near->weight2)) / (trust * near->data),
+                 df = 1 / (1 / data.df + error * error / 2);
+    return epiq_part_of(part.variance, fmax(df, fmin(data.df, EPIQP_NARROW)), level, data.method);
+}
+
+epiq_part epiqp_spread_trusted_row(const epiqp_spread *s, ptrdiff_t row, epiq_part data, double level)
+{
+    return epiqp_spread_trusted(&s->of_row[row], data, level);
 }
 
 /* ---- the scale ---- */

@@ -6,6 +6,7 @@
 #ifndef EPIQP_SPREAD_H
 #define EPIQP_SPREAD_H
 
+#include "est/variance.h"
 #include "la/la.h"
 
 #include <stdbool.h>
@@ -97,10 +98,11 @@ bool epiqp_spread_factor(const epiqp_spread *s, double level, double *factor);
 
 /* What the rows near a place say. */
 typedef struct epiqp_nearby {
-    double weight, ratio; /* sums over the neighbours: of the weights, of weight times ratio, */
-    double data, beside;  /* of weight times data and beside */
-    double apart2;        /* squared distance, by features alone, of the nearest row */
-    double noise;         /* of a row: its noise variance (Y6) */
+    double weight, ratio;    /* sums over the neighbours: of the weights, of weight times ratio, */
+    double data, beside;     /* of weight times data and beside, */
+    double weight2, beside2; /* of the squares of weight, and of weight times beside */
+    double apart2;           /* squared distance, by features alone, of the nearest row */
+    double noise;            /* of a row: its noise variance (Y6) */
 } epiqp_nearby;
 
 /* x: d. Takes O(min(n, 2048) d) time. Thread-safe, as are those that follow. */
@@ -109,6 +111,9 @@ epiqp_nearby epiqp_spread_look(const epiqp_spread *s, const double *x, double pr
 double epiqp_spread_trust(const epiqp_nearby *near);
 double epiqp_spread_trust_row(const epiqp_spread *s,
                               ptrdiff_t row); /* its own group, and so its own error, says nothing */
+/* The data part times that. The fewer errors say so and the more they scatter, the fewer degrees of freedom, down to EPIQP_NARROW. */
+epiq_part epiqp_spread_trusted(const epiqp_nearby *near, epiq_part data, double level);
+epiq_part epiqp_spread_trusted_row(const epiqp_spread *s, ptrdiff_t row, epiq_part data, double level);
 
 typedef struct {
     bool known;      /* false: a double cannot hold it */

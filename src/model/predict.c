@@ -404,7 +404,7 @@ static void place(const asking *a, ptrdiff_t p)
     epiqp_nearby near = {0};
     epiq_part ba;
     if (a->look) near = epiqp_spread_look(&m->spread, a->x + p * m->d, a->prediction[p]);
-    if (a->look && m->kept.retrain) a->inf[p] = epiqp_in_units(a->inf[p], epiqp_spread_trust(&near));
+    if (a->look && m->kept.retrain) a->inf[p] = epiqp_spread_trusted(&near, a->inf[p], a->part_level);
     if (!a->own) return;
     const epiqp_split both = split_at(a, p, &ba);
     const epiq_part part =

@@ -226,6 +226,41 @@ TEST(the_procedural_part_of_errors_is_no_room_for_the_data_part)
     end();
 }
 
+/* Where starts are most of the errors, what they leave room for is a small difference of large numbers, which may be near 0 by chance:
+ * then little is said of the data part, and the upper end of its interval is no less than what it was. */
+TEST(a_data_part_lowered_by_chance_has_a_wide_interval)
+{
+    static double data[1000];
+    begin();
+    plant(1000, 13);
+    for (ptrdiff_t i = 0; i < 1000; i++) {
+        data[i] = 0.1;
+        P.variance[i] = 1 + data[i];
+        P.error[i] *= sqrt(1.1);
+    }
+    P.rows.data = data;
+    P.rows.networks = 4;
+    EQ(set_up(1), EPIQ_OK);
+    const epiq_part whole = epiq_part_of(1, 20, 0.95, EPIQ_BY_RETRAIN);
+    int lowered = 0;
+    for (ptrdiff_t i = 0; i < 1000; i++) {
+        const double trust = epiqp_spread_trust_row(&s, i);
+        const epiq_part part = epiqp_spread_trusted_row(&s, i, whole, 0.95);
+        CLOSE(part.variance, trust, 1e-15);
+        if (trust == 1) EQ(memcmp(&part, &whole, sizeof part), 0);
+        if (trust < 0.2) {
+            TRUE(part.df >= 2 && part.df < 3 && part.has_interval);
+            TRUE(part.open || part.hi > 1);
+            lowered++;
+        }
+    }
+    TRUE(lowered > 50);
+    const epiq_part none = {0}, exact = {.known = 1, .variance = 1};
+    EQ(epiqp_spread_trusted_row(&s, 0, none, 0.95).known, 0);
+    TRUE(epiqp_spread_trusted_row(&s, 0, exact, 0.95).df == 0);
+    end();
+}
+
 /* Taken as it is where nothing is said of the data part: the interval of the quiet side covers all. */
 TEST(and_not_one_that_is_taken_as_it_is)
 {
