@@ -182,7 +182,7 @@ static const flag FLAGS[] = {
     FLAG("start", "Closed loop", "N", "10", "random rows before the first choice"),
     FLAG("fresh", "Closed loop", "N", "200", "random candidates drawn for each choice"),
     FLAG("noise", "Closed loop", "X", "0.1", "standard deviation of an observation"),
-    FLAG("top", "Output", "N", "20", "candidates to print"),
+    FLAG("top", "Output", "N", "20", "candidates to print; every one picked is"),
     OUTPUT_FLAGS,
     REPORT_FLAGS,
     {0},

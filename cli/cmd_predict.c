@@ -205,7 +205,8 @@ static void tell_of_interval(const job *j)
         warn(j->info.no_interval);
     } else if (j->column[LO] && a->level > j->info.most_level) {
         complain(CODE_OK,
-                 "warning: there is no interval at level %.6g: the model has learned from too few rows, which allow "
+                 "warning: there is no interval at level %.6g: the model has learned from too few rows, or groups of "
+                 "rows, which allow "
                  "levels up to %.4f; use a lower --level",
                  a->level, j->info.most_level);
     }

@@ -211,7 +211,7 @@ static void say_values(doc *d, const epiq_ranking *r)
 {
     const epiq_candidate *k;
     doc_say(d, "What to measure:\n");
-    for (ptrdiff_t i = 0; i < r->ask->batch && i < d->a->top && (k = r->ranked[i]); i++) {
+    for (ptrdiff_t i = 0; i < r->ask->batch && (k = r->ranked[i]); i++) {
         doc_say(d, "  %td  ", k->pick);
         doc_features(d, k->row - 1);
     }
@@ -248,7 +248,8 @@ static void describe(doc *d)
 {
     const report_run *run = d->run;
     const epiq_ranking *r = d->a->ranking;
-    const ptrdiff_t most = d->page ? TABLE_MAX : d->a->top;
+    const ptrdiff_t top = d->a->top > r->ask->batch ? d->a->top : r->ask->batch; /* every pick is shown */
+    const ptrdiff_t most = d->page ? TABLE_MAX : top;
     const phrase score = score_text(r);
     doc_open(d, "epiq explore", phrase_of("Which of %td candidates to measure next", r->count).text, r->reason);
     doc_page(d, "<p>The score is %s; %td row%s of data.</p>\n", score.text, run->data.rows, plural(run->data.rows));

@@ -512,8 +512,8 @@ static const char *notice_of(const job *j)
         j->c, j->arena,
         "%s A new observation now misses the prediction by %.3g (standard deviation, noise %.3g "
         "included%s), then by %.3g: that would %s.%s",
-        parts, before, sqrt(noise), after < sqrt(noise) ? ", a part of which is not learned yet" : "", after,
-        is_noticed(j, b) ? "be noticed" : "hardly be noticed", doubt);
+        parts, before, sqrt(noise), noise_after(j, b) < 0.99 * noise ? ", a part of which is not learned yet" : "",
+        after, is_noticed(j, b) ? "be noticed" : "hardly be noticed", doubt);
 }
 
 /* How the parts fall, and what else is taken for granted. */

@@ -23,6 +23,7 @@ typedef struct {
     double enough;       /* networks, for the procedural part not to matter */
     bool train, collect; /* whether more networks, or more rows, lower the variance noticeably */
     double error, less;  /* on rows not seen, now and with twice the rows, where that is noticed; else 0 */
+    bool measured;       /* whether it is known what twice the rows do to that error */
 } balance;
 
 bool epiqp_noticed(double before, double after)
@@ -83,6 +84,7 @@ static balance balance_of(const epiqp_problem *pb, const epiqp_findings *found, 
     b.train = each > b.data / DOMINATES && is_noticed(&b, each);
     b.collect = b.data > each / DOMINATES && is_noticed(&b, half);
     const double twice = a->fit.known ? a->fit.twice : 0;
+    b.measured = twice > 0;
     if (twice > 0 && epiqp_noticed(1, twice * twice)) { /* the networks have not learned all that there is to learn */
         b.collect = true;
         b.error = a->fit.rmse;
@@ -114,7 +116,10 @@ static char *say_enough(const epiqp_problem *pb, const balance *b)
     if (isinf(b->m)) {
         return epiqp_arena_sentence(pb->e.c, pb->lasting, "%s: the standard deviation of a prediction is %s%s.%s",
                                     few ? "What more rows would do cannot be told from so few"
-                                        : "More rows would help little",
+                                    : b->measured
+                                        ? "More rows would help little"
+                                        : "More rows would hardly lower the variance, and what else they would "
+                                          "teach was not measured",
                                     SD(b->own), beside, one_alone(b, " One network alone", ".").text);
     }
     return epiqp_arena_sentence(pb->e.c, pb->lasting,
@@ -122,7 +127,9 @@ static char *say_enough(const epiqp_problem *pb, const balance *b)
                                 SD(b->own), beside, one_alone(b, "; one alone", "").text,
                                 few ? "What more rows would do cannot be told from so few: noise may be what is not "
                                       "learned yet."
-                                    : "More rows would help little.");
+                                : b->measured ? "More rows would help little."
+                                              : "More rows would hardly lower it; what else they would teach was not "
+                                                "measured.");
 }
 
 /* Errors that fall with the rows. */
@@ -160,10 +167,9 @@ static char *say(const epiqp_problem *pb, const balance *b)
             isinf(b->m) ? one_alone(b, " One network alone", ".").text : " More networks would help little.");
     }
     if (!b->collect) {
-        return epiqp_arena_sentence(pb->e.c, pb->lasting,
-                                    "Train more networks: %.0f instead of %.0f would %s %s%s. More rows would help "
-                                    "little.",
-                                    b->enough, b->m, lower, trained.text, noise);
+        return epiqp_arena_sentence(
+            pb->e.c, pb->lasting, "Train more networks: %.0f instead of %.0f would %s %s%s. More rows would %s.",
+            b->enough, b->m, lower, trained.text, noise, b->measured ? "help little" : "hardly lower it");
     }
     return epiqp_arena_sentence(pb->e.c, pb->lasting,
                                 "Train more networks or collect more rows: %.0f networks instead of %.0f would %s %s, "

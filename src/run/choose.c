@@ -234,7 +234,10 @@ int epiqp_choose_model(epiqp_problem *pb, const epiqp_request *request, epiqp_re
     }
     if (!s && !out->reason) {
         out->reason =
-            epiqp_arena_sentence(pb->e.c, pb->lasting, "width %td and lambda %g, as usual: %s", out->width, out->lambda,
+            epiqp_arena_sentence(pb->e.c, pb->lasting, "width %td and lambda %g%s: %s", out->width, out->lambda,
+                                 r->any_width && r->any_lambda ? ", as usual"
+                                 : r->any_width                ? ", the width as usual"
+                                                               : ", lambda as usual",
                                  request->forecast_only      ? "the choice itself is part of the run"
                                  : o->time > 0               ? "errors of training stopped at a time are not compared"
                                  : pb->data->groups < FEWEST ? "it takes 10 rows, or 10 groups of rows, to choose"
