@@ -206,8 +206,7 @@ static void tell_of_interval(const job *j)
     } else if (j->column[LO] && a->level > j->info.most_level) {
         complain(CODE_OK,
                  "warning: there is no interval at level %.6g: the model has learned from too few rows, or groups of "
-                 "rows, which allow "
-                 "levels up to %.4f; use a lower --level",
+                 "rows, which allow levels up to %.4f; use a lower --level",
                  a->level, j->info.most_level);
     }
     if (a->withheld) {
