@@ -314,7 +314,7 @@ static int describe_run(const epiqp_problem *pb, epiqp_answer *a)
     return a->result.backend ? EPIQ_OK : EPIQ_E_NOMEM;
 }
 
-int epiqp_say_forecast(epiq_ctx *c, epiqp_answer *a)
+static int say_forecast(epiq_ctx *c, epiqp_answer *a)
 {
     const epiq_cost *cost = &a->cost;
     a->advice.text = epiqp_arena_sentence(
@@ -329,7 +329,7 @@ int epiqp_forecast_of(epiq_ctx *c, epiq_result *r, double seconds)
 {
     epiqp_answer *a = (epiqp_answer *)r;
     a->cost.seconds = seconds;
-    return epiqp_say_forecast(c, a);
+    return say_forecast(c, a);
 }
 
 /* Each sweep gets its part of the answer's points. */
@@ -364,7 +364,7 @@ static int plan_and_run(epiqp_problem *pb, const epiq_points *where, const epiq_
     }
     pb->plan = plan;
     if ((s = describe_run(pb, a))) return s;
-    if (request->forecast_only) return epiqp_say_forecast(pb->e.c, a);
+    if (request->forecast_only) return say_forecast(pb->e.c, a);
     if (plan->cost.seconds > EPIQP_WORTH_SAYING && (s = epiqp_report_forecast(pb, plan->cost.seconds))) return s;
     run j = {.pb = pb, .answer = a};
     if (!(s = execute(&j, request, a))) s = split_sweeps(pb, &sweeps, a);

@@ -134,7 +134,6 @@ typedef struct {
 epiqp_duration epiqp_duration_of(double seconds); /* "3 min" */
 /* To whoever watches: the stage "forecast", `all` of it being the seconds that the whole run is expected to take. */
 int epiqp_report_forecast(const epiqp_problem *pb, double seconds);
-int epiqp_say_forecast(epiq_ctx *c, epiqp_answer *a); /* the text, from its cost */
 /* A forecast made that of something longer, which takes so many seconds. */
 int epiqp_forecast_of(epiq_ctx *c, epiq_result *r, double seconds);
 

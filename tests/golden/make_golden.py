@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make the golden files beside this script: what the C tests are judged by.
 
-Written from METHOD.md and the paper alone, never from the C code: the formulas here are the plain ones (acos, matrix
+Written from docs/method.md and the paper alone, never from the C code: the formulas here are the plain ones (acos, matrix
 inverses, refits, quadrature, the theorem as printed) and mpmath's digits pay for it. Inputs are in the files, so no
 test needs our random numbers. A file is a list of matrices, `name rows cols` and then the numbers; golden.h reads it.
 chi2.csv and gamma.csv are tables. Run it from anywhere: python make_golden.py (about a minute; numpy, scipy, mpmath).
@@ -106,7 +106,7 @@ def make_gamma():
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
 def kernels(X, Z, depth, beta, bias_sd):
-    """NTK K and NNGP Q of METHOD.md section 2, the plain recursion. 120 digits: rho = 1 and -1 come out exact or
+    """NTK K and NNGP Q of docs/method.md section 2, the plain recursion. 120 digits: rho = 1 and -1 come out exact or
     wrong by 1e-120, which acos turns into 1e-60."""
     K, Q = np.empty((len(X), len(Z)), dtype=object), np.empty((len(X), len(Z)), dtype=object)
     with mp.workdps(120):
@@ -224,7 +224,7 @@ def make_net():
 
 
 def check_kernels_by_simulation():
-    """wide networks drawn as METHOD.md section 2 defines them: the covariance of h against Q, <J, J> against K"""
+    """wide networks drawn as docs/method.md section 2 defines them: the covariance of h against Q, <J, J> against K"""
     rng, width, nets, last = np.random.default_rng(11), 1000, 12, 1000
     X = KERNEL_ROWS[[0, 1, 5, 6]]
     for depth in (1, 2):
