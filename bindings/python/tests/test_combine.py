@@ -294,7 +294,9 @@ def test_networks_start_where_epiqs_own_do():
     assert abs(b.std() - 1) < 5 / np.sqrt(2 * b.size)
     with pytest.raises(epiq.OutOfMemory, match="^1000002000001 weights take 8e\\+03 GB, more than there is here; ask for"):
         epiq.network_start(10**6, width=10**6)
-    with pytest.raises(epiq.InputError, match="no member -1"):
-        epiq.network_start(3, -1)
+    with pytest.raises(epiq.InputError, match="no network -1"):
+        epiq.network_start(3, -1, width=8)
+    with pytest.raises(epiq.InputError, match="width is auto"):
+        epiq.network_start(3)
     with pytest.raises(epiq.InputError, match="0 features"):
-        epiq.network_start(0)
+        epiq.network_start(0, width=8)
