@@ -83,8 +83,8 @@ EPIQ_API int epiq_kernel(epiq_ctx *c, const epiq_data *data, const epiq_options 
 /* The weights that member k (from 0) of an ensemble with these options and d features starts from (docs/method.md section
  * 2): for l = 1 .. depth+1 W_l (row-major, units by inputs), then b_l. theta: epiq_network_size numbers. Of a
  * table with d > n + 1 for n rows, an estimate's members have coordinates of the rows' span instead of features. */
-EPIQ_API ptrdiff_t epiq_network_size(const epiq_options *o,
-                                     ptrdiff_t d); /* 0: there is no such network, or its width is still auto */
+/* 0: there is no such network, or its width is still auto. */
+EPIQ_API ptrdiff_t epiq_network_size(const epiq_options *o, ptrdiff_t d);
 EPIQ_API int epiq_network_start(epiq_ctx *c, const epiq_options *o, ptrdiff_t d, ptrdiff_t k, double *theta);
 
 #ifdef __cplusplus

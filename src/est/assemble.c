@@ -288,11 +288,10 @@ static void trust_data(const epiqp_problem *pb, epiqp_findings *f, epiqp_nearby 
         const bool row = pb->left_out && pb->left_out[p] >= 0;
         if (!row) near[p] = epiqp_spread_look(s, pb->at_table + p * pb->table->d, f->prediction[p]);
         if (!f->retrain.known) continue;
+        const epiqp_nearby *here = row ? &s->of_row[pb->left_out[p]] : &near[p];
         epiq_part *part = &f->retrain.part[p];
-        const double level = pb->plan->ran.level;
-        f->retrain.kappa[p] *= row ? epiqp_spread_trust_row(s, pb->left_out[p]) : epiqp_spread_trust(&near[p]);
-        *part = row ? epiqp_spread_trusted_row(s, pb->left_out[p], *part, level)
-                    : epiqp_spread_trusted(&near[p], *part, level);
+        f->retrain.kappa[p] *= epiqp_spread_trust(here);
+        *part = epiqp_spread_trusted(here, *part, pb->plan->ran.level);
     }
 }
 

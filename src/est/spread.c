@@ -111,11 +111,6 @@ double epiqp_spread_trust(const nearby *near)
     return near->beside < near->data ? fmax(near->beside / near->data, LEAST_TRUST) : 1;
 }
 
-double epiqp_spread_trust_row(const epiqp_spread *s, ptrdiff_t row)
-{
-    return epiqp_spread_trust(&s->of_row[row]);
-}
-
 epiq_part epiqp_spread_trusted(const nearby *near, epiq_part data, double level)
 {
     const double trust = epiqp_spread_trust(near);
@@ -125,11 +120,6 @@ epiq_part epiqp_spread_trusted(const nearby *near, epiq_part data, double level)
                  error = sqrt(fmax(0, near->beside2 - mean * mean * near->weight2)) / (trust * near->data),
                  df = 1 / (1 / data.df + error * error / 2);
     return epiq_part_of(part.variance, fmax(df, fmin(data.df, EPIQP_NARROW)), level, data.method);
-}
-
-epiq_part epiqp_spread_trusted_row(const epiqp_spread *s, ptrdiff_t row, epiq_part data, double level)
-{
-    return epiqp_spread_trusted(&s->of_row[row], data, level);
 }
 
 /* ---- the scale ---- */

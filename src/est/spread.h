@@ -74,10 +74,11 @@ typedef struct {
     double beyond;        /* of its range: how far a feature may be outside of it (Y7) */
     double groups;
     /* of the rows themselves, as epiqp_spread_at_row reads it; not there in a model */
-    const struct epiqp_nearby *of_row; /* n */
-    const ptrdiff_t *group;            /* as given */
-    ptrdiff_t farthest;                /* the group that decides reach, */
-    double other_reach;                /* and what it would be without that group */
+    /* n: what rows near each say; its own group, and so its own error, says nothing */
+    const struct epiqp_nearby *of_row;
+    const ptrdiff_t *group; /* as given */
+    ptrdiff_t farthest;     /* the group that decides reach, */
+    double other_reach;     /* and what it would be without that group */
 } epiqp_spread;
 
 /* Takes O(min(n, 2048) n d) time; the same bits for any number of threads. The arrays live in the arena. */
@@ -109,11 +110,8 @@ typedef struct epiqp_nearby {
 epiqp_nearby epiqp_spread_look(const epiqp_spread *s, const double *x, double prediction);
 /* How much of the data part the errors of near rows leave room for, in (0, 1]: they hold it, beside the noise (Y0). */
 double epiqp_spread_trust(const epiqp_nearby *near);
-double epiqp_spread_trust_row(const epiqp_spread *s,
-                              ptrdiff_t row); /* its own group, and so its own error, says nothing */
 /* The data part times that. The fewer errors say so and the more they scatter, the fewer degrees of freedom, down to EPIQP_NARROW. */
 epiq_part epiqp_spread_trusted(const epiqp_nearby *near, epiq_part data, double level);
-epiq_part epiqp_spread_trusted_row(const epiqp_spread *s, ptrdiff_t row, epiq_part data, double level);
 
 typedef struct {
     bool known;      /* false: a double cannot hold it */

@@ -186,7 +186,7 @@ TEST(errors_lower_a_data_part_they_have_no_room_for)
         EQ(set_up(1), EPIQ_OK);
         double low = 0, high = 0, inside[2] = {0}, count[2] = {0};
         for (ptrdiff_t i = 0; i < 1000; i++) {
-            const double trust = epiqp_spread_trust_row(&s, i);
+            const double trust = epiqp_spread_trust(&s.of_row[i]);
             const int side = P.x[i * D] > 0;
             TRUE(trust > 0 && trust <= 1);
             if (fabs(P.x[i * D]) < 0.3) continue; /* whose neighbours are of both sides */
@@ -220,7 +220,7 @@ TEST(the_procedural_part_of_errors_is_no_room_for_the_data_part)
     EQ(set_up(1), EPIQ_OK);
     double sum = 0;
     for (ptrdiff_t i = 0; i < 2000; i++) {
-        sum += epiqp_spread_trust_row(&s, i) / 2000;
+        sum += epiqp_spread_trust(&s.of_row[i]) / 2000;
     }
     NEAR(sum, 0.5, 0.08); /* 64 neighbours: each to +- 0.27, of 2000 rows that overlap */
     end();
@@ -244,8 +244,8 @@ TEST(a_data_part_lowered_by_chance_has_a_wide_interval)
     const epiq_part whole = epiq_part_of(1, 20, 0.95, EPIQ_BY_RETRAIN);
     int lowered = 0;
     for (ptrdiff_t i = 0; i < 1000; i++) {
-        const double trust = epiqp_spread_trust_row(&s, i);
-        const epiq_part part = epiqp_spread_trusted_row(&s, i, whole, 0.95);
+        const double trust = epiqp_spread_trust(&s.of_row[i]);
+        const epiq_part part = epiqp_spread_trusted(&s.of_row[i], whole, 0.95);
         CLOSE(part.variance, trust, 1e-15);
         if (trust == 1) EQ(memcmp(&part, &whole, sizeof part), 0);
         if (trust < 0.2) {
@@ -256,8 +256,8 @@ TEST(a_data_part_lowered_by_chance_has_a_wide_interval)
     }
     TRUE(lowered > 50);
     const epiq_part none = {0}, exact = {.known = 1, .variance = 1};
-    EQ(epiqp_spread_trusted_row(&s, 0, none, 0.95).known, 0);
-    TRUE(epiqp_spread_trusted_row(&s, 0, exact, 0.95).df == 0);
+    EQ(epiqp_spread_trusted(&s.of_row[0], none, 0.95).known, 0);
+    TRUE(epiqp_spread_trusted(&s.of_row[0], exact, 0.95).df == 0);
     end();
 }
 
@@ -270,7 +270,7 @@ TEST(and_not_one_that_is_taken_as_it_is)
     P.rows.data = NULL;
     EQ(set_up(1), EPIQ_OK);
     for (ptrdiff_t i = 0; i < 1000; i++) {
-        TRUE(epiqp_spread_trust_row(&s, i) == 1);
+        TRUE(epiqp_spread_trust(&s.of_row[i]) == 1);
     }
     TRUE(at(-0.6, 0.1, 1).sd >= 1);
     end();

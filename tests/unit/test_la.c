@@ -67,7 +67,7 @@ TEST(a_product_is_timed_against_the_core)
     TRUE(most > 1e8 && most < 1e12); /* 1 to 32 operations per cycle, and at most some GHz */
     TRUE(product > 1e6);
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
-    /* Twice: the clock may change between the two. Else the multiply-adds are in memory; clang's are never the widest (vector.h). */
+    /* Twice: the clock may change between the two. Else the multiply-adds are in memory; clang's are never the widest (la/lanes.h). */
     TRUE(product < 2 * most);
 #endif
     EQ(c->live_blocks, 0);

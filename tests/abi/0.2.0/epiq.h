@@ -98,7 +98,8 @@ typedef struct {
     ptrdiff_t done, all; /* finished units, units in total */
 } epiq_progress;
 
-/* Called before the first and after each finished unit, never twice at a time but perhaps from a worker thread; non-zero requests a stop. */
+/* Called before the first and after each finished unit, never twice at a time but perhaps from a worker thread; non-zero
+ * requests a stop. */
 EPIQ_API void epiq_ctx_on_progress(epiq_ctx *c, int (*report)(void *user, const epiq_progress *p), void *user);
 
 /* Requests that the running call end soon with EPIQ_E_STOPPED; safe in a signal handler and from other threads. */

@@ -48,8 +48,8 @@ typedef struct epiq_training {
     /* Their gradients are in single precision, weights and sums over many rows in double, but for so many networks whose
      * numbers are too large or too small for it, or whose final loss is: those end in double. */
     ptrdiff_t in_double;
-    ptrdiff_t
-        split; /* 1: some were trained on a device that makes products of several with fewer bits (epiq_device.h) */
+    /* 1: some were trained on a device that makes products of several with fewer bits (epiq_device.h) */
+    ptrdiff_t split;
 } epiq_training;
 
 typedef struct epiq_timing {
